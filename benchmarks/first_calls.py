@@ -63,11 +63,11 @@ def here(count: int) -> dict[str, Any]:
     found: dict[str, Any] = {"torch": {}, "jtorch": {}, "failed": {}}
     for name, its, function, sample in _samples(count):
         given = [ours(x) for x in (sample.input, sample.args, sample.kwargs)]
-        jtorch.engine.flush()
+        jtorch._src.engine.flush()
 
         def mine(function: Callable[..., Any] = function, given: list[Any] = given) -> None:
             kept = function(given[0], *given[1], **given[2])
-            jtorch.engine.flush()
+            jtorch._src.engine.flush()
             del kept
 
         torch.manual_seed(0)

@@ -81,7 +81,7 @@ def _step(who: str, source: str, scope: dict[str, Any]) -> Callable[[], Any]:
         return call
     import jtorch
 
-    flush = jtorch.engine.flush
+    flush = jtorch._src.engine.flush
 
     def step() -> Any:
         result = call()

@@ -16,7 +16,7 @@ from importlib.machinery import SourceFileLoader
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
-from jtorch.install import install
+from jtorch._src.start.install import install
 
 _USAGE = (
     "usage: python -m jtorch [-m module | -c code | script.py | -] [arguments]\n   or: python -m jtorch cache [--clear]\n"
@@ -136,11 +136,11 @@ def _run(arguments: list[str]) -> None:
         else:
             _interact()
     elif first == "cache":
-        from jtorch._cache_command import run
+        from jtorch._src.keeping.command import run
 
         sys.exit(run(arguments[1:]))
     elif first == "typings":
-        from jtorch._typings import run
+        from jtorch._src.start.typings import run
 
         sys.exit(run(arguments[1:]))
     elif first.startswith("-"):

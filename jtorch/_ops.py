@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 import os
 
-from . import _refusals
-from .aten import lowering as _lowering  # noqa: F401  (calls of operators need it)
-from .aten.overloads import OpOverload as OpOverload
-from .aten.overloads import OpOverloadPacket as OpOverloadPacket
-from .aten.overloads import _OpNamespace as _OpNamespace
-from .aten.overloads import namespace_of as _namespace_of
+from ._src.aten import lowering as _lowering  # noqa: F401  (calls of operators need it)
+from ._src.aten.overloads import OpOverload as OpOverload
+from ._src.aten.overloads import OpOverloadPacket as OpOverloadPacket
+from ._src.aten.overloads import _OpNamespace as _OpNamespace
+from ._src.aten.overloads import namespace_of as _namespace_of
+from ._src.refusals import stand_ins as _refusals
 
 
 def namespace(name: str) -> _OpNamespace:

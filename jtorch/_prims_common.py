@@ -7,13 +7,13 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from . import interop as _interop
+from ._src.borders import interop as _interop
+from ._src.facts.devices import device as _device
+from ._src.facts.dtypes import dtype as _dtype
+from ._src.facts.errors import canonical_dim
+from ._src.facts.size import Size as _Size
 from .core import Tensor as Tensor
 from .core import contiguous_strides as _strides
-from .devices import device as _device
-from .dtypes import dtype as _dtype
-from .errors import canonical_dim
-from .size import Size as _Size
 
 DeviceLikeType: TypeAlias = str | _device | int
 TensorLike = Tensor

@@ -9,10 +9,13 @@ from typing import Any
 
 import jtorch as torch
 
-from . import _refusals
-from . import devices as _devices
-from .tensor_state import restored, state_of
-from .views import with_bits
+from ._src.aten.overloads import _operator_by_name as _operator_by_name
+from ._src.facts import devices as _devices
+from ._src.facts.dtypes import _dtype_by_name as _dtype_by_name
+from ._src.refusals import stand_ins as _refusals
+from ._src.tensor.objects import _rebuild_from_array as _rebuild_from_array
+from ._src.tensor.state import restored, state_of
+from ._src.tensor.views import with_bits
 
 # ---- what checkpoints name ---------------------------------------------------------------------------------------------------------------
 

@@ -16,8 +16,9 @@ from typing import Any, ClassVar
 
 import jtorch as torch
 
-from . import devices, dtypes, hooks
-from ._saved_storage import DTYPE_OF, brief
+from ._src import hooks
+from ._src.facts import devices, dtypes
+from ._src.files.raw_storage import DTYPE_OF, brief
 
 _blocklisted_modules = ("sys", "os", "posix", "nt")
 

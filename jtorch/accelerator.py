@@ -7,17 +7,17 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-from jtorch import _refusals
+from jtorch._src.refusals import stand_ins as _refusals
 
-from . import devices as _devices
-from . import engine as _engine
-from . import hooks as _hooks
-from .dtypes import BY_NAME
-from .interop import synchronize as wait
+from ._src import engine as _engine
+from ._src import hooks as _hooks
+from ._src.borders.interop import synchronize as wait
+from ._src.facts import devices as _devices
+from ._src.facts.dtypes import BY_NAME
 
 #: Modules below this one: ``accelerator.memory``, which has the same names.
 __path__: list[str] = []
-from .errors import not_offered
+from ._src.facts.errors import not_offered
 
 
 def is_available() -> bool:

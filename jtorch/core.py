@@ -11,24 +11,41 @@ from weakref import WeakSet
 import jax
 import numpy as np
 
-from . import devices, dtypes, hooks
-from .attributes import TensorBase, without
+from ._src import hooks
+from ._src.engine import (
+    LOCAL,
+    META,
+    SPECIAL,
+    THREADS,
+    Aval,
+    Meta,
+    Value,
+    aval_of,
+    leaf,
+    meta_value,
+    put,
+    read,
+    record,
+    shapes_of,
+    unrecorded,
+)
+from ._src.facts import devices, dtypes
+from ._src.facts.errors import canonical_dim
+from ._src.facts.layouts import contiguous_strides as contiguous_strides
+from ._src.facts.layouts import format_strides as format_strides
+from ._src.facts.layouts import in_format
+from ._src.facts.layouts import is_contiguous as is_contiguous
+from ._src.facts.layouts import is_dense as is_dense
+from ._src.facts.size import Size
+from ._src.tensor.cells import Alias, Counter, ForeignStorage, Step, Storage, bits_of, follow
+from ._src.tensor.module_state import check_state
+from ._src.tensor.own_attributes import TensorBase, without
+from ._src.tensor.view_history import check_origin, refresh_history
+from ._src.tensor.view_steps import detaching, memory_steps
 from .autograd import grad_mode
 from .autograd.grad_mode import MODE
 from .autograd.nodes import shown
 from .autograd.tape import SAVING, Node
-from .engine import LOCAL, META, SPECIAL, THREADS, Aval, Meta, Value, aval_of, leaf, meta_value, put, read, record, shapes_of, unrecorded
-from .errors import canonical_dim
-from .layouts import contiguous_strides as contiguous_strides
-from .layouts import format_strides as format_strides
-from .layouts import in_format
-from .layouts import is_contiguous as is_contiguous
-from .layouts import is_dense as is_dense
-from .module_state import check_state
-from .size import Size
-from .steps import detaching, memory_steps
-from .storage import Alias, Counter, ForeignStorage, Step, Storage, bits_of, follow
-from .view_history import check_origin, refresh_history
 
 #: Where counting the changes of a tensor made in inference mode begins. It never gets to 0, and a count below 0 is the mark of such
 #: tensors: views share their base's counter, so that they need no mark of their own and other tensors no look at it.

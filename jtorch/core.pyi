@@ -11,14 +11,14 @@ import jax as _jax
 import numpy as _np
 
 from . import Tensor as Tensor
-from .size import Size
-from .dtypes import dtype as _dtype
-from .devices import device as _device
+from ._src.facts.size import Size
+from ._src.facts.dtypes import dtype as _dtype
+from ._src.facts.devices import device as _device
 
-from .layouts import contiguous_strides as contiguous_strides
-from .layouts import format_strides as format_strides
-from .layouts import is_contiguous as is_contiguous
-from .layouts import is_dense as is_dense
+from ._src.facts.layouts import contiguous_strides as contiguous_strides
+from ._src.facts.layouts import format_strides as format_strides
+from ._src.facts.layouts import is_contiguous as is_contiguous
+from ._src.facts.layouts import is_dense as is_dense
 UNCOUNTED: Any
 _new: Any
 _references: Any

@@ -1,6 +1,6 @@
 """The override protocol: who is asked about a call, in which order, and what an answer means.
 
-Knows callables, operands and types; no Tensor, no JAX, no op. ``overridable.py`` turns implementations into public callables whose
+Knows callables, operands and types; no Tensor, no JAX, no op. ``protocol/overridable.py`` turns implementations into public callables whose
 plain path costs one set-membership test per operand (``PLAIN``) and one look at ``ACTIVE.modes``; only when these fail do they come
 here, to ``override``. The order of one call: the innermost function mode, then the operands' ``__torch_function__`` handlers.
 """
@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import groupby
 from typing import Any
 
-from . import hooks
+from ._src import hooks
 
 
 class _Missing:

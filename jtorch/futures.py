@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from . import devices as _devices
+from ._src.facts import devices as _devices
 
 __all__ = ["Future", "collect_all", "wait_all"]
 

@@ -20,7 +20,7 @@ from urllib.request import urlopen
 
 import jtorch as torch
 
-from .errors import not_offered
+from ._src.facts.errors import not_offered
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from . import dtypes
+from ._src.facts import dtypes
 from .core import Tensor, wrap
 from .nn.modules.module import Module
 from .nn.utils.stateless import _reparametrize_module

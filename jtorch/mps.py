@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _refusals
-from . import devices as _devices
-from . import engine as _engine
-from .errors import not_offered
-from .interop import synchronize as wait
+from ._src import engine as _engine
+from ._src.borders.interop import synchronize as wait
+from ._src.facts import devices as _devices
+from ._src.facts.errors import not_offered
+from ._src.refusals import stand_ins as _refusals
 from .random import get_rng_state as state
 from .random import manual_seed as seed_all
 from .random import set_rng_state as give

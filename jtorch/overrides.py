@@ -14,9 +14,13 @@ from types import MappingProxyType, ModuleType
 from typing import Any
 
 from . import dispatch
-from .binding import ALIASES, COMPOSITES, written_in
+from ._src.bind.cores import ALIASES, COMPOSITES, written_in
+from ._src.bind.forms import paths_of
+from ._src.facts.devices import FACTORIES
+from ._src.facts.errors import not_offered
+from ._src.ops._declare import OPS
+from ._src.protocol.overridable import TensorProperty
 from .core import Tensor
-from .devices import FACTORIES
 from .dispatch import (
     NOWRAP,
     PUBLIC,
@@ -36,10 +40,6 @@ from .dispatch import mode_off as _pop_mode_temporarily
 from .dispatch import mode_stack as _get_current_function_mode_stack
 from .dispatch import pop_mode as _pop_mode
 from .dispatch import push_mode as _push_mode
-from .errors import not_offered
-from .ops._declare import OPS
-from .overridable import TensorProperty
-from .public_forms import paths_of
 
 __all__ = [
     "get_ignored_functions",

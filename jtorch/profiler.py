@@ -7,10 +7,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from . import _refusals
+from ._src.facts.errors import not_offered
+from ._src.refusals import stand_ins as _refusals
 from .autograd.profiler import profile as _timed
 from .autograd.profiler import record_function as record_function
-from .errors import not_offered
 
 __all__ = [
     "ProfilerAction",

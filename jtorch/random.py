@@ -14,10 +14,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from . import devices, dtypes
-from ._mt19937 import Twister
+from ._src.draws.mt19937 import Twister
+from ._src.engine import THREADS, numbers_of
+from ._src.facts import devices, dtypes
 from .core import Tensor, from_host
-from .engine import THREADS, numbers_of
 
 __all__ = ["Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
 

@@ -21,20 +21,21 @@ import numpy as np
 
 import jtorch as torch
 
-from . import _legacy_format, _weights_only_unpickler
-from ._archive import ALIGNMENT, Archive, Writer
-from ._archive_records import open_reader as _open_zipfile_reader  # noqa: F401  (torch's name)
-from ._archive_records import open_writer as _open_zipfile_writer  # noqa: F401
-from ._legacy_format import MAGIC_NUMBER as MAGIC_NUMBER
-from ._legacy_format import PROTOCOL_VERSION as PROTOCOL_VERSION
-from ._saved_pickle import Storages, make_unpickler, storage_id, text, write_pickle
-from ._saved_storage import LoadedStorage
-from ._saving import DEFAULT_PROTOCOL as DEFAULT_PROTOCOL
-from ._saving import load as load
-from ._saving import save as save
+from . import _weights_only_unpickler
+from ._src.facts.errors import not_offered
+from ._src.files import legacy_format as _legacy_format
+from ._src.files.archive import ALIGNMENT, Archive, Writer
+from ._src.files.archive_records import open_reader as _open_zipfile_reader  # noqa: F401  (torch's name)
+from ._src.files.archive_records import open_writer as _open_zipfile_writer  # noqa: F401
+from ._src.files.legacy_format import MAGIC_NUMBER as MAGIC_NUMBER
+from ._src.files.legacy_format import PROTOCOL_VERSION as PROTOCOL_VERSION
+from ._src.files.pickles import Storages, make_unpickler, storage_id, text, write_pickle
+from ._src.files.raw_storage import LoadedStorage
+from ._src.files.saving import DEFAULT_PROTOCOL as DEFAULT_PROTOCOL
+from ._src.files.saving import load as load
+from ._src.files.saving import save as save
+from ._src.keeping.whole_files import replacing
 from ._weights_only_unpickler import StorageType as StorageType
-from ._whole_files import replacing
-from .errors import not_offered
 
 __all__ = [
     "LoadEndianness",

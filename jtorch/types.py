@@ -11,11 +11,11 @@ from builtins import str as _str
 from collections.abc import Sequence
 from typing import IO, Any, TypeAlias, Union
 
+from ._src.facts.devices import device as _device
+from ._src.facts.dtypes import dtype as _dtype
+from ._src.facts.size import Size as Size
+from ._src.facts.size import SymInt as SymInt
 from .core import Tensor as Tensor
-from .devices import device as _device
-from .dtypes import dtype as _dtype
-from .size import Size as Size
-from .size import SymInt as SymInt
 
 __all__ = ["Number", "Device", "FileLike", "Storage"]
 

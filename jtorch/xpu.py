@@ -8,8 +8,8 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any
 
-from . import _refusals
-from .devices import device as torch_device
+from ._src.facts.devices import device as torch_device
+from ._src.refusals import stand_ins as _refusals
 
 __path__: list[str] = []  # it has submodules in PyTorch, which are left out
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from jtorch import _cache_command, _cache_folders
-from jtorch import _kept_files as kept
+from jtorch._src.keeping import command as _cache_command
+from jtorch._src.keeping import files as kept
+from jtorch._src.keeping import folders as _cache_folders
 
 _NAMES = ("JTORCH_CACHE", "JTORCH_CACHE_DIR", "JTORCH_CACHE_LIMIT", "XDG_CACHE_HOME")
 

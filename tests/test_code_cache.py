@@ -16,7 +16,7 @@ from types import ModuleType
 
 import pytest
 
-import jtorch._code_cache as original
+import jtorch._src.keeping.code as original
 
 
 @pytest.fixture

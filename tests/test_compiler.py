@@ -666,8 +666,8 @@ def test_failures_leave_recording_as_it_was() -> None:
         with pytest.raises(ValueError, match="2"):
             f(torch.ones(2))
         assert (torch.ones(3) * 2).tolist() == [2, 2, 2]
-    assert torch.engine.LOCAL.trace is None or torch.engine.LOCAL.trace.limit < 1 << 30
-    assert not torch.engine.HOLDING.stack
+    assert torch._engine.LOCAL.trace is None or torch._engine.LOCAL.trace.limit < 1 << 30
+    assert not torch._engine.HOLDING.stack
 
 
 def test_global_hooks_are_guarded() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import jtorch as torch
-from jtorch import deprecated_overloads
+from jtorch._src.bind import deprecated_overloads
 
 
 @pytest.mark.parametrize(

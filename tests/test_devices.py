@@ -9,9 +9,10 @@ import threading
 import jax
 import pytest
 
-from jtorch import devices, dispatch
-from jtorch.devices import device
-from jtorch.overridable import specialise
+from jtorch import dispatch
+from jtorch._src.facts import devices
+from jtorch._src.facts.devices import device
+from jtorch._src.protocol.overridable import specialise
 
 
 @pytest.fixture

@@ -12,9 +12,10 @@ import warnings
 import numpy as np
 import pytest
 
-from jtorch import dispatch, overridable
+from jtorch import dispatch
+from jtorch._src.protocol import overridable
+from jtorch._src.protocol.overridable import specialise, specialise_property, torch_function_dispatch, verify_matching_signatures
 from jtorch.dispatch import ACTIVE, MISSING, TorchFunctionMode, override
-from jtorch.overridable import specialise, specialise_property, torch_function_dispatch, verify_matching_signatures
 
 
 class Plain:

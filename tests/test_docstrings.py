@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable
 
 import jtorch
-from jtorch import _not_offered
-from jtorch.binding import COMPOSITES
-from jtorch.functional import PUBLIC
-from jtorch.ops._declare import OPS
+from jtorch._src.bind.cores import COMPOSITES
+from jtorch._src.bind.everything import PUBLIC
+from jtorch._src.ops._declare import OPS
+from jtorch._src.refusals import functions as _not_offered
 
 #: Functions that nothing comes out of.
 RETURN_NOTHING = frozenset(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import jtorch
-from jtorch.functional import PUBLIC
+from jtorch._src.bind.everything import PUBLIC
 
 ROOT = Path(jtorch.__file__).parent
 NAMES = {"torch": jtorch, "__name__": "example"}

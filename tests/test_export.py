@@ -14,11 +14,11 @@ import jtorch as torch
 from jtorch import nn
 from jtorch._decomp import core_aten_decompositions, decomposition_table, get_decompositions, register_decomposition
 from jtorch._dynamo.exc import UserError
+from jtorch._src.tensor.symbols import ConstraintViolation
 from jtorch._subclasses.fake_tensor import DataDependentOutputException
 from jtorch.export import Dim, ExportedProgram, export, load, save, stablehlo
 from jtorch.fx.experimental.proxy_tensor import make_fx
 from jtorch.nn import functional as F
-from jtorch.symbols import ConstraintViolation
 
 
 class Net(nn.Module):

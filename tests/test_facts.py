@@ -71,12 +71,12 @@ def test_all_files_of_the_package_are_installed():
     with (root.parent / "pyproject.toml").open("rb") as file:
         globs = tomllib.load(file)["tool"]["setuptools"]["package-data"]["jtorch"]
     data = {p.relative_to(root) for p in root.rglob("*") if p.is_file() and p.suffix not in (".py", ".pyc")}
-    assert Path("aten/schemas.txt") in data
+    assert Path("_src/aten/schemas.txt") in data
     assert data <= {p.relative_to(root) for g in globs for p in root.glob(g)}
 
 
 def test_operators_that_are_written_with_others_are_so_under_all_names():
-    from jtorch.aten.routes_whole import is_composite
+    from jtorch._src.aten.routes_whole import is_composite
 
     ops = torch.ops.aten
     implicit = (ops.softmax.int, *[o.default for o in (ops.special_softmax, ops.outer, ops.ger, ops.vstack, ops.row_stack, ops.matrix_exp)])

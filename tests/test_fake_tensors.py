@@ -9,6 +9,7 @@ import pytest
 import jtorch as torch
 from jtorch import nn
 from jtorch._guards import active_fake_mode, detect_fake_mode
+from jtorch._src.tensor.symbols import ConstraintViolation
 from jtorch._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,
@@ -20,7 +21,6 @@ from jtorch._subclasses.fake_tensor import (
 )
 from jtorch.fx.experimental.symbolic_shapes import ShapeEnv, free_symbols, guard_or_false, statically_known_true
 from jtorch.nn import functional as F
-from jtorch.symbols import ConstraintViolation
 
 
 def test_metadata_is_that_of_the_real_tensor() -> None:

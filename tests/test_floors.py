@@ -10,43 +10,47 @@ from pathlib import Path
 
 import pytest
 
-from jtorch import hooks
+from jtorch._src import hooks
 from tools import structure
 
 ROOT = Path(__file__).parent.parent / "jtorch"
 
 #: Module or package below ``jtorch`` -> floor. What is not listed is floor 5.
 FLOORS = {
-    "hooks": 0, "dispatch": 0, "static_types": 0, "_code_cache": 0, "_cache_folders": 0, "_kept_files": 0, "_whole_files": 0, "_startup": 0,
-    "_refusals": 0, "_tracebacks": 0, "_refused": 0, "_refused_more": 0,
-    "torch_version": 0, "warned_once": 0,
-    "overridable": 0, "callers": 0, "errors": 0, "dtypes": 0, "devices": 0, "layouts": 0, "size": 0, "version": 0, "install": 0,
-    "ops": 1, "engine": 1,
-    "core": 2, "attributes": 0, "writing": 2, "view_history": 2, "result_strides": 2, "storage": 2, "steps": 2, "applying": 2,
-    "autograd": 2, "resizing": 2,
-    "arguments": 3, "binding": 3, "public_forms": 3, "factories": 3, "functional": 3, "creation": 3, "indexing": 3, "views": 3,
-    "view_splits": 3, "tensor_methods": 3, "tensor_numbers": 3, "tensor_objects": 3, "tensor_state": 3, "storages": 3, "typed_storages": 3,
-    "old_constructors": 3,
-    "module_state": 2, "_key_sampling": 3,
-    "printing": 3, "random": 3, "composites": 3, "interop": 3, "pytree": 3, "caching": 3, "return_types": 3, "_mt19937": 3, "_sampling": 3,
-    "_box_muller": 3, "_rejection": 3, "argument_errors": 3, "symbols": 3, "_archive": 3, "_archive_records": 3,
-    "": 4, "_C": 4, "_ops": 4, "aten": 4, "_namespace": 4, "linalg": 4, "fft": 4, "special": 4, "overrides": 4, "_overrides": 4, "func": 4,
-    "cuda": 4,
-    "opaque": 4, "_VF": 4, "compiler": 4, "library": 4, "types": 4, "legacy": 4, "sparse": 4,
-    "amp.policies": 4, "accelerator": 4, "cpu": 4, "mps": 4, "xpu": 4, "_saving": 4,
-    "utils._pytree": 3, "utils._pytree_nodes": 3, "start": 6,
+    "dispatch": 0, "torch_version": 0, "version": 0, "_src.hooks": 0,
+    "_src.facts": 0, "_src.keeping": 0, "_src.protocol": 0, "_src.refusals": 0,
+    "_src.ops": 1, "_src.engine": 1,
+    "core": 2, "autograd": 2,
+    **dict.fromkeys((f"_src.tensor.{name}" for name in (
+        "cells", "view_steps", "running", "writing", "view_history", "result_strides", "resizing", "module_state",
+    )), 2),
+    "_src.tensor": 3, "_src.bind": 3, "_src.draws": 3, "_src.borders": 3, "_src.composites": 3, "random": 3, "return_types": 3,
+    "": 4, "_C": 4, "_ops": 4, "_src.aten": 4, "linalg": 4, "fft": 4, "special": 4, "overrides": 4, "func": 4, "functional": 4,
+    "ops": 4, "_VF": 4, "compiler": 4, "library": 4, "types": 4, "sparse": 4, "amp.policies": 4,
+    "accelerator": 4, "cuda": 4, "cpu": 4, "mps": 4, "xpu": 4, "_src.files.saving": 4, "_src.files.archive": 3, "_src.files.archive_records": 3,
+    "_src.start": 6,  # imported by `__init__.py` alone
+    # what stands in a folder for what it is about, on another floor than the rest of it
+    **dict.fromkeys((f"_src.start.{name}" for name in ("pausing", "install", "tracebacks", "variables", "old_pickles")), 0),
+    "_src.tensor.own_attributes": 0, "_src.keeping.compiled": 3, "_src.bind.namespace": 4, "_src.tensor.opaque": 4,
+    "_src.tensor.legacy_classes": 4, "utils._pytree": 3, "utils._pytree_nodes": 3,
+    # written on the public namespace
+    "_src.keeping.command": 5, "_src.start.typings": 5, "_src.refusals.functions": 5, "_src.tensor.legacy_storage": 5,
+    "_src.bind.underscored": 5, "_src.bind.conditions": 5, "_src.borders.streams": 5, "_src.files": 5, "_src.neighbours": 5,
     "autograd._profiler_modes": 5, "autograd.functional": 5, "autograd.gradcheck": 5, "autograd.jacobians": 5, "cuda.amp": 5,
-    "cuda.amp.autocast_mode": 5, "cuda.amp.grad_scaler": 5, "cuda.amp.common": 5,
-    "cpu.amp": 5, "_C._nn": 5, "_C._distributed_c10d": 5,  # written on the public namespace
+    "cpu.amp": 5, "_C._nn": 5, "_C._distributed_c10d": 5, "storage": 5,
 }  # fmt: skip
 
 #: Floor 5 is written on the public namespace: these are not its business.
-KERNELS = {"ops", "engine"}
+KERNELS = ("_src.ops", "_src.engine")
 
 
 def floor(module: str) -> int:
     """The floor of a dotted name below ``jtorch`` (``""`` is the package itself)."""
-    return FLOORS.get(module, FLOORS.get(module.split(".")[0], 5))
+    while module and module not in FLOORS:
+        module = module.rpartition(".")[0]
+        if not module:
+            return 5
+    return FLOORS[module]
 
 
 def imports_of(source: str, package: str) -> Iterator[tuple[int, str]]:
@@ -81,12 +85,13 @@ def _from(node: ast.ImportFrom, package: str) -> list[str]:
         parts = package.split(".") if package else []
         parts = parts[: len(parts) - (node.level - 1)]
         base = ".".join([*parts, node.module] if node.module else parts)
-    # `from jtorch import x` imports the module x where there is one, else a public name of the package
-    return [alias.name if _is_module(alias.name) else "" for alias in node.names] if not base else [base]
+    # `from package import x` imports the module x where there is one, else a name of the package
+    return [full if _is_module(full := f"{base}.{alias.name}".lstrip(".")) else base for alias in node.names]
 
 
 def _is_module(name: str) -> bool:
-    return (ROOT / f"{name}.py").exists() or (ROOT / name).is_dir()
+    path = ROOT / name.replace(".", "/")
+    return path.with_suffix(".py").exists() or path.is_dir()
 
 
 def violations(source: str, module: str, package: str) -> list[str]:
@@ -97,7 +102,7 @@ def violations(source: str, module: str, package: str) -> list[str]:
         target = floor(name)
         if target > here:
             found.append(f"line {line}: floor {here} imports jtorch.{name} of floor {target}")
-        elif here == 5 and name.split(".")[0] in KERNELS:
+        elif here == 5 and f"{name}.".startswith(tuple(f"{kernels}." for kernels in KERNELS)):
             found.append(f"line {line}: floor 5 imports jtorch.{name}, below the public namespace")
     return found
 
@@ -125,17 +130,17 @@ def test_no_floor_imports_a_higher_one(module: str, package: str, path: Path) ->
 @pytest.mark.parametrize(
     ("source", "module", "package", "count"),
     [
-        ("from jtorch.core import Tensor", "ops.pointwise", "ops", 1),
-        ("from ..core import Tensor", "ops.pointwise", "ops", 1),
+        ("from jtorch.core import Tensor", "_src.ops.pointwise", "_src.ops", 1),
+        ("from ...core import Tensor", "_src.ops.pointwise", "_src.ops", 1),
         ("import jtorch.nn", "core", "", 1),
         ("import jtorch", "autograd.tape", "autograd", 1),
-        ("from jtorch.ops import pointwise", "nn.functional", "nn", 1),
-        ("from . import engine", "functional", "", 0),
-        ("from ._declare import op", "ops.pointwise", "ops", 0),
-        ("def f():\n    from jtorch.core import Tensor", "ops.pointwise", "ops", 0),
-        ("if TYPE_CHECKING:\n    from jtorch.core import Tensor", "ops.pointwise", "ops", 0),
+        ("from jtorch._src.ops import pointwise", "nn.functional", "nn", 1),
+        ("from .. import engine", "_src.bind.everything", "_src.bind", 0),
+        ("from ._declare import op", "_src.ops.pointwise", "_src.ops", 0),
+        ("def f():\n    from jtorch.core import Tensor", "_src.ops.pointwise", "_src.ops", 0),
+        ("if TYPE_CHECKING:\n    from jtorch.core import Tensor", "_src.ops.pointwise", "_src.ops", 0),
         ("import jtorch as torch\nfrom jtorch.nn import Module", "optim.sgd", "optim", 0),
-        ("import jax\nimport numpy as np", "ops.pointwise", "ops", 0),
+        ("import jax\nimport numpy as np", "_src.ops.pointwise", "_src.ops", 0),
     ],
 )
 def test_the_check_itself(source: str, module: str, package: str, count: int) -> None:
@@ -147,27 +152,27 @@ def test_the_check_itself(source: str, module: str, package: str, count: int) ->
 #: What serves all functions reads declarations; these know none of them by name. The exceptions are no tables: each is one case.
 GENERAL: dict[str, set[str]] = {
     "dispatch.py": set(),
-    "overridable.py": set(),
-    "callers.py": set(),
-    "static_types.py": set(),
-    "errors.py": set(),
-    "devices.py": set(),
-    "deprecated_overloads.py": set(),
-    "argument_errors.py": {"true_divide", "pin_memory", "new_tensor"},  # overloads that messages do not list, and hand-written parsers
-    "arguments.py": set(),
-    "applying.py": set(),
-    "binding.py": set(),
-    "public_forms.py": set(),
-    "functional.py": {"element_size", "storage_offset", "is_contiguous", "requires_grad_", "data_ptr"},  # methods of the class itself
+    "_src/protocol/overridable.py": set(),
+    "_src/protocol/slow_path.py": set(),
+    "_src/facts/static_types.py": set(),
+    "_src/facts/errors.py": set(),
+    "_src/facts/devices.py": set(),
+    "_src/bind/deprecated_overloads.py": set(),
+    "_src/bind/argument_errors.py": {"true_divide", "pin_memory", "new_tensor"},  # overloads that messages do not list, and hand-written parsers
+    "_src/bind/arguments.py": set(),
+    "_src/tensor/running.py": set(),
+    "_src/bind/cores.py": set(),
+    "_src/bind/forms.py": set(),
+    "_src/bind/everything.py": {"element_size", "storage_offset", "is_contiguous", "requires_grad_", "data_ptr"},  # methods of the class itself
     "autograd/names.py": set(),
     "amp/policies.py": set(),
     "amp/autocast_mode.py": set(),
-    "aten/functions.py": {"can_cast", "result_type"},  # not declared as functions of tensors
-    "aten/schema.py": set(),
-    "ops/_declare.py": set(),
-    "ops/_facts.py": {"sum", "istft"},
-    "ops/_kernel.py": set(),
-    "ops/_nodes.py": set(),
+    "_src/aten/functions.py": {"can_cast", "result_type"},  # not declared as functions of tensors
+    "_src/aten/schema.py": set(),
+    "_src/ops/_declare.py": set(),
+    "_src/ops/_facts.py": {"sum", "istft"},
+    "_src/ops/_kernel.py": set(),
+    "_src/ops/_nodes.py": set(),
 }
 
 
@@ -196,14 +201,14 @@ def test_what_is_known_of_a_function_is_not_spread(spread: dict[str, set[str]]) 
 
 #: Modules that import each other, inside functions too, and why.
 CYCLES = {
-    "engine.calls engine.checks engine.room engine.tiers engine.trie": "the way of a call, in which each step may lead back to the first",
-    "engine.record engine.run": "running records what is run again, recording runs what is due",
+    "_src.engine.calls _src.engine.checks _src.engine.room _src.engine.tiers _src.engine.trie": "the way of a call, in which each step may lead back to the first",
+    "_src.engine.record _src.engine.run": "running records what is run again, recording runs what is due",
     "wrappers.masked.functions wrappers.masked.handlers wrappers.masked.tensor": "the class asks its table of functions, which make it",
     "wrappers.nested.custom wrappers.nested.tensor": "the class hands custom functions on, which make it",
     "fx._symbolic_trace fx.graph_module": "a graph module is traced again from its code, tracing makes one",
     "distributed.checkpoint.state_dict distributed.fsdp._wrapper": "the older wrapper is written with the newer functions, which know it",
-    "_refused _refused_more": "one list in two files",
-    "_box_muller _sampling": "one computation in two forms, the compiled one loaded for large tensors",
+    "_src.refusals.names _src.refusals.names_of_tools": "one list in two files",
+    "_src.draws.box_muller _src.draws.sampling": "one computation in two forms, the compiled one loaded for large tensors",
 }
 
 
@@ -227,15 +232,15 @@ def test_nothing_is_imported_upward_inside_functions(trees: dict[Path, ast.Modul
 def test_every_hook_is_filled_asked_for_and_described() -> None:
     """Each leads to something, has its line in the documents, and somebody who asks for it."""
     import jtorch  # noqa: F401  (fills them)
-    from jtorch.hooks import HOOKS
+    from jtorch._src.hooks import HOOKS
 
     assert len(HOOKS) > 30
     page = (ROOT.parent / "docs" / "internals.md").read_text()
-    sources = [path.read_text() for path in ROOT.rglob("*.py") if path.relative_to(ROOT).as_posix() not in ("hooks.py", "start/hooks.py")]
+    sources = [path.read_text() for path in ROOT.rglob("*.py") if path.relative_to(ROOT).as_posix() not in ("_src/hooks.py", "_src/start/hooks.py")]
     for name, hook in HOOKS.items():
         assert hook.get() is not None, name
         assert f"`{name}`" in page, name
-        assert any(re.search(rf"hooks\.{name}\b|from \.+hooks import [^\n]*\b{name}\b", source) for source in sources), name
+        assert any(re.search(rf"hooks\.{name}\b|from [.\w]*hooks import [^\n]*\b{name}\b", source) for source in sources), name
 
 
 def test_a_hook_is_filled_once_and_before_it_is_asked_for() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from jtorch import _launching_again
+from jtorch._src.neighbours import lightning as _launching_again
 
 
 def test_what_starts_python_anew_starts_jtorch() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jtorch import _kept_files as kept
+from jtorch._src.keeping import files as kept
 
 _HEADER = b"test\n"
 _WORK = "import jtorch as torch, jax; print((torch.arange(6.0) * 3).tanh().tolist(), jax.jit(lambda x: x * 3 + 1)(1.0))"
@@ -322,7 +322,7 @@ def test_places_that_cannot_be_written(place: str, tmp_path: Path) -> None:
 
 
 def test_a_home_that_is_missing_makes_no_folder_here(tmp_path: Path) -> None:
-    from jtorch import _cache_folders
+    from jtorch._src.keeping import folders as _cache_folders
 
     code = "import os; os.path.expanduser = lambda path: path; " + _WORK  # as where the user has no entry
     program = [sys.executable, "-c", code]

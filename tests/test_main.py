@@ -23,10 +23,11 @@ def root(tmp_path_factory):
     folder = tmp_path_factory.mktemp("root")
     package = folder / "jtorch"
     (package / "nn").mkdir(parents=True)
-    for name in ("__main__.py", "install.py", "version.py"):
+    (package / "_src" / "start").mkdir(parents=True)
+    for name in ("__main__.py", "version.py", "_src/__init__.py", "_src/start/__init__.py", "_src/start/install.py"):
         shutil.copy(PACKAGE / name, package / name)
     (package / "__init__.py").write_text(
-        "import sys, types\nfrom .install import install as install\nfrom .version import __version__ as __version__\n"
+        "import sys, types\nfrom ._src.start.install import install as install\nfrom .version import __version__ as __version__\n"
         "from . import nn as nn\n_C = sys.modules['jtorch._C'] = types.ModuleType('jtorch._C')\n"
     )
     (package / "nn" / "__init__.py").write_text("from . import functional as functional\n")

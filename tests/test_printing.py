@@ -8,7 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from jtorch import dtypes, printing
+from jtorch._src.facts import dtypes
+from jtorch._src.tensor import printing
 
 
 def show(values, dtype=dtypes.float32, **options):

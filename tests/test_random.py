@@ -11,8 +11,10 @@ import pytest
 
 import jtorch as torch
 import jtorch.nn.functional as F
-from jtorch import _box_muller, _sampling, warned_once
-from jtorch._mt19937 import STATE_BYTES, Twister
+from jtorch._src.draws import box_muller as _box_muller
+from jtorch._src.draws import sampling as _sampling
+from jtorch._src.draws.mt19937 import STATE_BYTES, Twister
+from jtorch._src.facts import warned_once
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 import jtorch as torch
-from jtorch import _refusals, _refused
+from jtorch._src.refusals import names as _refused
+from jtorch._src.refusals import stand_ins as _refusals
 
 LISTED = [(module, name) for module, names in _refused.names().items() for name in names if not module.startswith("ops.")]
 
@@ -83,7 +84,7 @@ PROGRAM = """
     import sys
     sys.path[:0] = [{root!r}]
     import jtorch
-    loaded = {{"jtorch.multiprocessing", "jtorch._refused", "jtorch.futures", "jtorch.utils.data"}} & set(sys.modules)
+    loaded = {{"jtorch.multiprocessing", "jtorch._src.refusals.names", "jtorch.futures", "jtorch.utils.data"}} & set(sys.modules)
     assert not loaded, loaded
     jtorch.install()
     import torch, torch.nn.functional as F

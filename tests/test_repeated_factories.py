@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import jtorch as torch
-from jtorch import factories
+from jtorch._src.bind import factories
 
 
 def test_equal_numbers_of_other_kinds() -> None:

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 import jtorch as torch
-from jtorch import dtypes, serialization
+from jtorch import serialization
+from jtorch._src.facts import dtypes
 
 
 def round_trip(obj: Any, **options: Any) -> Any:

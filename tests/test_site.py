@@ -43,8 +43,8 @@ def test_the_reference_shows_signatures_arguments_and_examples(pages):
 
 
 def test_what_is_not_offered_is_listed_with_reasons(pages):
-    from jtorch import _refused
-    from jtorch.functional import PUBLIC
+    from jtorch._src.bind.everything import PUBLIC
+    from jtorch._src.refusals import names as _refused
 
     text = pages["not-offered.md"]
     for names in _refused.names().values():
@@ -93,12 +93,12 @@ def test_every_page_is_in_the_navigation(pages):
 
 def test_every_environment_variable_is_described():
     """Those of the package by name, wherever they stand; others where the environment is read by a name."""
-    from jtorch._variables import OTHERS, VARIABLES, page
+    from jtorch._src.start.variables import OTHERS, VARIABLES, page
 
     assert (DOCS / "environment.md").read_text() == page()  # else: python -m tools.docs_site
     own, foreign = set(), set()
     for file in (ROOT / "jtorch").rglob("*.py"):
-        if file.name != "_variables.py":
+        if file.name != "variables.py":
             text = file.read_text()
             own |= set(re.findall(r"JTORCH_[A-Z0-9_]*[A-Z0-9]", text))
             foreign |= set(re.findall(r"(?:environ(?:\.get\(|\[)|getenv\()[\"']([A-Z][A-Z0-9_]+)[\"']", text))

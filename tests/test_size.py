@@ -8,8 +8,8 @@ import pickle
 import numpy as np
 import pytest
 
-from jtorch import layouts
-from jtorch.size import Size, SymInt
+from jtorch._src.facts import layouts
+from jtorch._src.facts.size import Size, SymInt
 
 
 def test_size_stays_size():

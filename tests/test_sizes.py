@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 import jtorch as torch
-from jtorch.engine import limits, stats, values
+from jtorch._src.engine import limits, stats, values
 from jtorch.nn import functional as F
 
 OVERFLOWED = r"^Storage size calculation overflowed with sizes=\["

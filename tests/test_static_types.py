@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch.argument_errors import signatures
-from jtorch.binding import COMPOSITES
+from jtorch._src.bind.argument_errors import signatures
+from jtorch._src.bind.cores import COMPOSITES
+from jtorch._src.facts.static_types import static_of
+from jtorch._src.ops._declare import OPS, STATIC
 from jtorch.dispatch import PUBLIC
-from jtorch.ops._declare import OPS, STATIC
-from jtorch.static_types import static_of
 
 F = torch.nn.functional
 X = torch.tensor([[3.0, 1.0, 2.0], [1.0, 2.0, 3.0]])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jtorch.functional import PUBLIC
+from jtorch._src.bind.everything import PUBLIC
 
 ROOT = Path(__file__).resolve().parent.parent
 

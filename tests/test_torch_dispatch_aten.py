@@ -189,7 +189,7 @@ def test_losses_of_parts_are_told_the_weight_of_the_whole():
 
 
 def test_families_are_read_from_declarations():
-    from jtorch.aten.families import ELEMENTWISE, family, is_random
+    from jtorch._src.aten.families import ELEMENTWISE, family, is_random
 
     aten = torch.ops.aten
     for op in (aten.add.Tensor, aten.gelu_.default, aten.gelu_backward.default, aten.logical_and.default, aten.special_erfcx.default):

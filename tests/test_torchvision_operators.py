@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch import _torchvision
-from jtorch._torchvision import boxes, regions
+from jtorch._src.neighbours import torchvision as _torchvision
+from jtorch._src.neighbours.torchvision import boxes, regions
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import jtorch as torch
-from jtorch import _tracebacks, nn
+from jtorch import nn
+from jtorch._src.start import tracebacks as _tracebacks
 
 ROOT = Path(__file__).parent.parent
 PROGRAM = '''

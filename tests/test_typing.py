@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jtorch import _typings
+from jtorch._src.start import typings as _typings
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = Path(__file__).parent / "typing"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jtorch import _whole_files as whole
+from jtorch._src.keeping import whole_files as whole
 
 ROOT = Path(__file__).parent.parent
 

@@ -97,7 +97,7 @@ def _is_offered(made: Any) -> bool:
 
 
 def _functions(prefix: str, title: str) -> str:
-    from jtorch.functional import PUBLIC
+    from jtorch._src.bind.everything import PUBLIC
 
     shown = f"torch.{prefix}" if prefix and prefix != "Tensor" else prefix or "torch"
     lines = [f"# {title}\n", "Made of the docstrings. Their examples run as tests.\n"]
@@ -120,8 +120,8 @@ def _classes(title: str, *spaces: tuple[str, Any, type]) -> str:
 
 def _not_offered() -> str:
     """What raises ``NotImplementedError`` by name, by module, with the reason."""
-    from jtorch import _refused
-    from jtorch.functional import PUBLIC
+    from jtorch._src.bind.everything import PUBLIC
+    from jtorch._src.refusals import names as _refused
 
     found: dict[str, dict[str, list[str]]] = {}
     for module, names in _refused.names().items():
@@ -214,7 +214,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 def main() -> None:
     """Writes the pages that are made of the code and kept in the repository."""
-    from jtorch._variables import page
+    from jtorch._src.start.variables import page
 
     (ROOT / "docs" / "environment.md").write_text(page())
 

@@ -22,9 +22,10 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import jtorch  # noqa: E402
-from jtorch import dtypes, functional  # noqa: E402
-from jtorch.binding import COMPOSITES  # noqa: E402
-from jtorch.ops._declare import _BY_BODY  # noqa: E402
+from jtorch._src.bind import everything as functional  # noqa: E402
+from jtorch._src.bind.cores import COMPOSITES  # noqa: E402
+from jtorch._src.facts import dtypes  # noqa: E402
+from jtorch._src.ops._declare import _BY_BODY  # noqa: E402
 
 PACKAGE = ROOT / "jtorch"
 HEADER = '''"""{doc}
@@ -41,7 +42,12 @@ import jax as _jax
 import numpy as _np
 """
 #: Namespaces that are modules of their own, besides ``torch`` itself.
-NAMESPACES = {"linalg": "linalg.pyi", "fft": "fft.pyi", "special": "special.pyi", "nn.functional": "nn/functional.pyi"}
+NAMESPACES = {
+    "linalg": "linalg/__init__.pyi",
+    "fft": "fft/__init__.pyi",
+    "special": "special/__init__.pyi",
+    "nn.functional": "nn/functional.pyi",
+}
 
 #: Names in annotations of declarations, as stubs say them. Builtins get other names, since torch has functions of the same ones.
 NAMES = {
@@ -402,13 +408,13 @@ def namespace_stub(prefix: str) -> str:
     lines = [HEADER.format(doc=f"``torch.{prefix}``."), IMPORTS.strip(), ""]
     lines += [
         "from jtorch import Generator, Number, Size, Tensor",
-        "from jtorch.devices import device as _device",
-        "from jtorch.dtypes import dtype as _dtype",
-        "from jtorch.layouts import layout as _layout",
-        "from jtorch.layouts import memory_format as _memory_format",
+        "from jtorch._src.facts.devices import device as _device",
+        "from jtorch._src.facts.dtypes import dtype as _dtype",
+        "from jtorch._src.facts.layouts import layout as _layout",
+        "from jtorch._src.facts.layouts import memory_format as _memory_format",
     ]
     if prefix == "linalg":
-        lines.append("from jtorch.errors import LinAlgError as LinAlgError")
+        lines.append("from jtorch._src.facts.errors import LinAlgError as LinAlgError")
     lines += ["", *named_tuples(found)]
     for f in found:
         lines += f.render("")

@@ -29,11 +29,11 @@ from opinfo_running import counterpart, first_samples, ours  # pyright: ignore[r
 from torch.testing._internal.common_methods_invocations import op_db
 
 import jtorch
-from jtorch.engine.calls import all_calls
-from jtorch.engine.host import Equation, stage
-from jtorch.engine.host.rules import load
-from jtorch.engine.host.staging import _HOLDERS, Unstaged
-from jtorch.engine.tracing import traced
+from jtorch._src.engine.calls import all_calls
+from jtorch._src.engine.host import Equation, stage
+from jtorch._src.engine.host.rules import load
+from jtorch._src.engine.host.staging import _HOLDERS, Unstaged
+from jtorch._src.engine.tracing import traced
 
 #: Results may be this far from XLA's, in units of the largest element: sums are taken in another order.
 _EPSILONS = 64

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent / "jtorch"
 #: What speaks of operations by name because it gives each of them another meaning.
 APART = ("wrappers", "sparse", "masked", "nested", "distributed/tensor")
 #: The signatures of operators, a table of PyTorch's: it counts as one file.
-TABLE = ROOT / "aten" / "schemas.txt"
+TABLE = ROOT / "_src" / "aten" / "schemas.txt"
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -45,8 +45,8 @@ def texts(tree: ast.Module) -> Iterator[str]:
 def operations() -> dict[str, set[Path]]:
     """The public operations with an underscore in their names, and the files they are written in."""
     import jtorch  # noqa: F401  (declares them)
-    from jtorch.binding import COMPOSITES
-    from jtorch.ops._declare import OPS
+    from jtorch._src.bind.cores import COMPOSITES
+    from jtorch._src.ops._declare import OPS
 
     found: dict[str, set[Path]] = {}
     for made in (*OPS.values(), *COMPOSITES):

@@ -38,7 +38,7 @@ def _torch_program(op: Callable[[Any], Callable[..., Any]], count: int) -> Calla
             for _ in calls:
                 call(*operands)
 
-        return Step(step, torch.engine.flush)
+        return Step(step, torch._engine.flush)
 
     return program
 

@@ -6,18 +6,19 @@ from collections.abc import Sequence
 from sys import getrefcount as _refs
 from typing import Any
 
-from .. import _refusals, engine
+from .._src import engine
+from .._src.bind.everything import _C as _ops
+from .._src.engine import OutOfMemoryError as OutOfMemoryError
+from .._src.facts.errors import LinAlgError as _LinAlgError
+from .._src.refusals import stand_ins as _refusals
+from .._src.tensor.module_state import check_state
+from .._src.tensor.writing import swap, undoable
 from ..core import Tensor as _Tensor
 from ..dispatch import DisableTorchFunction as DisableTorchFunction
 from ..dispatch import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from ..dispatch import disabled_torch_dispatch_impl as _disabled_torch_dispatch_impl
 from ..dispatch import disabled_torch_function_impl as _disabled_torch_function_impl
 from ..dispatch import is_torch_function_enabled as _is_torch_function_enabled
-from ..engine import OutOfMemoryError as OutOfMemoryError
-from ..errors import LinAlgError as _LinAlgError
-from ..functional import _C as _ops
-from ..module_state import check_state
-from ..writing import swap, undoable
 
 TensorBase = _Tensor
 

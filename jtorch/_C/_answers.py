@@ -7,17 +7,17 @@ from __future__ import annotations
 import weakref as _weakref
 from typing import Any
 
-from .. import devices as _devices
-from .. import hooks as _hooks
-from .._archive_records import PyTorchFileReader as PyTorchFileReader
-from .._archive_records import PyTorchFileWriter as PyTorchFileWriter
-from ..aten.state import NoDispatch as _NoDispatch
+from .._src import hooks as _hooks
+from .._src.aten.state import NoDispatch as _NoDispatch
+from .._src.facts import devices as _devices
+from .._src.facts.errors import broadcast_shapes as _broadcast_shapes
+from .._src.facts.layouts import strided as _strided
+from .._src.facts.size import Size as _Size
+from .._src.files.archive_records import PyTorchFileReader as PyTorchFileReader
+from .._src.files.archive_records import PyTorchFileWriter as PyTorchFileWriter
 from ..core import Tensor as _Tensor
 from ..dispatch import EnableTorchFunction as _Enable
 from ..dispatch import disabled_torch_dispatch_impl as _disabled
-from ..errors import broadcast_shapes as _broadcast_shapes
-from ..layouts import strided as _strided
-from ..size import Size as _Size
 
 #: Whether PyTorch was built for Intel's GPUs.
 _has_xpu = False

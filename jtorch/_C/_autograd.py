@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import _refusals
+from .._src.refusals import stand_ins as _refusals
 from ..autograd.saved import SavedTensor as SavedTensor
 from ..autograd.tape import SAVING
 

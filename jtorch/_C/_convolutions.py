@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .. import dtypes, layouts
+from .._src.facts import dtypes, layouts
 
 
 class _Numbered(enum.Enum):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import _refusals
+from .._src.refusals import stand_ins as _refusals
 from ..distributed.group import FileStore as FileStore
 from ..distributed.group import HashStore as HashStore
 from ..distributed.group import ProcessGroup as ProcessGroup

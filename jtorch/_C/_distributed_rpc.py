@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import _refusals
+from .._src.refusals import stand_ins as _refusals
 
 
 def _is_current_rpc_agent_set() -> bool:

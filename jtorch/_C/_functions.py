@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _refusals
+from .._src.refusals import stand_ins as _refusals
 from ..autograd.accumulate import AccumulateGrad as AccumulateGrad
 from ..autograd.function import Function
 

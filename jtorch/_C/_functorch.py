@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _refusals
+from .._src.engine import Lifted
+from .._src.refusals import stand_ins as _refusals
 from ..core import Tensor
-from ..engine import Lifted
 
 
 def is_batchedtensor(tensor: Tensor) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 import re
 
-from .. import hooks as _hooks
-from ..errors import not_offered
+from .._src import hooks as _hooks
+from .._src.facts.errors import not_offered
 
 _ORDER = """
     Undefined Dense=1 Quantized=5 Sparse=8 SparseCsr NestedTensor BackendSelect=11 Python=13 FuncTorchDynamicLayerBackMode Functionalize

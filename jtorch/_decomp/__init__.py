@@ -9,14 +9,14 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from jtorch import _refusals
-from jtorch.aten.calling import parts_of
-from jtorch.aten.kernels import kernel_of
-from jtorch.aten.overloads import OpOverload, aten
-from jtorch.aten.routes_whole import is_composite
-from jtorch.aten.schema import texts
-from jtorch.aten.state import STATE
-from jtorch.symbols import exact, visible
+from jtorch._src.aten.calling import parts_of
+from jtorch._src.aten.kernels import kernel_of
+from jtorch._src.aten.overloads import OpOverload, aten
+from jtorch._src.aten.routes_whole import is_composite
+from jtorch._src.aten.schema import texts
+from jtorch._src.aten.state import STATE
+from jtorch._src.refusals import stand_ins as _refusals
+from jtorch._src.tensor.symbols import exact, visible
 
 from ._tables import _overloads as _overloads
 from ._tables import decomposition_table as decomposition_table

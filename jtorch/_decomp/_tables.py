@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from jtorch.aten.overloads import OpOverload, OpOverloadPacket
+from jtorch._src.aten.overloads import OpOverload, OpOverloadPacket
 
 #: All decompositions: operators and the functions that write them with others.
 decomposition_table: dict[Any, Callable[..., Any]] = {}

@@ -14,9 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 
 import jtorch as torch
-from jtorch.aten.kernels import kernel_of
+from jtorch._src.aten.kernels import kernel_of
+from jtorch._src.tensor.symbols import exact, visible
 from jtorch.core import wrap
-from jtorch.symbols import exact, visible
 
 aten = torch.ops.aten
 #: Primitives of JAX's whose operands are all arrays, and the operators that they are.

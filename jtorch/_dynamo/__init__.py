@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jtorch import _refusals
+from jtorch._src.refusals import stand_ins as _refusals
 from jtorch.compiler import (
     allow_in_graph,
     assume_constant_result,

@@ -22,8 +22,8 @@ from collections.abc import Callable
 from typing import Any
 
 import jtorch as torch
+from jtorch._src.aten.wrapping import become
 from jtorch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, _leaves
-from jtorch.aten.wrapping import become
 from jtorch.compiler import Unsupported, config, exporting
 from jtorch.fx.graph import Graph
 from jtorch.fx.graph_module import GraphModule

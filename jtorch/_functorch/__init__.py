@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from jtorch import _refusals
+from jtorch._src.refusals import stand_ins as _refusals
 
 __getattr__ = _refusals.missing(__name__)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import jtorch as torch
-from jtorch import _refusals
-from jtorch.errors import not_offered
+from jtorch._src.facts.errors import not_offered
+from jtorch._src.refusals import stand_ins as _refusals
 from jtorch.export._trace import keeps
 from jtorch.func import functional_call
 from jtorch.fx.experimental.proxy_tensor import make_fx

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from jtorch import _refusals
-from jtorch.composites import control
+from jtorch._src.composites import control
+from jtorch._src.refusals import stand_ins as _refusals
 
 from .associative_scan import associative_scan as associative_scan
 from .cond import cond as cond

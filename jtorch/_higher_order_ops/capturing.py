@@ -14,13 +14,13 @@ from typing import Any
 
 import jtorch as torch
 from jtorch._dynamo.exc import UncapturedHigherOrderOpError
+from jtorch._src.composites import control
+from jtorch._src.facts.errors import not_offered
+from jtorch._src.tensor.symbols import Sym, Truth, Undecided, exact
 from jtorch._subclasses.fake_tensor import FakeTensor, active_mode
-from jtorch.composites import control
-from jtorch.errors import not_offered
 from jtorch.fx.experimental import proxy_tensor
 from jtorch.fx.graph_module import GraphModule
 from jtorch.fx.proxy import Proxy
-from jtorch.symbols import Sym, Truth, Undecided, exact
 from jtorch.utils import _pytree as pytree
 
 from .map import mapped

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from jtorch.aten.overloads import namespace_of
-from jtorch.composites import control
+from jtorch._src.aten.overloads import namespace_of
+from jtorch._src.composites import control
 from jtorch.fx.graph_module import GraphModule
 
 from .map import mapped

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jtorch as torch
-from jtorch.composites import control
+from jtorch._src.composites import control
 from jtorch.utils._pytree import tree_flatten, tree_unflatten
 
 __all__ = ["scan"]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _refusals
+from .._src.refusals import stand_ins as _refusals
 
 
 def cudagraph_mark_step_begin() -> None:

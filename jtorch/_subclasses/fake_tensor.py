@@ -10,20 +10,21 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .. import _refusals, devices
-from ..aten.calling import run
-from ..aten.overloads import aten
-from ..aten.state import STATE, Below, Kernel, modes_off
-from ..aten.state import push as _push
-from ..aten.state import remove as _remove
-from ..aten.wrapping import bare, follow, on_meta
+from .._src.aten.calling import run
+from .._src.aten.overloads import aten
+from .._src.aten.state import STATE, Below, Kernel, modes_off
+from .._src.aten.state import push as _push
+from .._src.aten.state import remove as _remove
+from .._src.aten.wrapping import bare, follow, on_meta
+from .._src.facts import devices
+from .._src.facts.devices import META
+from .._src.facts.dtypes import get_default_dtype
+from .._src.facts.errors import not_offered
+from .._src.facts.size import SYMBOLIC, SymInt
+from .._src.facts.size import Size as _Size
+from .._src.refusals import stand_ins as _refusals
+from .._src.tensor.symbols import ShapeEnv, Sym, any_symbolic, env_of, exact
 from ..core import Tensor, contiguous_strides
-from ..devices import META
-from ..dtypes import get_default_dtype
-from ..errors import not_offered
-from ..size import SYMBOLIC, SymInt
-from ..size import Size as _Size
-from ..symbols import ShapeEnv, Sym, any_symbolic, env_of, exact
 from ..utils._python_dispatch import TorchDispatchMode
 
 __all__ = [

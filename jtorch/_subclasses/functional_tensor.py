@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from .. import _refusals
+from .._src.refusals import stand_ins as _refusals
 
 
 @contextlib.contextmanager

@@ -8,10 +8,10 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ..binding import COMPOSITES
-from ..functional import PUBLIC
-from ..ops._declare import OPS
-from ..public_forms import paths_of
+from .._src.bind.cores import COMPOSITES
+from .._src.bind.everything import PUBLIC
+from .._src.bind.forms import paths_of
+from .._src.ops._declare import OPS
 
 
 def policy(stated: str, kind: str) -> str:

@@ -76,7 +76,8 @@ def __getattr__(name: str) -> Any:
         except ModuleNotFoundError:
             pass
     if name == "_disable_profiler":
-        return importlib.import_module("jtorch._refusals").make("torch.autograd._disable_profiler", "operations have no times of their own")
+        refusals = importlib.import_module("jtorch._src.refusals.stand_ins")
+        return refusals.make("torch.autograd._disable_profiler", "operations have no times of their own")
     if name.startswith("_") or name == "engine":  # imports ask for those; the table need not be read
         raise AttributeError(f"module 'torch.autograd' has no attribute '{name}'")
-    return importlib.import_module("jtorch._refusals").find("jtorch.autograd", name)
+    return importlib.import_module("jtorch._src.refusals.stand_ins").find("jtorch.autograd", name)

@@ -15,9 +15,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..engine import run, tiers
+from .._src.engine import run, tiers
 
-record = importlib.import_module("jtorch.engine.record")  # under this name the package has a function
+record = importlib.import_module("jtorch._src.engine.record")  # under this name the package has a function
 
 #: The kinds of phases, as traces name their rows.
 COMPILE, HOST, PROGRAM, TRANSFER = "compile", "host", "program", "transfer"

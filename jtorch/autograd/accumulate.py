@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from ..engine import THREADS
+from .._src.engine import THREADS
 from .tape import Node, next_seq
 
 #: Whether a leaf was ever given a hook: only then must a walk find out when a leaf's gradient is complete.

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import numbers_of
+from .._src.engine import numbers_of
 from . import tape
 from .function_node import FunctionNode
 from .nodes import shown

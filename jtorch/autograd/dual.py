@@ -13,14 +13,14 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ..applying import converted
+from .._src.engine import SPECIAL, Aval, Call, Lifted, Transformed, Value, record
+from .._src.engine.calls import shapes_of
+from .._src.engine.values import default_device
+from .._src.ops._declare import OPS
+from .._src.ops._forward import jvp_of
+from .._src.ops._kernel import T, call_of
+from .._src.tensor.running import converted
 from ..core import Tensor, from_value, lazy_bits
-from ..engine import SPECIAL, Aval, Call, Lifted, Transformed, Value, record
-from ..engine.calls import shapes_of
-from ..engine.values import default_device
-from ..ops._declare import OPS
-from ..ops._forward import jvp_of
-from ..ops._kernel import T, call_of
 from .ends import ends_of
 from .engine import _add_pairs, _add_values, _item, _tensor
 from .grad_mode import MODE

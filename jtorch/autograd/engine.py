@@ -8,19 +8,19 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..applying import converted
+from .._src.engine import SPECIAL, Laid, Value, record
+from .._src.facts.layouts import is_dense
+from .._src.facts.size import Size
+from .._src.facts.warned_once import outside
+from .._src.hooks import vmap
+from .._src.hooks import walking as walking_hook
+from .._src.ops._declare import OPS
+from .._src.ops._kernel import Fixed, T, call_of
+from .._src.tensor.module_state import check_state
+from .._src.tensor.running import converted
+from .._src.tensor.writing import INFERENCE, assign
 from ..core import Tensor, from_value
 from ..dispatch import ACTIVE, LAYOUTS, of_layout
-from ..engine import SPECIAL, Laid, Value, record
-from ..hooks import vmap
-from ..hooks import walking as walking_hook
-from ..layouts import is_dense
-from ..module_state import check_state
-from ..ops._declare import OPS
-from ..ops._kernel import Fixed, T, call_of
-from ..size import Size
-from ..warned_once import outside
-from ..writing import INFERENCE, assign
 from .accumulate import LOCK, WATCHED, AccumulateGrad, hooks_at
 from .grad_mode import MODE, no_grad
 from .tape import Node, _Task, tracked

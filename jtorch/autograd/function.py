@@ -12,12 +12,12 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import hooks
+from .._src import hooks
+from .._src.engine import Lifted
+from .._src.facts.warned_once import outside
+from .._src.tensor.writing import assign, bump, check_inplace
 from ..core import Tensor, detached, from_value, same_memory
 from ..dispatch import LAYOUTS
-from ..engine import Lifted
-from ..warned_once import outside
-from ..writing import assign, bump, check_inplace
 from .dual import Dual, Level, enter, leave, zeros_like
 from .function_node import FunctionCtx as FunctionCtx
 from .function_node import FunctionNode, context_class

@@ -7,13 +7,13 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from ..applying import UNSAVED, converted
+from .._src.engine import Value, record
+from .._src.hooks import function_class
+from .._src.ops._declare import OPS
+from .._src.ops._kernel import Fixed, call_of
+from .._src.tensor.running import UNSAVED, converted
 from ..core import Tensor, detached, from_value
 from ..dispatch import disabled_torch_dispatch_impl
-from ..engine import Value, record
-from ..hooks import function_class
-from ..ops._declare import OPS
-from ..ops._kernel import Fixed, call_of
 from .engine import _item, _tensor
 from .grad_mode import MODE, enable_grad
 from .names import plain_name

@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from .._src.facts.errors import not_offered
+from .._src.tensor.writing import bump
 from ..core import Tensor
-from ..errors import not_offered
-from ..writing import bump
 from .accumulate import end_of
 from .engine import GradientEdge as GradientEdge
 from .engine import walk_now

@@ -56,7 +56,7 @@ def keeps_elsewhere(t: Tensor) -> bool:
     """Whether a tensor's class has ``__torch_dispatch__``: its elements are read one by one, by operators."""
     if type(t) is Tensor or ACTIVE.below is None:
         return False
-    from ..aten.calling import handles
+    from .._src.aten.calling import handles
 
     return handles(type(t))
 

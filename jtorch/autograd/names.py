@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..ops._nodes import Made
+from .._src.ops._nodes import Made
 
 
 def camel(name: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-from ..hooks import end_of, removable_handle, saved
-from ..ops._declare import TENSOR_LIST, TENSOR_OR_NUMBER
+from .._src.hooks import end_of, removable_handle, saved
+from .._src.ops._declare import TENSOR_LIST, TENSOR_OR_NUMBER
 
 _classes: dict[tuple[type, str], type] = {}
 

@@ -13,9 +13,10 @@ from typing import Any
 
 import jax
 
-from .. import _refusals, hooks
-from ..engine import flush
-from ..errors import not_offered
+from .._src import hooks
+from .._src.engine import flush
+from .._src.facts.errors import not_offered
+from .._src.refusals import stand_ins as _refusals
 from ._profiler_phases import Phases
 from .profiler_util import EventList, FunctionEvent
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops._declare import TENSOR_OR_NUMBER, TENSOR_OR_STATIC
+from .._src.ops._declare import TENSOR_OR_NUMBER, TENSOR_OR_STATIC
 from .tape import FREED, SAVING
 
 #: torch's names of operands where they are not ours.

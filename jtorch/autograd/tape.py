@@ -9,8 +9,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from ..engine import Call, Value, record
-from ..ops._kernel import kept_for, saved_results, vjp_of
+from .._src.engine import Call, Value, record
+from .._src.ops._kernel import kept_for, saved_results, vjp_of
 from .grad_mode import MODE
 from .names import name_of, plain_name
 from .nodes import Shown

@@ -8,8 +8,9 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from .. import _refusals, cuda
-from ..interop import get_float32_matmul_precision, set_float32_matmul_precision
+from .. import cuda
+from .._src.borders.interop import get_float32_matmul_precision, set_float32_matmul_precision
+from .._src.refusals import stand_ins as _refusals
 
 
 class _Matmul:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..devices import jax_devices
+from .._src.facts.devices import jax_devices
 
 
 def is_built() -> bool:

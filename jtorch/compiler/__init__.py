@@ -17,9 +17,9 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .. import _refusals
-from .. import hooks as _hooks
-from ..errors import not_offered
+from .._src import hooks as _hooks
+from .._src.facts.errors import not_offered
+from .._src.refusals import stand_ins as _refusals
 from ._capture import CAPTURING
 from ._entry import STANCE, Compiled, Settings, Unsupported
 
@@ -200,7 +200,7 @@ _default_backend = ["inductor"]
 
 def reset() -> None:
     """Forgets all programs: functions are recorded and compiled (or taken from the cache on disk) anew."""
-    from ..ops._kernel import forget_calls
+    from .._src.ops._kernel import forget_calls
 
     for compiled in list(_functions):
         compiled.reset()
@@ -325,7 +325,7 @@ def wrap_numpy(fn: Any) -> Any:
 
 def cudagraph_mark_step_begin() -> None:
     """Says that a step begins: what is pending runs."""
-    from .. import engine
+    from .._src import engine
 
     engine.flush()
 

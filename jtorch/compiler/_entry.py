@@ -7,16 +7,17 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import devices, dtypes, hooks
+from .._src import hooks
+from .._src.engine import SPECIAL, Value, flush, record
+from .._src.engine.trie import State
+from .._src.facts import devices, dtypes
+from .._src.tensor.cells import Alias, bits_of
+from .._src.tensor.writing import assign, stale, undoable
 from ..autograd.grad_mode import MODE
 from ..autograd.tape import SAVING, Node, next_seq
 from ..core import Tensor, alias_of, from_value
 from ..dispatch import ACTIVE, mode_stack
-from ..engine import SPECIAL, Value, flush, record
-from ..engine.trie import State
-from ..storage import Alias, bits_of
 from ..utils._pytree import tree_flatten, tree_unflatten
-from ..writing import assign, stale, undoable
 from ._capture import CAPTURING, Capture, Draw, Handle, New, Refused
 from ._program import forward_call
 from ._world import ATOMS, Place, same

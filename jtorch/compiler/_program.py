@@ -7,12 +7,12 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from ..engine import Aval, Call, Guarded
-from ..engine.checks import chains
-from ..engine.programs import identity, identity_of_steps
-from ..engine.trie import State
-from ..ops._declare import Op
-from ..ops._kernel import Info
+from .._src.engine import Aval, Call, Guarded
+from .._src.engine.checks import chains
+from .._src.engine.programs import identity, identity_of_steps
+from .._src.engine.trie import State
+from .._src.ops._declare import Op
+from .._src.ops._kernel import Info
 
 _OP = Op(name="compiled_function", body=lambda *arrays: arrays, params=(), namespace="_C", family="derived")
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..composites import filling
-from ..engine.record import _run
-from ..engine.values import concrete
-from ..storage import Storage
+from .._src.composites import filling
+from .._src.engine.record import _run
+from .._src.engine.values import concrete
+from .._src.tensor.cells import Storage
 from ._world import is_library
 
 #: C functions whose results, or whose effects, differ from call to call, by module.

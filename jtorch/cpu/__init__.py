@@ -82,7 +82,7 @@ def stream(stream: Any) -> Any:
 
 def synchronize(device: Any = None) -> None:
     """Runs what is pending in this thread and waits for it, as ``jtorch.synchronize`` does."""
-    from ..interop import synchronize as wait
+    from .._src.borders.interop import synchronize as wait
 
     wait()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 
 from .. import amp as _amp
-from ..dtypes import bfloat16 as _bfloat16
-from ..dtypes import dtype as _dtype
+from .._src.facts.dtypes import bfloat16 as _bfloat16
+from .._src.facts.dtypes import dtype as _dtype
 
 __all__ = ["GradScaler", "autocast"]
 

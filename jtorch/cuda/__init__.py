@@ -7,14 +7,14 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from .. import _refusals
-from .. import devices as _devices
-from .. import engine as _engine
-from .. import hooks as _hooks
-from .. import interop as _interop
 from .. import random as _all_random
-from ..engine import OutOfMemoryError as OutOfMemoryError
-from ..errors import not_offered
+from .._src import engine as _engine
+from .._src import hooks as _hooks
+from .._src.borders import interop as _interop
+from .._src.engine import OutOfMemoryError as OutOfMemoryError
+from .._src.facts import devices as _devices
+from .._src.facts.errors import not_offered
+from .._src.refusals import stand_ins as _refusals
 from .streams import Event as Event
 from .streams import Stream as Stream
 from .streams import need as _need
@@ -330,7 +330,7 @@ def __getattr__(name: str) -> Any:
 
     if name in _SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
-    from ..legacy import NAMES, tensor_type
+    from .._src.tensor.legacy_classes import NAMES, tensor_type
 
     if name in NAMES:
         return tensor_type(name, "cuda")

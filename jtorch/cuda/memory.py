@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import _refusals
+from .._src.refusals import stand_ins as _refusals
 from . import empty_cache as empty_cache
 from . import max_memory_allocated as max_memory_allocated
 from . import max_memory_reserved as max_memory_reserved

@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from .. import _refusals
+from .._src.refusals import stand_ins as _refusals
 
 _open: list[Any] = []
 _started: dict[int, Any] = {}

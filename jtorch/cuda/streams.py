@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from .. import devices as _devices
-from ..interop import synchronize
+from .._src.borders.interop import synchronize
+from .._src.facts import devices as _devices
 
 
 def need() -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..applying import host_array
+from .._src.facts.devices import placement
+from .._src.tensor.running import host_array
 from ..autograd.grad_mode import no_grad
 from ..core import Tensor, from_value
-from ..devices import placement
 
 
 def taken(t: Tensor) -> np.ndarray:
@@ -33,7 +33,7 @@ def written(target: Tensor, array: np.ndarray) -> None:
 
 def made(array: np.ndarray, like: Tensor | None = None) -> Tensor:
     """A tensor with an array's elements, on the device of another."""
-    from ..engine import put
+    from .._src.engine import put
 
     return from_value(put(array, placement(None if like is None else like.device)))  # type: ignore[attr-defined]
 

@@ -6,7 +6,7 @@ import enum
 import os
 from typing import Any, ClassVar
 
-from ..errors import not_offered
+from .._src.facts.errors import not_offered
 
 
 class _RedOpType(enum.IntEnum):

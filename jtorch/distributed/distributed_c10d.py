@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _refusals
+from .._src.refusals import stand_ins as _refusals
 from ._backends import Backend as Backend
 from ._backends import ReduceOp as ReduceOp
 from ._backends import get_default_backend_for_device as get_default_backend_for_device

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import jtorch as torch
-from jtorch import _refusals
 from jtorch._dynamo.exc import UserError
-from jtorch.errors import not_offered
-from jtorch.symbols import ConstraintViolation, ShapeEnv, _evaluate
+from jtorch._src.facts.errors import not_offered
+from jtorch._src.refusals import stand_ins as _refusals
+from jtorch._src.tensor.symbols import ConstraintViolation, ShapeEnv, _evaluate
 from jtorch.utils import _pytree as pytree
 
 from . import _trace

@@ -10,13 +10,13 @@ from typing import Any
 
 import jtorch as torch
 from jtorch._higher_order_ops.operators import OPERATORS
+from jtorch._src.tensor.symbols import ShapeEnv, Sym
 from jtorch._subclasses.fake_tensor import FakeTensorMode
 from jtorch.fx.experimental.proxy_tensor import _composites_whole
 from jtorch.fx.graph import Graph
 from jtorch.fx.graph_module import GraphModule
 from jtorch.fx.node import Node, map_arg
 from jtorch.fx.passes.shape_prop import _extract_tensor_metadata
-from jtorch.symbols import ShapeEnv, Sym
 from jtorch.utils import _pytree as pytree
 
 from .dynamic_shapes import Range

@@ -11,11 +11,11 @@ from jax import export as jax_export
 
 import jtorch as torch
 from jtorch._higher_order_ops.operators import graphs_of
+from jtorch._src.facts.errors import not_offered
+from jtorch._src.facts.size import SYMBOLIC
+from jtorch._src.tensor.symbols import _evaluate
 from jtorch.core import wrap
-from jtorch.errors import not_offered
 from jtorch.fx.node import map_arg
-from jtorch.size import SYMBOLIC
-from jtorch.symbols import _evaluate
 
 from ._trace import keeps
 from .graph_signature import InputKind, OutputKind

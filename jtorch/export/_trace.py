@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import jtorch as torch
-from jtorch import _refusals
 from jtorch._dynamo.exc import UserError
 from jtorch._higher_order_ops.operators import HigherOrderOperator
+from jtorch._src.refusals import stand_ins as _refusals
+from jtorch._src.tensor.symbols import ShapeEnv, Sym
 from jtorch._subclasses.fake_tensor import FakeTensorMode
 from jtorch.compiler import exporting
 from jtorch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, PythonKeyTracer, _composites_whole, _running
 from jtorch.fx.node import Node
 from jtorch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
-from jtorch.symbols import ShapeEnv, Sym
 from jtorch.utils import _pytree as pytree
 
 from .dynamic_shapes import Plan

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import jtorch as torch
+from jtorch._src.tensor.symbols import _evaluate
 from jtorch.fx._code import CodeGen
 from jtorch.fx.graph import Graph
 from jtorch.fx.graph_module import GraphModule
-from jtorch.symbols import _evaluate
 from jtorch.utils import _pytree as pytree
 
 from ._functional import decomposed

@@ -8,7 +8,7 @@ from typing import Any
 
 import jtorch
 
-from .. import hooks
+from .._src import hooks
 from .transforms import inside
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ..argument_errors import numbers_may_stand
-from ..aten.schema import Schema, texts
+from .._src.aten.schema import Schema, texts
+from .._src.bind.argument_errors import numbers_may_stand
 from ..core import Tensor
 from ..dispatch import MISSING
 

@@ -14,18 +14,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._src.engine import SPECIAL, Call, Guarded, Lifted, Transformed, Value, aval_of
+from .._src.engine.calls import shapes_of
+from .._src.engine.programs import identity
+from .._src.facts.layouts import contiguous_strides
+from .._src.ops._kernel import caches
+from .._src.tensor.cells import Step
 from ..autograd.dual import INNER, orders
 from ..autograd.ends import ends_of
 from ..autograd.engine import _add_pairs, _add_values, _item, _tensor
 from ..autograd.grad_mode import MODE
 from ..autograd.tape import FREED, Node, _Task, next_seq
 from ..core import Tensor, from_value, view
-from ..engine import SPECIAL, Call, Guarded, Lifted, Transformed, Value, aval_of
-from ..engine.calls import shapes_of
-from ..engine.programs import identity
-from ..layouts import contiguous_strides
-from ..ops._kernel import caches
-from ..storage import Step
 from .trees import broadcast_and_flatten, flatten, unflatten
 
 _new = object.__new__

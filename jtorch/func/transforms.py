@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from .. import dtypes, writing
+from .._src.engine import Lifted, Transformed
+from .._src.facts import dtypes
+from .._src.tensor import writing
 from ..autograd.dual import FORWARD, INNER, Level, enter, leave
 from ..autograd.engine import _alias_node
 from ..autograd.engine import grad as tape_grad
@@ -19,7 +21,6 @@ from ..autograd.forward_ad import check_pair
 from ..autograd.grad_mode import MODE, enable_grad
 from ..autograd.tape import SAVING, next_seq
 from ..core import BIRTHS, Tensor, born, from_value
-from ..engine import Lifted, Transformed
 from .batching import vmap
 from .capturing import writer
 from .trees import flatten, treespec_pprint, unflatten

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jtorch import _refusals
+from jtorch._src.refusals import stand_ins as _refusals
 
 from . import (
            config,

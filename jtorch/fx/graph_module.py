@@ -16,7 +16,7 @@ from typing import Any, ForwardRef
 import jtorch as torch
 from jtorch import nn
 
-from .. import _refusals
+from .._src.refusals import stand_ins as _refusals
 from .graph import Graph, PythonCode
 
 _USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"

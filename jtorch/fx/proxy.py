@@ -12,7 +12,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import jtorch as torch
-from jtorch import _refusals
+from jtorch._src.refusals import stand_ins as _refusals
 from jtorch.overrides import is_tensor_method_or_property, resolve_name
 
 from . import traceback as fx_traceback

@@ -14,8 +14,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from .. import _refusals
-from ..errors import not_offered
+from .._src.facts.errors import not_offered
+from .._src.refusals import stand_ins as _refusals
 from ..futures import Future as Future
 from . import _script
 from . import annotations as annotations

@@ -14,7 +14,7 @@ import jtorch as torch
 from jtorch import nn
 from jtorch.nn.parameter import is_lazy
 
-from ..errors import not_offered
+from .._src.facts.errors import not_offered
 
 NO_PROGRAM = "TorchScript is a program format of its own; functions and modules run as the Python that they are"
 

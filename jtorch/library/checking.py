@@ -9,7 +9,7 @@ from typing import Any
 import jtorch as torch
 from jtorch import Tensor
 
-from ..engine import execution
+from .._src.engine import execution
 from . import registry
 
 __all__ = ["OpCheckError", "opcheck"]

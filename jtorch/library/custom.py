@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from ..errors import not_offered
+from .._src.facts.errors import not_offered
 from . import registry
 from .kernels import JaxKernel
 from .registry import UserOverload

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..errors import not_offered
+from .._src.facts.errors import not_offered
 from . import registry
 from .custom import CustomOpDef, _types
 from .kernels import JaxKernel

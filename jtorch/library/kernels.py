@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..applying import apply
-from ..aten.schema import Schema
+from .._src.aten.schema import Schema
+from .._src.facts.dtypes import dtype
+from .._src.ops._declare import OPTIONAL_TENSOR, STATIC, TENSOR, TENSOR_LIST, Op, Param
+from .._src.ops._kernel import Fixed, T, call_of
+from .._src.tensor.running import apply
 from ..core import Tensor
-from ..dtypes import dtype
-from ..ops._declare import OPTIONAL_TENSOR, STATIC, TENSOR, TENSOR_LIST, Op, Param
-from ..ops._kernel import Fixed, T, call_of
 
 
 def _kind(declared: str) -> int:

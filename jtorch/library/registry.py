@@ -13,10 +13,10 @@ from typing import Any
 import jtorch as torch
 from jtorch import Tensor
 
-from ..aten.calling import call, operands
-from ..aten.overloads import OpOverload, OpOverloadPacket, fits, namespace_of
-from ..aten.recording import Rule
-from ..aten.state import STATE, modes_off
+from .._src.aten.calling import call, operands
+from .._src.aten.overloads import OpOverload, OpOverloadPacket, fits, namespace_of
+from .._src.aten.recording import Rule
+from .._src.aten.state import STATE, modes_off
 from ..dispatch import MISSING, override
 from .kernels import JaxKernel
 

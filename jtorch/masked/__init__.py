@@ -7,7 +7,7 @@ from typing import Any
 
 import jtorch as torch
 
-from .. import _refusals
+from .._src.refusals import stand_ins as _refusals
 from ..wrappers.masked import MaskedTensor as MaskedTensor
 from ..wrappers.masked import amax as amax
 from ..wrappers.masked import amin as amin

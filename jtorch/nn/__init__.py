@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jtorch import _refusals
+from jtorch._src.refusals import stand_ins as _refusals
 
 from .parameter import Buffer as Buffer
 from .parameter import Parameter as Parameter

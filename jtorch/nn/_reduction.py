@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from ..warned_once import outside
+from .._src.facts.warned_once import outside
 
 
 def get_enum(reduction: str) -> int:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING as TYPE_CHECKING
 from typing import Any
 from typing import Optional as Optional
 
-from .._namespace import fill as _fill
-from ..callers import QUESTIONS as _QUESTIONS
+from .._src.bind.namespace import fill as _fill
+from .._src.protocol.slow_path import QUESTIONS as _QUESTIONS
 from ..core import Tensor
 from ..dispatch import handle_torch_function as handle_torch_function
 from ..dispatch import has_torch_function as has_torch_function

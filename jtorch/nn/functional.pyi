@@ -11,10 +11,10 @@ import jax as _jax
 import numpy as _np
 
 from jtorch import Generator, Number, Size, Tensor
-from jtorch.devices import device as _device
-from jtorch.dtypes import dtype as _dtype
-from jtorch.layouts import layout as _layout
-from jtorch.layouts import memory_format as _memory_format
+from jtorch._src.facts.devices import device as _device
+from jtorch._src.facts.dtypes import dtype as _dtype
+from jtorch._src.facts.layouts import layout as _layout
+from jtorch._src.facts.layouts import memory_format as _memory_format
 
 def _sym_int(a: Any) -> Tensor:
     """``int(a)``: towards zero."""

@@ -9,7 +9,7 @@ import jtorch as torch
 from jtorch import Tensor
 
 from .._C import _disabled_torch_function_impl
-from ..module_state import outside_jax
+from .._src.tensor.module_state import outside_jax
 
 __all__ = ["Parameter", "UninitializedParameter", "is_lazy", "Buffer", "UninitializedBuffer", "UninitializedTensorMixin"]
 

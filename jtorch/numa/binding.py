@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from .. import _refusals
+from .._src.refusals import stand_ins as _refusals
 
 
 class AffinityMode(str, enum.Enum):  # noqa: UP042 (StrEnum would print otherwise)

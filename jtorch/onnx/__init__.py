@@ -7,7 +7,7 @@ import enum
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from jtorch.errors import not_offered
+from jtorch._src.facts.errors import not_offered
 from jtorch.version import __version__
 
 from . import errors as errors
@@ -161,4 +161,4 @@ def __getattr__(name: str) -> Any:
             return importlib.import_module(f"{__name__}.{name}")
         except ModuleNotFoundError:
             pass
-    return importlib.import_module("jtorch._refusals").find(__name__, name)
+    return importlib.import_module("jtorch._src.refusals.stand_ins").find(__name__, name)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._src.bind.everything import PUBLIC
+from .._src.facts.errors import not_offered
 from ..core import Tensor
-from ..errors import not_offered
-from ..functional import PUBLIC
 from . import _elementwise, _methods, _products, _reductions, _shape  # noqa: F401  (they fill the table)
 from ._checks import check_sparse_tensor_invariants as check_sparse_tensor_invariants
 from ._tensor import SparseTensor
@@ -68,7 +68,7 @@ def __getattr__(name: str) -> Any:
     if name.startswith("SparseSemiStructured"):
         raise not_offered(f"sparse.{name}", "XLA has no kernels for two-in-four sparsity")
     if name.endswith("Tensor"):
-        from ..legacy import sparse_tensor_type
+        from .._src.tensor.legacy_classes import sparse_tensor_type
 
         return sparse_tensor_type(name)
     raise AttributeError(f"module 'torch.sparse' has no attribute '{name}'")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import layouts
+from .._src.facts import layouts
 from ._tensor import BY_ROW, host, nnz
 
 BLOCKS = (layouts.sparse_bsr, layouts.sparse_bsc)

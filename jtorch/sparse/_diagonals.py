@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import layouts
+from .._src.facts import layouts
 from ._make import index_tensor, to_compressed
 from ._tensor import coo, host
 

@@ -8,12 +8,12 @@ import numpy as np
 
 import jtorch
 
-from .. import layouts
-from ..applying import check_cast, converted, inplace
+from .._src.bind.everything import _C, PUBLIC
+from .._src.facts import layouts
+from .._src.facts.errors import broadcast_shapes
+from .._src.tensor.running import check_cast, converted, inplace
+from .._src.tensor.writing import check_inplace
 from ..core import Tensor
-from ..errors import broadcast_shapes
-from ..functional import _C, PUBLIC
-from ..writing import check_inplace
 from ._make import coalesce, compressed_to_coo, index_tensor, linear, rows_and_columns, to_compressed, to_dense
 from ._tensor import COMPRESSED, NAMES, SparseTensor, become, coo, could_not_run, host, like, nnz, sparse_dim, sparse_op
 

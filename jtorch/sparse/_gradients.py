@@ -6,11 +6,11 @@ from typing import Any
 
 import jtorch
 
+from .._src.bind.everything import _C, PUBLIC
 from ..autograd.engine import _item, _tensor
 from ..autograd.function import Function
 from ..autograd.tape import FREED, Node
 from ..core import from_value
-from ..functional import _C, PUBLIC
 from ._tensor import coo
 
 torch: Any = jtorch  # to a type checker, the Tensor of the stubs is another class than that of the core

@@ -10,12 +10,12 @@ import numpy as np
 
 import jtorch
 
-from .. import dtypes, layouts
-from ..arguments import whole
+from .._src.bind.arguments import whole
+from .._src.bind.everything import _C
+from .._src.facts import dtypes, layouts
+from .._src.facts.errors import canonical_dim
 from ..autograd.grad_mode import MODE
 from ..core import Tensor, from_host
-from ..errors import canonical_dim
-from ..functional import _C
 from . import _checks
 from ._tensor import (
     BLOCKED,

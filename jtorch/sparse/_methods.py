@@ -10,7 +10,7 @@ import jax
 
 import jtorch
 
-from .. import layouts
+from .._src.facts import layouts
 from ..autograd import engine as autograd_engine
 from ..core import Tensor
 from ._elementwise import sparse_mask

@@ -8,9 +8,9 @@ import numpy as np
 
 import jtorch
 
-from .. import layouts
+from .._src.bind.everything import _C
+from .._src.facts import layouts
 from ..core import Tensor
-from ..functional import _C
 from ._make import (
     batch_dims,
     coalesce,

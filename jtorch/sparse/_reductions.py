@@ -8,9 +8,9 @@ import numpy as np
 
 import jtorch
 
-from .. import layouts
-from ..errors import canonical_dim, canonical_dims
-from ..functional import _C
+from .._src.bind.everything import _C
+from .._src.facts import layouts
+from .._src.facts.errors import canonical_dim, canonical_dims
 from ._make import coalesce, compressed_to_coo, index_tensor, linear, to_compressed
 from ._tensor import COMPRESSED, SparseTensor, coo, could_not_run, expected, host, like, nnz, sparse_dim, sparse_op
 

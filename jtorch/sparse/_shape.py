@@ -9,9 +9,9 @@ import numpy as np
 
 import jtorch
 
-from .. import layouts
+from .._src.facts import layouts
+from .._src.facts.errors import canonical_dim
 from ..core import Tensor
-from ..errors import canonical_dim
 from ._make import batch_dims, canonical, compressed_to_coo, index_tensor
 from ._tensor import (
     BLOCKED,

@@ -14,14 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import dispatch, layouts
-from ..applying import check_cast, converted
+from .. import dispatch
+from .._src.bind.cores import BOUND, POINTWISE
+from .._src.engine import SPECIAL, Laid, aval_of, numbers_of, record
+from .._src.facts import layouts
+from .._src.facts.size import Size
+from .._src.tensor.running import check_cast, converted
 from ..autograd.grad_mode import MODE, no_grad
-from ..binding import BOUND, POINTWISE
 from ..core import Tensor, from_value
 from ..dispatch import disabled_torch_function_impl
-from ..engine import SPECIAL, Laid, aval_of, numbers_of, record
-from ..size import Size
 
 _new = object.__new__
 

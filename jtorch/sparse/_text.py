@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import dtypes, layouts
+from .._src.engine import numbers_of
+from .._src.facts import dtypes, layouts
+from .._src.tensor.printing import _grad_fn_name, add_suffixes, numbers
 from ..core import Tensor
-from ..engine import numbers_of
-from ..printing import _grad_fn_name, add_suffixes, numbers
 from ._tensor import BY_ROW, SparseTensor, nnz
 
 

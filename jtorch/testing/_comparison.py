@@ -6,7 +6,7 @@ from typing import Any
 
 import jtorch as torch
 
-from .. import _refusals
+from .._src.refusals import stand_ins as _refusals
 from .comparison import _TOLERANCES
 from .comparison import assert_allclose as assert_allclose
 from .comparison import assert_close as assert_close

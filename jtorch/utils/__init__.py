@@ -7,7 +7,7 @@ import importlib
 import weakref
 from typing import Any
 
-from ..attributes import everything, take_over
+from .._src.tensor.own_attributes import everything, take_over
 
 #: Loaded when first touched: most programs need one of them.
 _SUBMODULES = ("_pytree", "checkpoint", "data", "hooks")

@@ -9,10 +9,10 @@ from typing import Any
 
 import jtorch as torch
 
-from ..aten import lowering as _lowering  # noqa: F401  (makes public functions look for modes and wrappers)
-from ..aten.state import STATE as _state
-from ..aten.state import push as _push
-from ..aten.state import remove as _remove
+from .._src.aten import lowering as _lowering  # noqa: F401  (makes public functions look for modes and wrappers)
+from .._src.aten.state import STATE as _state
+from .._src.aten.state import push as _push
+from .._src.aten.state import remove as _remove
 
 __all__ = [
     "BaseTorchDispatchMode",

@@ -12,8 +12,8 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeAlias
 
+from .._src.facts.size import Size
 from ..return_types import _Result
-from ..size import Size
 
 PyTree: TypeAlias = Any
 Context: TypeAlias = Any

@@ -11,8 +11,8 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import jtorch as torch
-from jtorch import _refusals
-from jtorch.applying import UNSAVED
+from jtorch._src.refusals import stand_ins as _refusals
+from jtorch._src.tensor.running import UNSAVED
 
 from ._pytree import tree_leaves
 

@@ -26,9 +26,9 @@ import numpy as np
 
 import jtorch as torch
 
-from .. import _refusals
-from ..dtypes import BY_NP
-from ..errors import not_offered
+from .._src.facts.dtypes import BY_NP
+from .._src.facts.errors import not_offered
+from .._src.refusals import stand_ins as _refusals
 from ..library.custom import CustomOpDef
 from ..library.kernels import JaxKernel
 

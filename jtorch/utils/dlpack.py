@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import enum
 
-from jtorch.interop import from_dlpack as from_dlpack
-from jtorch.interop import to_dlpack as to_dlpack
+from jtorch._src.borders.interop import from_dlpack as from_dlpack
+from jtorch._src.borders.interop import to_dlpack as to_dlpack
 
 __all__ = ["DLDeviceType", "from_dlpack"]
 

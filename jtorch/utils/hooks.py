@@ -6,7 +6,7 @@ import weakref
 from collections import OrderedDict
 from typing import Any
 
-from .. import _refusals
+from .._src.refusals import stand_ins as _refusals
 
 __all__ = ["RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import jtorch as torch
-from jtorch.errors import not_offered
+from jtorch._src.facts.errors import not_offered
 from jtorch.utils._python_dispatch import return_and_correct_aliasing
 
 aten = torch.ops.aten

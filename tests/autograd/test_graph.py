@@ -106,7 +106,7 @@ def test_a_leaf_is_finished_before_what_comes_later() -> None:
 
 @pytest.mark.parametrize("mode", ["deferred", "immediate"])
 def test_hooks_see_values(mode: str) -> None:
-    from jtorch.engine import execution
+    from jtorch._src.engine import execution
 
     with execution(mode):
         x = leaf()

@@ -96,7 +96,7 @@ def kinds(prof: profile) -> set[str]:
 
 @pytest.fixture
 def tier():
-    from jtorch.engine import values
+    from jtorch._src.engine import values
 
     before = values.tier
     yield lambda name: setattr(values, "tier", name)
@@ -138,7 +138,7 @@ def test_transfers_are_noted_with_their_bytes() -> None:
 
 
 def test_programs_are_left_whole_where_that_is_asked_for() -> None:
-    from jtorch.engine import stats
+    from jtorch._src.engine import stats
 
     x = torch.ones(3)
     with profile(programs=True) as prof:
@@ -230,9 +230,9 @@ def test_compressed_traces(tmp_path: Path) -> None:
 
 
 def test_the_engine_is_as_it_was_afterwards() -> None:
-    from jtorch.engine import run, tiers
+    from jtorch._src.engine import run, tiers
 
-    record = importlib.import_module("jtorch.engine.record")
+    record = importlib.import_module("jtorch._src.engine.record")
     array = type(torch.ones(1).jax())
 
     def state() -> list[object]:

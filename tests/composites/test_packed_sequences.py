@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 import jtorch as torch
-from jtorch.composites.rnn import _rounded
-from jtorch.engine import Call, execution
-from jtorch.engine.calls import CALLS
-from jtorch.functional import _C
+from jtorch._src.bind.everything import _C
+from jtorch._src.composites.rnn import _rounded
+from jtorch._src.engine import Call, execution
+from jtorch._src.engine.calls import CALLS
+from jtorch._src.ops._declare import OPS
 from jtorch.nn.utils.rnn import pack_sequence, unpack_sequence
-from jtorch.ops._declare import OPS
 
 
 def test_steps_are_rounded_up_by_little() -> None:

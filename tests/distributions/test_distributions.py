@@ -196,5 +196,5 @@ def test_gradients_flow_through_transformed_samples() -> None:
 
 def test_examples_in_docstrings() -> None:
     names = [name for _, name, _ in pkgutil.iter_modules(D.__path__, "jtorch.distributions.")]
-    for name in [*names, "jtorch.composites.rejection"]:
+    for name in [*names, "jtorch._src.composites.rejection"]:
         assert doctest.testmod(importlib.import_module(name)).failed == 0, name

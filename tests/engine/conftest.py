@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jtorch.engine import flush, tiers, trie
+from jtorch._src.engine import flush, tiers, trie
 
 
 @pytest.fixture(autouse=True)

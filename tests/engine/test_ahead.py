@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from jtorch.engine import ahead, tiers
+from jtorch._src.engine import ahead, tiers
 
 _CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 needs_cores = pytest.mark.skipif(_CORES < 2, reason="nothing is compiled ahead on one processor")
 _TRAINING = """
 import sys
 import jtorch as torch
-from jtorch.engine import ahead, stats, tiers
+from jtorch._src.engine import ahead, stats, tiers
 tiers.TRACE, tiers.TRACE_OP, tiers.EQUATION, tiers.LAUNCH_TRACE = 0.002, 0.0, 0.0, 0.0  # soon worth while
 torch.manual_seed(0)
 net = torch.nn.Sequential(torch.nn.Linear(9, 17), torch.nn.Tanh(), torch.nn.Linear(17, 3))
@@ -61,7 +61,7 @@ import atexit, sys, threading, time
 atexit.register(lambda: print("last words", file=sys.stderr))  # called after those that are registered later
 import jax, jax.numpy as jnp
 import jtorch as torch
-from jtorch.engine import ahead
+from jtorch._src.engine import ahead
 torch.ones(3).sum().item()
 def f(x):
     for _ in range(150):
@@ -94,7 +94,7 @@ def test_a_process_ends_at_once_and_with_its_own_status(tmp_path: Path, after: f
 _FORKING = """
 import os, time
 import jtorch as torch
-from jtorch.engine import ahead
+from jtorch._src.engine import ahead
 x = torch.arange(5.0)
 (x * 2).sum().item()
 ahead.submit("a", lambda: time.sleep(0.3) or "made")

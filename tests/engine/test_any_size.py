@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch.engine import any_size, calls, tracing
-from jtorch.engine.calls import Call, shapes_of
-from jtorch.engine.values import aval_of, default_device
-from jtorch.ops._kernel import forget_calls
+from jtorch._src.engine import any_size, calls, tracing
+from jtorch._src.engine.calls import Call, shapes_of
+from jtorch._src.engine.values import aval_of, default_device
+from jtorch._src.ops._kernel import forget_calls
 
 SHAPES = [(3, 4), (7, 5), (2, 3), (4, 1), (1, 6), (9, 2)]
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch.engine import Call, concrete, execution, flush, read, record, room, run, stats, trie
+from jtorch._src.engine import Call, concrete, execution, flush, read, record, room, run, stats, trie
 
 
 @pytest.fixture(autouse=True)

@@ -39,6 +39,6 @@ print(torch.ones(2).tolist())
 
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "on_exit"), reason="the C library has no on_exit")
 def test_a_process_that_aborts_while_the_compiler_works_does_not_hang():
-    program = "from jtorch.engine import exiting\nimport os\nexiting.LAST = 1\nassert exiting._left_alone()\nos.abort()"
+    program = "from jtorch._src.engine import exiting\nimport os\nexiting.LAST = 1\nassert exiting._left_alone()\nos.abort()"
     found = subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
     assert found.returncode == -signal.SIGALRM

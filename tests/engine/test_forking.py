@@ -150,7 +150,7 @@ def test_pools_of_forked_processes(program):
 
 def test_what_cannot_be_computed_does_not_stop_the_fork(program):
     program("""
-        from jtorch.engine import forking
+        from jtorch._src.engine import forking
 
         x = torch.tensor([5, 9])
         pending = x + 1

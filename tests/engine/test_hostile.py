@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch.engine import execution, flush, stats, tiers, trie
-from jtorch.engine.values import Value
+from jtorch._src.engine import execution, flush, stats, tiers, trie
+from jtorch._src.engine.values import Value
 
 
 @pytest.fixture(autouse=True)
@@ -259,7 +259,7 @@ def test_loop_that_never_reads_keeps_only_what_is_alive():
 
 
 def test_loop_that_never_reads_bounds_the_inputs_it_holds(monkeypatch):
-    monkeypatch.setattr(sys.modules["jtorch.engine.record"], "MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(sys.modules["jtorch._src.engine.record"], "MAX_BYTES", 1 << 20)
     flushes = stats.flushes
     total = torch.zeros((256, 256))
     for _ in range(40):  # each turn enters 256 KiB of new data
@@ -285,7 +285,7 @@ def test_growing_list_is_the_same_trace_each_time():
 
 
 def test_failed_compilation_is_not_tried_again(monkeypatch):
-    from jtorch.engine import run
+    from jtorch._src.engine import run
 
     def fail(*_args):
         raise RuntimeError("no memory for the whole program")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch.engine import execution, flush, programs, run, stats, trie, values
+from jtorch._src.engine import execution, flush, programs, run, stats, trie, values
 
 
 def _campaign():
@@ -88,7 +88,7 @@ def settled():
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_a_handler_anywhere_in_the_engine(optimizer, reads):
     loop = campaign.Loop("deferred", optimizer)
-    trials = campaign.every(loop, stride=83, begin=1 + 7 * reads, most=1000, reads=reads, within="jtorch.engine", fresh=False)
+    trials = campaign.every(loop, stride=83, begin=1 + 7 * reads, most=1000, reads=reads, within="jtorch._src.engine", fresh=False)
     wrong = [(what, wrong) for what, wrong in trials if wrong is not None]
     assert not wrong
 

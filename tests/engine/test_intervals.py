@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jtorch.engine.intervals import EMPTY, flow, in_range, limits, outcome
+from jtorch._src.engine.intervals import EMPTY, flow, in_range, limits, outcome
 
 KERNELS: dict[str, Callable[..., Any]] = {
     "slice": lambda x, y: x[1:3],

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import jtorch as torch
-from jtorch.engine import calls, values
-from jtorch.ops import _kernel
+from jtorch._src.engine import calls, values
+from jtorch._src.ops import _kernel
 
 pytestmark = pytest.mark.skipif(values.tier == "xla", reason="compiled kernels are bounded elsewhere (room)")
 

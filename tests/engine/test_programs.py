@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch import _kept_files
-from jtorch.engine import programs
-from jtorch.ops._declare import OPS, Op
-from jtorch.ops._kernel import T, call_of
+from jtorch._src.engine import programs
+from jtorch._src.keeping import files as _kept_files
+from jtorch._src.ops._declare import OPS, Op
+from jtorch._src.ops._kernel import T, call_of
 
 #: Prints numbers, and at the end how many programs were lowered in the process.
 _HEAD = """
@@ -190,18 +190,18 @@ def test_ops_of_others_have_no_name() -> None:
 
 
 def test_every_kernel_is_in_a_file_that_decides() -> None:
-    assert {op.module.split(".")[1] for op in OPS.values()} <= set(programs._DECIDING)
+    assert {"/".join(op.module.split(".")[1:-1]) for op in OPS.values()} <= set(programs._DECIDING)
 
 
 def test_a_changed_file_decides(tmp_path: Path) -> None:
     for folder in programs._DECIDING:
-        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
         (tmp_path / folder / "a.py").write_text("1")
     before = programs._sources(str(tmp_path))
     assert programs._sources(str(tmp_path)) == before
-    (tmp_path / "ops" / "a.py").write_text("10")
+    (tmp_path / "_src" / "ops" / "a.py").write_text("10")
     changed = programs._sources(str(tmp_path))
-    (tmp_path / "ops" / "b.py").write_text("")
+    (tmp_path / "_src" / "ops" / "b.py").write_text("")
     assert len({before, changed, programs._sources(str(tmp_path))}) == 3
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch.engine import Call, aval_of, default_device, execution, programs, shapes_of
+from jtorch._src.engine import Call, aval_of, default_device, execution, programs, shapes_of
 
 PROGRAMS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
     "numbers": lambda x, y: (x * 0.3 + 1.7) * 0.9 - 0.1,

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch.engine import LOCAL, array_of, execution, flush, record_one, tiers, values
-from jtorch.engine.record import AT_ONCE
-from jtorch.engine.tiers import FEW
-from jtorch.engine.trie import ROOT
+from jtorch._src.engine import LOCAL, array_of, execution, flush, record_one, tiers, values
+from jtorch._src.engine.record import AT_ONCE
+from jtorch._src.engine.tiers import FEW
+from jtorch._src.engine.trie import ROOT
 
 COSTS = {name: getattr(tiers, name) for name in ("TRACE", "TRACE_OP", "LAUNCH_TRACE", "KERNEL", "EQUATION")}
 MODES = pytest.mark.parametrize("mode", ["deferred", "immediate"])
@@ -331,8 +331,8 @@ def test_small_views_of_other_kinds(mode: str) -> None:
 
 
 def test_one_operand_is_recorded_as_any_other() -> None:
-    from jtorch.ops._declare import OPS
-    from jtorch.ops._kernel import T, call_of
+    from jtorch._src.ops._declare import OPS
+    from jtorch._src.ops._kernel import T, call_of
 
     x = torch.full((2, 23), 4.0)
     call = call_of(OPS["sqrt"], (T,))

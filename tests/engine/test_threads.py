@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch.composites.filling import drawn
+from jtorch._src.composites.filling import drawn
+from jtorch._src.engine import LOCAL, THREADS, Call, concrete, flush, read, record, require_gil
+from jtorch._src.engine.record import Trace, number_in
 from jtorch.core import alias_of
-from jtorch.engine import LOCAL, THREADS, Call, concrete, flush, read, record, require_gil
-from jtorch.engine.record import Trace, number_in
 
 SUM = Call("sum of two", lambda a, b: a + b)
 
@@ -182,7 +182,7 @@ def test_who_reads_waits_while_the_trace_runs() -> None:
 
 
 def test_an_op_that_is_interrupted_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = sys.modules["jtorch.engine.record"]
+    module = sys.modules["jtorch._src.engine.record"]
     with torch.execution("deferred"):
         flush()
         a, b, c = (concrete(torch.tensor([float(i)]).jax()) for i in range(3))
@@ -259,7 +259,7 @@ def test_a_failing_op_does_not_keep_others_from_reading_what_came_before(monkeyp
     def unlucky(*_: Any) -> Any:
         raise RuntimeError("no luck")
 
-    monkeypatch.setattr(sys.modules["jtorch.engine.run"], "_plan_for", lambda *_: None)
+    monkeypatch.setattr(sys.modules["jtorch._src.engine.run"], "_plan_for", lambda *_: None)
     with torch.execution("deferred"):
         call = Call("unlucky", lambda a, b: a + b)
         before = torch.tensor([1.0]) + 1

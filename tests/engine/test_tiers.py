@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch.engine import calls, execution, flush, numbers_of, programs, stats, tiers, values
+from jtorch._src.engine import calls, execution, flush, numbers_of, programs, stats, tiers, values
 
 
 @pytest.fixture(autouse=True)
@@ -131,7 +131,7 @@ import jtorch as torch
 torch.manual_seed(0)
 model = torch.nn.Sequential(torch.nn.Linear(20, 30), torch.nn.Tanh(), torch.nn.Linear(30, 3), torch.nn.LogSoftmax(-1))
 optimizer = torch.optim.Adam(model.parameters(), 0.01)
-from jtorch.engine import tiers, stats
+from jtorch._src.engine import tiers, stats
 tiers.TRACE, tiers.TRACE_OP, tiers.EQUATION = 1e-4, 0.0, 0.0  # so that all tiers have their turn
 x = torch.randn(16, 20)
 for n in range(40):

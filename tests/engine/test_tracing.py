@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch.engine import calls, programs, tracing
-from jtorch.ops._kernel import forget_calls
+from jtorch._src.engine import calls, programs, tracing
+from jtorch._src.ops._kernel import forget_calls
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_jax_s_own_way_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_loops_stay_loops(seen: list[tuple[Any, Any]], name: str) -> None:
     x = torch.ones(307, dtype=torch.complex64 if name == "logcumsumexp" else torch.float32)
     result = getattr(torch, name)(x, 0)
-    torch.engine.flush()
+    torch._engine.flush()
     del result
     assert seen
     assert all(len(jaxpr.eqns) < 100 for _, jaxpr in seen), [(n, len(j.eqns)) for n, j in seen]
@@ -78,7 +78,7 @@ def test_kernels_have_no_loops_but_those_that_stay() -> None:
 
 def test_a_loop_of_no_rounds() -> None:
     with jax.disable_jit():
-        from jtorch.ops import _loops
+        from jtorch._src.ops import _loops
 
         assert _loops.scan(lambda c, x: (c, x), np.float32(1), np.zeros((0, 2), np.float32))[1].shape == (0, 2)
 
@@ -89,7 +89,7 @@ def test_wrong_operands_raise_what_they_did() -> None:
 
 
 def test_a_kernel_warns_once_wherever_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    from jtorch.engine import values
+    from jtorch._src.engine import values
 
     monkeypatch.setattr(values, "tier", "xla")
     with warnings.catch_warnings(record=True) as found:

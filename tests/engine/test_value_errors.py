@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch.engine import stats
+from jtorch._src.engine import stats
 
 F = torch.nn.functional
 TABLE = torch.zeros(3, 2)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch.ops import attention
+from jtorch._src.ops import attention
 
 F = torch.nn.functional
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch.ops import _columns, _running
+from jtorch._src.ops import _columns, _running
 
 SHAPES = [(5000,), (70, 100), (3, 2000), (2000, 3), (16, 9, 40)]
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch.ops import _convolving
-from jtorch.ops._convolving import Geometry
+from jtorch._src.ops import _convolving
+from jtorch._src.ops._convolving import Geometry
 
 F = torch.nn.functional
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch.ops import embedding
+from jtorch._src.ops import embedding
 
 F = torch.nn.functional
 

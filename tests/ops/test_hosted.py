@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch.engine import values
-from jtorch.engine.host import recipes
-from jtorch.engine.host.rules import Equation, load
-from jtorch.engine.host.staging import stage
-from jtorch.ops import (
+from jtorch._src.engine import values
+from jtorch._src.engine.host import recipes
+from jtorch._src.engine.host.rules import Equation, load
+from jtorch._src.engine.host.staging import stage
+from jtorch._src.ops import (
     _arcs,
     _order,
     _remainder,

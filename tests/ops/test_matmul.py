@@ -128,7 +128,7 @@ def test_errors(call, text) -> None:
     ],
 )
 def test_sums_over_rows_of_any_width(shape: tuple[int, int], other: tuple[int, int], forms: tuple[str, ...]) -> None:
-    from jtorch.ops._matrix import over_rows
+    from jtorch._src.ops._matrix import over_rows
 
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal(shape).astype(np.float32), rng.standard_normal(other).astype(np.float32)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jtorch.ops import optim
+from jtorch._src.ops import optim
 
 R = np.random.RandomState(0)
 PARAMS = [R.randn(3, 2), R.randn(4)]

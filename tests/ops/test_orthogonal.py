@@ -10,8 +10,8 @@ import pytest
 from numpy.polynomial import chebyshev, hermite, hermite_e, laguerre, legendre
 
 import jtorch as torch
-from jtorch.engine.host.staging import stage
-from jtorch.ops import orthogonal
+from jtorch._src.engine.host.staging import stage
+from jtorch._src.ops import orthogonal
 
 X = np.linspace(-1.3, 1.3, 27)
 DEGREES = [0, 1, 2, 5, 7, 9, 12]

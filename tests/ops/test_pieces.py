@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch.engine import values
-from jtorch.ops import _pieces
+from jtorch._src.engine import values
+from jtorch._src.ops import _pieces
 
 MANY = 3 * _pieces.MANY + 1
 

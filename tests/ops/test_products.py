@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch.ops.products import _splits
+from jtorch._src.ops.products import _splits
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch.ops import reductions
+from jtorch._src.ops import reductions
 
 nan, inf = math.nan, math.inf
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jtorch.ops import rnn
+from jtorch._src.ops import rnn
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 T, B, F, H = 5, 3, 4, 6

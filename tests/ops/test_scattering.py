@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch.ops import scattering
+from jtorch._src.ops import scattering
 
 INDEX = np.array([[0, 2, 1], [2, 2, 0]])
 SRC = np.array([[10.0, 20.0, 30.0], [40.0, 50.0, 60.0]])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch.ops import trigonometric
+from jtorch._src.ops import trigonometric
 
 
 @pytest.mark.parametrize("name", ["sin", "cos"])

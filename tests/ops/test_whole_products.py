@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch.ops import _whole
+from jtorch._src.ops import _whole
 
 SIZES = {"int8": 8, "uint8": 8, "int16": 16, "int32": 32, "int64": 64}
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import jtorch
-from jtorch.aten.schema import Schema, texts
+from jtorch._src.aten.schema import Schema, texts
 
 pytestmark = pytest.mark.parity
 torch = pytest.importorskip("torch")

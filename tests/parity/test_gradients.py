@@ -20,8 +20,8 @@ from opinfo_running import counterpart, ours
 from torch.testing._internal.common_methods_invocations import op_db
 
 import jtorch as torch
+from jtorch._src.engine import execution
 from jtorch.autograd import forward_ad
-from jtorch.engine import execution
 
 pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]  # samples, and torch's own functions, warn of old names
 

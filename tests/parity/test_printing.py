@@ -7,7 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from jtorch import dtypes, printing  # noqa: E402
+from jtorch._src.facts import dtypes  # noqa: E402
+from jtorch._src.tensor import printing  # noqa: E402
 
 pytestmark = pytest.mark.parity
 

@@ -11,7 +11,7 @@ import jtorch
 import jtorch.nn.init
 import jtorch.overrides
 import jtorch.signal.windows
-from jtorch import _not_offered
+from jtorch._src.refusals import functions as _not_offered
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.parity

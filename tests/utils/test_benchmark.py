@@ -104,7 +104,7 @@ def test_refusals() -> None:
 
 @pytest.mark.parametrize("stmt", ["x.exp()", "y = x.exp()", "for _ in range(1):\n    y = x.exp()", "y = 1; x.exp()"])
 def test_what_a_run_records_is_computed_in_it(stmt: str) -> None:
-    from jtorch.engine import stats, values
+    from jtorch._src.engine import stats, values
 
     x = torch.ones(311)  # a shape of which no other test has made a kernel that runs when it is called
     before = values.tier, stats.flushes

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import pytest
 
 import jtorch as torch
-from jtorch import warned_once
+from jtorch._src.facts import warned_once
 
 
 def test_functionalize() -> None:

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 import jtorch as torch
-from jtorch import engine
+from jtorch._src import engine
 
 #: Seconds after which a trial hangs.
 PATIENCE = 120

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from jtorch import _refusals, nn
+from jtorch import nn
+from jtorch._src.refusals import stand_ins as _refusals
 
 
 class QuantStub(nn.Module):

@@ -6,8 +6,8 @@ import warnings
 from typing import Any
 
 from ... import amp as _amp
-from ...dtypes import dtype as _dtype
-from ...dtypes import float16 as _float16
+from ..._src.facts.dtypes import dtype as _dtype
+from ..._src.facts.dtypes import float16 as _float16
 from .common import old as _old
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd"]

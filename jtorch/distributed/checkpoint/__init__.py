@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ... import _refusals
+from ..._src.refusals import stand_ins as _refusals
 from . import state_dict_saver as state_dict_saver
 from .api import CheckpointException as CheckpointException
 from .default_planner import DefaultLoadPlanner as DefaultLoadPlanner

@@ -14,7 +14,7 @@ from typing import Any
 import jtorch as torch
 
 from ... import _weights_only_unpickler
-from ..._saved_pickle import write_pickle
+from ..._src.files.pickles import write_pickle
 from ...serialization import _get_layout
 from . import metadata as kinds
 

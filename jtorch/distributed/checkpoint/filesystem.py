@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 import jtorch as torch
-from jtorch.errors import not_offered
+from jtorch._src.facts.errors import not_offered
 from jtorch.futures import Future
 
 from . import _metadata_file

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ... import _refusals
+from ..._src.refusals import stand_ins as _refusals
 from ._sharding import FSDPModule as FSDPModule
 from ._sharding import UnshardHandle as UnshardHandle
 from ._sharding import fully_shard as fully_shard

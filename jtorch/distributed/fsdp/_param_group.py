@@ -18,8 +18,8 @@ import numpy as np
 
 import jtorch as torch
 from jtorch import nn
+from jtorch._src.facts.errors import not_offered
 from jtorch.autograd.engine import queue_callback, walk_now
-from jtorch.errors import not_offered
 
 from .._arrays import made, taken
 from .._lanes import folded

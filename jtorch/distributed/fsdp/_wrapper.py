@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import jtorch as torch
 from jtorch import nn
-from jtorch.errors import not_offered
+from jtorch._src.facts.errors import not_offered
 
 from ..collectives import broadcast
 from ..device_mesh import DeviceMesh, init_device_mesh

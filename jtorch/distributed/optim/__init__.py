@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jtorch import _refusals
+from jtorch._src.refusals import stand_ins as _refusals
 
 from .utils import as_functional_optim as as_functional_optim
 from .zero_redundancy_optimizer import ZeroRedundancyOptimizer as ZeroRedundancyOptimizer

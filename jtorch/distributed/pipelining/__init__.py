@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 
-from ... import _refusals
+from ..._src.refusals import stand_ins as _refusals
 
 
 class SplitPoint(enum.Enum):

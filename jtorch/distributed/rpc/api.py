@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ... import _refusals
+from ..._src.refusals import stand_ins as _refusals
 
 
 def _require_initialized(func: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ... import _refusals
+from ..._src.refusals import stand_ins as _refusals
 from ..device_mesh import DeviceMesh as DeviceMesh
 from ..device_mesh import init_device_mesh as init_device_mesh
 from ._api import DTensor as DTensor

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jtorch as torch
-from jtorch.aten import families
+from jtorch._src.aten import families
 
 from ._dtensor_spec import DTensorSpec, TensorMeta
 from ._redistribute import redistribute_local_tensor

@@ -12,14 +12,14 @@ from typing import Any
 
 import jtorch as torch
 import jtorch._higher_order_ops  # (so that branches and loops are captured)
-from jtorch import _refusals
 from jtorch._guards import detect_fake_mode
+from jtorch._src.aten.state import STATE
+from jtorch._src.aten.wrapping import is_transformed
+from jtorch._src.facts.errors import not_offered
+from jtorch._src.refusals import stand_ins as _refusals
+from jtorch._src.tensor.symbols import ShapeEnv, Sym, parsed
+from jtorch._src.tensor.symbols import _evaluate as evaluate
 from jtorch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
-from jtorch.aten.state import STATE
-from jtorch.aten.wrapping import is_transformed
-from jtorch.errors import not_offered
-from jtorch.symbols import ShapeEnv, Sym, parsed
-from jtorch.symbols import _evaluate as evaluate
 from jtorch.utils import _pytree as pytree
 from jtorch.utils._python_dispatch import TorchDispatchMode
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jtorch import SymInt
-from jtorch.symbols import ConstraintViolation, ShapeEnv, Sym, Truth, hint_of
+from jtorch._src.tensor.symbols import ConstraintViolation, ShapeEnv, Sym, Truth, hint_of
 
 __all__ = [
     "ConstraintViolationError", "GuardOnDataDependentSymNode", "ShapeEnv", "definitely_true", "free_symbols", "free_unbacked_symbols",

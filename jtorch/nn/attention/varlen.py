@@ -8,7 +8,7 @@ import math
 from typing import Any, NamedTuple
 
 import jtorch as torch
-from jtorch.errors import not_offered
+from jtorch._src.facts.errors import not_offered
 
 __all__ = ["AuxRequest", "varlen_attn", "varlen_attn_out"]
 

@@ -10,8 +10,8 @@ import jtorch as torch
 from jtorch import Tensor
 
 from ... import __future__ as _future
-from ...attributes import everything, take_over
-from ...module_state import owned
+from ..._src.tensor.module_state import owned
+from ..._src.tensor.own_attributes import everything, take_over
 from ...utils._python_dispatch import is_traceable_wrapper_subclass
 from ..parameter import Parameter
 

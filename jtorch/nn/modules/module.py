@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import jtorch as torch
 from jtorch import Tensor
 
-from ...module_state import owned
+from ..._src.tensor.module_state import owned
 from ..parameter import Buffer, Parameter
 from ._calling import Calling
 from ._hooks import Registry as _Registry

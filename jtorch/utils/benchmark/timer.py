@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import jtorch as torch
 
-from ...errors import not_offered
+from ..._src.facts.errors import not_offered
 from .measurement import Measurement, TaskSpec
 
 
@@ -92,7 +92,7 @@ class Timer:
         names = dict(globals or {})
         names.setdefault("torch", torch)
         stmt, setup = _dedented(stmt), _dedented(setup)
-        from ...engine import flush
+        from ..._src.engine import flush
 
         names["_compute"] = flush
         self._timer = self._timer_cls(stmt=_computed(stmt), setup=setup, timer=timer, globals=names)

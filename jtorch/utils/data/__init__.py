@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from jtorch import _refusals
+from jtorch._src.refusals import stand_ins as _refusals
 
 from .dataloader import DataLoader as DataLoader
 from .dataloader import _DatasetKind as _DatasetKind

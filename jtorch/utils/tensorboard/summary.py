@@ -16,7 +16,7 @@ from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
 from tensorboard.plugins.text.plugin_data_pb2 import TextPluginData
 
 import jtorch as torch
-from jtorch import _refusals
+from jtorch._src.refusals import stand_ins as _refusals
 
 from ._convert_np import make_np
 

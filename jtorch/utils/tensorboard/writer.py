@@ -15,7 +15,7 @@ from tensorboard.compat.proto import event_pb2
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
-from jtorch import _refusals
+from jtorch._src.refusals import stand_ins as _refusals
 
 from . import summary
 from ._convert_np import make_np

@@ -14,7 +14,7 @@ from typing import Any
 import jtorch as torch
 from jtorch import Tensor
 
-from ...errors import not_offered
+from ..._src.facts.errors import not_offered
 from ...nn._reduction import legacy_get_string
 from ..coverage import cover, overridable_functions
 from . import functions as masked

@@ -8,7 +8,7 @@ from typing import Any
 import jtorch as torch
 from jtorch import Tensor
 
-from ...errors import not_offered
+from ..._src.facts.errors import not_offered
 
 REDUCTIONS = frozenset(
     ("sum", "prod", "amax", "amin", "argmax", "argmin", "mean", "median", "norm", "var", "std", "logsumexp")

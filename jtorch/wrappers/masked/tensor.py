@@ -13,7 +13,7 @@ from typing import Any, TypeGuard
 
 import jtorch as torch
 from jtorch import Tensor
-from jtorch.errors import not_offered
+from jtorch._src.facts.errors import not_offered
 
 _DTYPES = (
     torch.float16, torch.float32, torch.float64, torch.bool, torch.int8, torch.int16, torch.int32, torch.int64,

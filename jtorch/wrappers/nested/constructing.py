@@ -8,7 +8,7 @@ from typing import Any
 import jtorch as torch
 from jtorch import Tensor
 
-from ...errors import not_offered
+from ..._src.facts.errors import not_offered
 from .ragged import Cut
 from .strided import StridedNestedTensor, from_items
 from .tensor import Nested, NestedTensor, build

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import canonical_dim
+from ..._src.facts.errors import canonical_dim
 from .tensor import NestedTensor
 
 

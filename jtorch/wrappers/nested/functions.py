@@ -11,7 +11,7 @@ from typing import Any
 
 from jtorch import overrides
 
-from ...errors import not_offered
+from ..._src.facts.errors import not_offered
 
 #: The kinds of an entry.
 UNCHANGED, SPECIAL, DELEGATES, REFUSED = KINDS = ("unchanged", "special", "delegates", "refused")

@@ -7,8 +7,8 @@ from typing import Any
 
 from jtorch import Tensor, overrides
 
-from ...binding import POINTWISE
-from ...public_forms import OPERATORS
+from ..._src.bind.cores import POINTWISE
+from ..._src.bind.forms import OPERATORS
 from .ragged import NestedInt, pack, spread
 from .tensor import Nested, NestedTensor, structure_matches
 
@@ -30,7 +30,7 @@ _NOT = ("prelu",)
 @functools.cache
 def names() -> frozenset[str]:
     """The names of all elementwise functions, methods and operators, in-place forms included: read from the declarations."""
-    from ...ops._declare import OPS
+    from ..._src.ops._declare import OPS
     found = set(_ALSO)
     for op in OPS.values():
         if op.family not in POINTWISE or op.namespace == "_C" or op.name in _NOT:
@@ -45,7 +45,7 @@ def names() -> frozenset[str]:
 @functools.cache
 def _overload(func: Any) -> str:
     """The ATen name that torch's messages use for a function of two operands: ``add.Tensor``."""
-    from ...ops._declare import OPS
+    from ..._src.ops._declare import OPS
 
     name = func.__name__.strip("_")
     op = OPS.get(name)

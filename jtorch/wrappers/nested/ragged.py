@@ -10,8 +10,8 @@ from typing import Any
 import jtorch as torch
 from jtorch import Tensor
 
+from ..._src.facts.size import SymInt
 from ...dispatch import add_plain
-from ...size import SymInt
 
 _ids = count(1)
 

@@ -11,8 +11,8 @@ import numpy as np
 import jtorch as torch
 from jtorch import Tensor
 
+from ..._src.facts.errors import canonical_dim
 from ..._utils import _rebuild_nested_tensor
-from ...errors import canonical_dim
 from . import metadata
 from .strided import TABLE, Form, StridedNestedTensor, row_major, write_back
 from .tensor import Nested

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import jtorch as torch
 from jtorch import Tensor
 
-from ...size import Size
+from ..._src.facts.size import Size
 from .ragged import Cut, NestedInt, pack, pad
 
 __all__ = ["Nested", "NestedTensor"]

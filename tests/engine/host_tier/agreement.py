@@ -10,8 +10,8 @@ import jax
 import ml_dtypes
 import numpy as np
 
-from jtorch.engine.host import stage
-from jtorch.engine.host.staging import CODE_AFTER
+from jtorch._src.engine.host import stage
+from jtorch._src.engine.host.staging import CODE_AFTER
 
 FLOATS = (np.float32, np.float64, np.float16, ml_dtypes.bfloat16)
 INTS = (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jtorch.engine.host import Equation, Unstaged, stage
-from jtorch.engine.host.rules import load
-from jtorch.engine.intervals import in_range
+from jtorch._src.engine.host import Equation, Unstaged, stage
+from jtorch._src.engine.host.rules import load
+from jtorch._src.engine.intervals import in_range
 
 from .agreement import FLOATS, INTS, compare, edges
 

@@ -10,7 +10,7 @@ import pytest
 import scipy.fft
 from jax import lax
 
-from jtorch.engine.host import fourier, stage
+from jtorch._src.engine.host import fourier, stage
 
 from .agreement import compare, run
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
-from jtorch.engine.host.kinds import kind
+from jtorch._src.engine.host.kinds import kind
 
 
 def test_kinds() -> None:

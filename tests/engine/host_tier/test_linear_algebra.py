@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jtorch.engine.host import Unstaged, stage
+from jtorch._src.engine.host import Unstaged, stage
 
 from .agreement import compare
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jtorch.engine.host import Equation
-from jtorch.engine.host.rules import Reordered, load
+from jtorch._src.engine.host import Equation
+from jtorch._src.engine.host.rules import Reordered, load
 
 from .agreement import FLOATS, compare, edges, equal, run
 

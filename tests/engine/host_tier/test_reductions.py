@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jtorch.engine.host import stage
+from jtorch._src.engine.host import stage
 
 from .agreement import compare
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jtorch.engine.host import Unstaged, stage
+from jtorch._src.engine.host import Unstaged, stage
 
 from .agreement import FLOATS, compare, edges, run
 

@@ -10,8 +10,8 @@ import pytest
 from jax import lax
 
 import jtorch as torch
-from jtorch.engine.host import Unstaged, recipes, stage, staging
-from jtorch.engine.host.rules import Rule, load
+from jtorch._src.engine.host import Unstaged, recipes, stage, staging
+from jtorch._src.engine.host.rules import Rule, load
 
 
 class _Groups:

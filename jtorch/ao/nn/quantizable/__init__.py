@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import jtorch as torch
-from jtorch import _refusals, nn
-from jtorch._refused import names
-from jtorch.errors import not_offered
+from jtorch import nn
+from jtorch._src.facts.errors import not_offered
+from jtorch._src.refusals import stand_ins as _refusals
+from jtorch._src.refusals.names import names
 
 from ..quantized import FloatFunctional
 

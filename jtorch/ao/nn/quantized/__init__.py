@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import jtorch as torch
-from jtorch import _refusals, nn
-from jtorch._refused import names
+from jtorch import nn
+from jtorch._src.refusals import stand_ins as _refusals
+from jtorch._src.refusals.names import names
 
 _FORWARD = "FloatFunctional is not intended to use the 'forward'. Please use the underlying operation"
 

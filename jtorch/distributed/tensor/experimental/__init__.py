@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from .... import _refusals
+from ...._src.refusals import stand_ins as _refusals
 from .. import DTensor
 from ._func_map import local_map as local_map
 

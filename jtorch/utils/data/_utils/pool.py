@@ -14,8 +14,8 @@ import warnings
 from multiprocessing.connection import Connection
 from typing import Any
 
-from jtorch import _kept_files
-from jtorch.install import is_installed
+from jtorch._src.keeping import files as _kept_files
+from jtorch._src.start.install import is_installed
 
 from . import transport
 from .worker import END, Job, main_of_fork

@@ -7,7 +7,7 @@ from abc import ABCMeta
 from collections.abc import Callable
 from typing import Any
 
-from jtorch import _refusals
+from jtorch._src.refusals import stand_ins as _refusals
 
 from ._hook_iterator import _SnapshotState, hook_iterator
 

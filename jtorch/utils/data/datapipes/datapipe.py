@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from jtorch import _refusals
+from jtorch._src.refusals import stand_ins as _refusals
 
 from ..dataset import Dataset, IterableDataset
 from ._hook_iterator import _SnapshotState

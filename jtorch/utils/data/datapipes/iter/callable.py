@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from jtorch.errors import not_offered
+from jtorch._src.facts.errors import not_offered
 
 from ..._utils.collate import default_collate
 from .._decorator import functional_datapipe

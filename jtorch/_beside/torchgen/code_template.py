@@ -1,7 +1,0 @@
-"""``torchgen.code_template``."""
-
-from __future__ import annotations
-
-from jtorch._beside.torchgen import _refusing
-
-__getattr__ = _refusing("torchgen.code_template")

@@ -1,7 +1,0 @@
-"""``torchgen.utils``."""
-
-from __future__ import annotations
-
-from jtorch._beside.torchgen import _refusing
-
-__getattr__ = _refusing("torchgen.utils")

@@ -1,0 +1,118 @@
+"""How operators run on plain tensors: by the public function of the same name, or as stated here where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import hooks
+from ..bind.cores import COMPOSITES
+from ..bind.everything import PUBLIC
+from ..ops._declare import OPS
+from ..tensor.running import write_out
+from .overloads import OpOverload, aten
+
+#: Kernels by packet name, or by packet and overload name: functions with the schema's parameters.
+KERNELS: dict[str, Callable[..., Any]] = {}
+_PREFIXES = {"linalg_": "linalg.", "special_": "special.", "fft_": "fft."}
+
+
+def kernel(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declares how the operators named ``packet`` or ``packet.overload`` run."""
+
+    def declare(body: Callable[..., Any]) -> Callable[..., Any]:
+        for name in names:
+            KERNELS[name] = body
+        return body
+
+    return declare
+
+
+def kernel_of(func: OpOverload) -> Callable[[list[Any]], Any]:
+    """The function of a value for each parameter that runs an operator."""
+    found = func.kernel
+    if found is None:
+        found = func.kernel = _find(func)
+    return found
+
+
+def _find(func: OpOverload) -> Callable[[list[Any]], Any]:
+    hooks.operator_kernels.get()
+    schema = func._schema
+    name = func._opname
+    stated = KERNELS.get(f"{name}.{func._overloadname}") or (None if schema.outs else KERNELS.get(name))
+    if stated is not None:
+        body = stated
+
+        def run_stated(values: list[Any]) -> Any:
+            args, kwargs = func.trimmed(values)
+            return body(*args, **kwargs)
+
+        return run_stated
+    if schema.outs:
+        return _writing(func)
+    public = _public(name)
+    if public is None and name.endswith("_") and not name.startswith("__"):
+        return _in_place(func)
+    if public is None:
+        raise NotImplementedError(f"{func}: this operator is not offered here; no function computes it")
+
+    def run_public(values: list[Any]) -> Any:
+        args, kwargs = func.trimmed(values)
+        return public(*args, **kwargs)
+
+    return run_public
+
+
+def _public(name: str) -> Any:
+    if name.endswith("_") and not name.startswith("__"):
+        return PUBLIC.get(f"Tensor.{name}") or PUBLIC.get(f"nn.functional.{name}")
+    for prefix, namespace in _PREFIXES.items():
+        if name.startswith(prefix):
+            found = PUBLIC.get(namespace + name.removeprefix(prefix))
+            if found is not None:
+                return found
+    return PUBLIC.get(name) or PUBLIC.get(f"nn.functional.{name}") or PUBLIC.get(f"Tensor.{name}")
+
+
+def functional_of(func: OpOverload) -> OpOverload | None:
+    """The operator of the same meaning that gives a new tensor, for one that writes into ``out`` or in place."""
+    schema = func._schema
+    names = [a.name for a in schema.arguments if not a.is_out]
+    kinds = [a.type for a in schema.arguments if not a.is_out]
+    packet = getattr(aten, func._opname if schema.outs else func._opname.rstrip("_"), None)
+    if packet is None:
+        return None
+    for other in packet.all():
+        arguments = other._schema.arguments
+        if not other._schema.writes and [a.name for a in arguments] == names and [a.type for a in arguments] == kinds:
+            return other
+    return None
+
+
+def _writing(func: OpOverload) -> Callable[[list[Any]], Any]:
+    base = functional_of(func)
+    if base is None:
+        raise NotImplementedError(f"{func}: this operator is not offered here; no function computes it")
+    count, name = len(func._schema.arguments) - len(func._schema.outs), func._opname
+    facts = OPS.get(name) or next((c for c in COMPOSITES if c.namespace == "torch" and c.name == name), None)
+
+    def run_out(values: list[Any]) -> Any:
+        result = kernel_of(base)(values[:count])
+        outs = values[count:]
+        if isinstance(result, (tuple, list)):
+            return tuple([write_out(r, o, name, facts=facts) for r, o in zip(result, outs, strict=True)])
+        return write_out(result, outs[0], name, facts=facts)
+
+    return run_out
+
+
+def _in_place(func: OpOverload) -> Callable[[list[Any]], Any]:
+    base = functional_of(func)
+    if base is None:
+        raise NotImplementedError(f"{func}: this operator is not offered here; no function computes it")
+
+    def run_in_place(values: list[Any]) -> Any:
+        return values[0].copy_(kernel_of(base)(values))
+
+    return run_in_place

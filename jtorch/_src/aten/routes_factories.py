@@ -1,0 +1,271 @@
+"""Functions that make tensors, as dispatch modes see them: size first, ``device`` and ``pin_memory`` filled in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core import Tensor
+from ..bind.everything import PUBLIC
+from ..facts import devices, dtypes
+from ..facts.layouts import preserve_format
+from .functions import route
+from .overloads import aten
+from .routes_shape import size_of
+from .state import Kernel
+
+A = aten
+
+
+def options(dtype: Any, device: Any, pin_memory: Any = False, layout: Any = None) -> dict[str, Any]:
+    """The keywords that factories arrive with."""
+    place = devices.get_default_device() if device is None else device
+    place = place if isinstance(place, devices.device) else devices.device(place)
+    found: dict[str, Any] = {} if dtype is None else {"dtype": _dtype(dtype)}
+    del layout
+    return {**found, "device": place, "pin_memory": bool(pin_memory)}
+
+
+def _dtype(dtype: Any) -> Any:
+    return {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}.get(dtype, dtype)
+
+
+def finish(t: Any, requires_grad: bool) -> Any:
+    """The tensor as a leaf that requires grad, if asked for."""
+    if requires_grad:
+        t.requires_grad_()
+    return t
+
+
+def _sized(name: str) -> None:
+    packet = getattr(aten, name)
+
+    def make(
+        *size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False,
+        requires_grad: bool = False, generator: Any = None, names: Any = None, memory_format: Any = None, **kwargs: Any,
+    ) -> Any:  # fmt: skip
+        del names
+        if "size" in kwargs:
+            size = (kwargs.pop("size"),)
+        if kwargs:
+            return NotImplemented
+        if out is not None:
+            return packet.out(size_of(size), out=out)
+        more = options(dtype, device, pin_memory, layout)
+        if memory_format not in (None, preserve_format) and name == "empty":
+            more["memory_format"] = memory_format
+        if generator is not None:
+            return finish(packet.generator(size_of(size), generator=generator, **more), requires_grad)
+        overload = packet.memory_format if name == "empty" else packet.default
+        return finish(overload(size_of(size), **more), requires_grad)
+
+    route(name)(make)
+
+
+for _name in ("zeros", "ones", "empty", "rand", "randn"):
+    _sized(_name)
+
+
+@route("full")
+def full(
+    size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False,
+    requires_grad: bool = False, names: Any = None,
+) -> Any:  # fmt: skip
+    """``full.default``."""
+    del names
+    if out is not None:
+        return A.full.out(size_of((size,)), fill_value, out=out)
+    if isinstance(fill_value, Tensor):
+        fill_value = A._local_scalar_dense.default(fill_value)
+    return finish(A.full.default(size_of((size,)), fill_value, **options(dtype, device, pin_memory, layout)), requires_grad)
+
+
+@route("arange")
+def arange(
+    start: Any = 0, end: Any = None, step: Any = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: Any = False, requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    """``arange.default``, ``.start`` or ``.start_step``."""
+    if out is not None:
+        return NotImplemented
+    more = options(dtype, device, pin_memory, layout)
+    if end is None:
+        found = A.arange.default(start, **more)
+    elif step is None:
+        found = A.arange.start(start, end, **more)
+    else:
+        found = A.arange.start_step(start, end, step, **more)
+    return finish(found, requires_grad)
+
+
+@route("eye")
+def eye(
+    n: int, m: Any = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False,
+    requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    """``eye.default`` or ``eye.m``."""
+    if out is not None:
+        return NotImplemented
+    more = options(dtype, device, pin_memory, layout)
+    return finish(A.eye.default(n, **more) if m is None else A.eye.m(n, m, **more), requires_grad)
+
+
+@route("linspace")
+def linspace(
+    start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: Any = False, requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    """``linspace.default``."""
+    if out is not None or isinstance(start, Tensor) or isinstance(end, Tensor):
+        return NotImplemented
+    return finish(A.linspace.default(start, end, steps, **options(dtype, device, pin_memory, layout)), requires_grad)
+
+
+@route("logspace")
+def logspace(
+    start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: Any = False, requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    """``logspace.default``."""
+    if out is not None or isinstance(start, Tensor) or isinstance(end, Tensor):
+        return NotImplemented
+    return finish(A.logspace.default(start, end, steps, base, **options(dtype, device, pin_memory, layout)), requires_grad)
+
+
+@route("randint")
+def randint(
+    *args: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False,
+    requires_grad: bool = False, **kwargs: Any,
+) -> Any:  # fmt: skip
+    """``randint.default`` or ``randint.low``."""
+    given = list(args)
+    low = kwargs.pop("low", None)
+    high = kwargs.pop("high", None)
+    size = kwargs.pop("size", None)
+    if size is None and given:
+        size = given.pop()
+    if high is None and given:
+        high = given.pop()
+    if low is None and given:
+        low = given.pop()
+    if kwargs or given or out is not None or generator is not None or size is None or high is None:
+        return NotImplemented
+    more = options(dtype, device, pin_memory, layout)
+    found = A.randint.default(high, list(size), **more) if low is None else A.randint.low(low, high, list(size), **more)
+    return finish(found, requires_grad)
+
+
+@route("randperm")
+def randperm(
+    n: int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: Any = False,
+) -> Any:  # fmt: skip
+    """``randperm.default``."""
+    if out is not None or generator is not None:
+        return NotImplemented
+    return finish(A.randperm.default(n, **options(dtype, device, pin_memory, layout)), requires_grad)
+
+
+@route("tensor")
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Any:
+    """Made outside dispatch, then ``lift_fresh.default``."""
+    if isinstance(data, Tensor):
+        return NotImplemented
+    with Kernel():
+        made = PUBLIC["tensor"](data, dtype=dtype, device=device, pin_memory=pin_memory)
+    return finish(A.lift_fresh.default(made), requires_grad)
+
+
+@route("as_tensor", "from_numpy", "asarray")
+def as_tensor(data: Any, dtype: Any = None, device: Any = None, **kwargs: Any) -> Any:
+    """Tensors are converted by ``to``; other data is made outside dispatch, then lifted."""
+    if kwargs:
+        return NotImplemented
+    if isinstance(data, Tensor):
+        return data.to(device=device, dtype=dtype)  # type: ignore[attr-defined]
+    with Kernel():
+        made = PUBLIC["as_tensor"](data, dtype=dtype, device=device)
+    return A.lift_fresh.default(made)
+
+
+@route("scalar_tensor")
+def scalar_tensor(
+    s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: bool = False
+) -> Any:
+    """``scalar_tensor.default``."""
+    return finish(A.scalar_tensor.default(s, **options(dtype, device, pin_memory, layout)), requires_grad)
+
+
+# ---- like another tensor ---------------------------------------------------------------------------------------------------------
+
+
+def _like(name: str, extra: tuple[str, ...]) -> None:
+    packet = getattr(aten, name)
+
+    def make(
+        input: Any, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False,
+        requires_grad: bool = False, memory_format: Any = preserve_format, **kwargs: Any,
+    ) -> Any:  # fmt: skip
+        given = [*args, *[kwargs.pop(n) for n in extra[len(args) :] if n in kwargs]]
+        if kwargs or len(given) != len(extra):
+            return NotImplemented
+        more: dict[str, Any] = {} if dtype is None else {"dtype": _dtype(dtype)}
+        if layout is not None:
+            more["layout"] = layout
+        if device is not None:
+            more["device"] = devices.device(device) if not isinstance(device, devices.device) else device
+        more["pin_memory"] = bool(pin_memory)
+        if memory_format not in (None, preserve_format):
+            more["memory_format"] = memory_format
+        return finish(packet.default(input, *given, **more), requires_grad)
+
+    route(name)(make)
+
+
+for _name, _extra in {
+    "zeros_like": (), "ones_like": (), "empty_like": (), "full_like": ("fill_value",), "rand_like": (), "randn_like": (),
+}.items():  # fmt: skip
+    _like(_name, _extra)
+
+
+@route("randint_like")
+def randint_like(input: Any, *args: Any, dtype: Any = None, device: Any = None, pin_memory: Any = False, **kwargs: Any) -> Any:
+    """``randint_like.default`` or ``.low_dtype``."""
+    given = [*args, *[kwargs.pop(n) for n in ("low", "high") if n in kwargs]]
+    if kwargs or not given:
+        return NotImplemented
+    more: dict[str, Any] = {**({} if dtype is None else {"dtype": dtype}), **({} if device is None else {"device": device})}
+    more["pin_memory"] = bool(pin_memory)
+    return A.randint_like.default(input, given[0], **more) if len(given) == 1 else A.randint_like.low_dtype(input, *given, **more)
+
+
+def _new(name: str, extra: tuple[str, ...]) -> None:
+    packet = getattr(aten, name)
+
+    def make(
+        self: Any, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False,
+        requires_grad: bool = False, **kwargs: Any,
+    ) -> Any:  # fmt: skip
+        more: dict[str, Any] = {} if dtype is None else {"dtype": _dtype(dtype)}
+        if layout is not None:
+            more["layout"] = layout
+        if device is not None:
+            more["device"] = devices.device(device) if not isinstance(device, devices.device) else device
+        more["pin_memory"] = bool(pin_memory)
+        names = ("size", *extra)
+        if extra:
+            given = [*args, *[kwargs.pop(n) for n in names[len(args) :] if n in kwargs]]
+        else:
+            given = [size_of((kwargs.pop("size"),) if "size" in kwargs else args)]
+        if kwargs or len(given) != len(names):
+            return NotImplemented
+        given[0] = size_of((given[0],))
+        return finish(packet.default(self, *given, **more), requires_grad)
+
+    route(f"Tensor.{name}")(make)
+
+
+for _name, _extra in {
+    "new_zeros": (), "new_ones": (), "new_empty": (), "new_full": ("fill_value",), "new_empty_strided": ("stride",),
+}.items():  # fmt: skip
+    _new(_name, _extra)
+

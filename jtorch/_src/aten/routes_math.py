@@ -1,0 +1,448 @@
+"""Arithmetic, reductions and products as operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core import Tensor
+from ..bind.everything import PUBLIC
+from ..facts import dtypes
+from ..facts.devices import of_placement
+from ..facts.dtypes import bool_
+from ..facts.errors import broadcast_shapes, canonical_dim
+from ..facts.layouts import strided
+from ..tensor.symbols import exact
+from .calling import requires_grad
+from .functions import route
+from .overloads import aten
+from .routes_shape import contiguous, is_contiguous, reshape
+from .state import Kernel
+
+A = aten
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, (int, float, complex))
+
+
+# ---- operators of two operands ---------------------------------------------------------------------------------------------------
+
+
+@route("Tensor.__rsub__")
+def __rsub__(self: Any, other: Any) -> Any:
+    return A.rsub.Scalar(self, other) if _is_number(other) else A.rsub.Tensor(self, other)
+
+
+@route("Tensor.__rtruediv__")
+def __rtruediv__(self: Any, other: Any) -> Any:
+    if _is_number(other):
+        return A.mul.Tensor(A.reciprocal.default(self), other)
+    return A.div.Tensor(other, self)
+
+
+@route("Tensor.__rpow__")
+def __rpow__(self: Any, other: Any) -> Any:
+    return A.pow.Scalar(other, self) if _is_number(other) else A.pow.Tensor_Tensor(other, self)
+
+
+@route("Tensor.__rmod__")
+def __rmod__(self: Any, other: Any) -> Any:
+    return A.remainder.Scalar_Tensor(other, self) if _is_number(other) else A.remainder.Tensor(other, self)
+
+
+@route("Tensor.__rfloordiv__")
+def __rfloordiv__(self: Any, other: Any) -> Any:
+    if _is_number(other):
+        return A.floor_divide.default(other, self)
+    return A.floor_divide.default(other, self)
+
+
+def _scalar(x: Any, like: Any) -> Any:
+    dtype = dtypes.result_type_of(((like._aval.torch_dtype, dtypes.DIMENSIONED), (dtypes.of_number(x), dtypes.NUMBER)))
+    return A.scalar_tensor.default(x, dtype=dtype, layout=strided, device=of_placement(like._aval.device))
+
+
+@route("Tensor.__rmatmul__")
+def __rmatmul__(self: Any, other: Any) -> Any:
+    return matmul(other, self)
+
+
+@route("sub", "subtract", "Tensor.__sub__")
+def sub(self: Any = None, other: Any = None, *, alpha: Any = 1, out: Any = None, input: Any = None) -> Any:
+    """``sub.Tensor``; a number minus a tensor is ``rsub``."""
+    self = input if self is None else self
+    if out is not None:
+        return A.sub.out(self, other, alpha=alpha, out=out)
+    if not isinstance(self, Tensor):
+        return A.rsub.Scalar(other, self, alpha)
+    return A.sub.Tensor(self, other, alpha=alpha)
+
+
+@route("where")
+def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None, self: Any = None) -> Any:
+    """``where.self``, numbers as 0-dim tensors; with a condition alone, ``nonzero``."""
+    input = self if input is None else input
+    if out is not None:
+        return NotImplemented
+    if input is None and other is None:
+        return tuple(A.unbind.int(A.nonzero.default(condition), 1))
+    if isinstance(input, Tensor):
+        if isinstance(other, Tensor):
+            return A.where.self(condition, input, other)
+        return A.where.self(condition, input, _scalar(other, input))
+    if isinstance(other, Tensor):
+        return A.where.self(condition, _scalar(input, other), other)
+    return A.where.self(condition, _number(input), _number(other))
+
+
+def _number(x: Any) -> Any:
+    """A Python number as a 0-dim tensor, made outside dispatch."""
+    with Kernel():
+        return PUBLIC["tensor"](x)
+
+
+@route("Tensor.where")
+def where_method(self: Any, condition: Any, other: Any) -> Any:
+    """``where`` with the condition second."""
+    return where(condition, self, other)
+
+
+@route("square")
+def square(self: Any) -> Any:
+    """``pow.Tensor_Scalar`` with 2."""
+    return A.pow.Tensor_Scalar(self, 2)
+
+
+@route("Tensor.square_", "square_")
+def square_(self: Any) -> Any:
+    """``pow_.Scalar`` with 2."""
+    return A.pow_.Scalar(self, 2)
+
+
+@route("positive")
+def positive(self: Any) -> Any:
+    """The tensor itself."""
+    return self
+
+
+@route("isfinite")
+def isfinite(self: Any) -> Any:
+    """Compared with itself and infinity."""
+    if not self._aval.differentiable:
+        return A.ones_like.default(self, dtype=_bool(), pin_memory=False)
+    bounded = A.ne.Scalar(A.abs.default(self), float("inf"))
+    return A.mul.Tensor(A.eq.Tensor(self, self), bounded)
+
+
+@route("isclose", aten="isclose")
+def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
+    """Equal, or within the allowance and finite."""
+    if not (input._aval.differentiable and other._aval.differentiable):
+        return NotImplemented
+    close = A.eq.Tensor(input, other)
+    if equal_nan:
+        close = A.bitwise_or_.Tensor(close, _both_nan(input, other))
+    if not rtol and not atol:
+        return close
+    allowed = A.add.Scalar(A.abs.default(A.mul.Scalar(other, rtol)), atol)
+    error = A.abs.default(A.sub.Tensor(input, other))
+    near = A.bitwise_and_.Tensor(isfinite(error), A.le.Tensor(error, allowed))
+    return A.bitwise_or_.Tensor(close, near)
+
+
+def _both_nan(a: Any, b: Any) -> Any:
+    second = A.ne.Tensor(b, b)
+    return A.bitwise_and_.Tensor(A.ne.Tensor(a, a), second)
+
+
+@route("nonzero")
+def nonzero(input: Any, *, as_tuple: bool = False, out: Any = None) -> Any:
+    """``nonzero.default``, taken apart into one tensor for each dimension if asked."""
+    if out is not None:
+        return A.nonzero.out(input, out=out)
+    found = A.nonzero.default(input)
+    return tuple(A.unbind.int(found, 1)) if as_tuple else found
+
+
+@route("argwhere")
+def argwhere(input: Any) -> Any:
+    """``nonzero.default``."""
+    return A.nonzero.default(input)
+
+
+@route("unique", "Tensor.unique", "functional.unique")
+def unique(
+    input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
+) -> Any:
+    """``_unique2`` or ``unique_dim``."""
+    if dim is None:
+        out, inverse, counts = A._unique2.default(input, sorted, return_inverse, return_counts)
+    else:
+        out, inverse, counts = A.unique_dim.default(input, dim, sorted, return_inverse, return_counts)
+    found = [out, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
+    return tuple(found) if len(found) > 1 else out
+
+
+def _bool() -> Any:
+    return bool_
+
+
+@route("clamp", "clip")
+def clamp(self: Any = None, min: Any = None, max: Any = None, *, out: Any = None, input: Any = None) -> Any:
+    """``clamp.default`` or ``clamp.Tensor``."""
+    t = input if self is None else self
+    tensors = isinstance(min, Tensor) or isinstance(max, Tensor)
+    if out is not None:
+        return A.clamp.Tensor_out(t, min, max, out=out) if tensors else A.clamp.out(t, min, max, out=out)
+    return A.clamp.Tensor(t, min, max) if tensors else A.clamp.default(t, min, max)
+
+
+# ---- reductions ------------------------------------------------------------------------------------------------------------------
+
+
+def _dims(dim: Any) -> Any:
+    return None if dim is None else list(dim) if isinstance(dim, (list, tuple)) else [dim]
+
+
+def _reduced(name: str, overload: str) -> None:
+    packet = getattr(aten, name)
+
+    def reduce(
+        input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
+    ) -> Any:
+        more = {} if dtype is None else {"dtype": dtype}
+        if out is not None:
+            named = {"sum": "IntList_out", "nansum": "out", "mean": "out"}[name]
+            return getattr(packet, named)(input, _dims(dim), keepdim, out=out, **more)
+        if dim is None and not keepdim and "default" in packet.overloads() and name != "nansum":
+            return packet.default(input, **more)
+        return getattr(packet, overload)(input, _dims(dim), keepdim, **more)
+
+    route(name)(reduce)
+
+
+for _name, _overload in {"sum": "dim_IntList", "mean": "dim", "nansum": "default"}.items():
+    _reduced(_name, _overload)
+
+
+def _spread(name: str) -> None:
+    packet = getattr(aten, name)
+
+    def measure(
+        input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None, out: Any = None
+    ) -> Any:
+        if isinstance(dim, bool):  # the old second parameter
+            dim, unbiased = None, dim
+        if out is not None:
+            return NotImplemented
+        if correction is None and (dim is not None or unbiased is False):
+            correction = 1 if unbiased is None or unbiased else 0
+        return packet.correction(input, _dims(dim), correction=correction, keepdim=keepdim)
+
+    route(name)(measure)
+
+
+for _name in ("var", "std", "var_mean", "std_mean"):
+    _spread(_name)
+
+
+@route("norm", "Tensor.norm", "functional.norm")
+def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
+    """``linalg_vector_norm`` for vectors and for the Frobenius norm."""
+    if out is not None or p == "nuc" or (isinstance(dim, (list, tuple)) and len(dim) == 2 and p not in ("fro", None, 2)):
+        return NotImplemented
+    order = 2 if p in ("fro", None) else p
+    return A.linalg_vector_norm.default(input, order, _dims(dim), keepdim, dtype=dtype)
+
+
+@route("linalg.norm")
+def linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None) -> Any:
+    """``linalg_vector_norm`` where it is a norm of vectors."""
+    if out is not None or (isinstance(ord, str) and ord != "fro"):
+        return NotImplemented
+    of_matrices = (dim is None and A._aval.ndim != 1) or (isinstance(dim, (list, tuple)) and len(dim) == 2)
+    if ord == "fro" and dim is None and A._aval.ndim == 2:
+        dim = [0, 1]
+    if ord not in (None, "fro") and of_matrices:
+        return NotImplemented
+    return aten.linalg_vector_norm.default(A, 2.0 if ord in (None, "fro") else ord, _dims(dim), keepdim, dtype=dtype)
+
+
+@route("linalg.vector_norm")
+def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
+    """``linalg_vector_norm.default``."""
+    if out is not None:
+        return NotImplemented
+    return A.linalg_vector_norm.default(x, ord, _dims(dim), keepdim, dtype=dtype)
+
+
+@route("logsumexp")
+def logsumexp(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
+    """``logsumexp.default``."""
+    return NotImplemented if out is not None else A.logsumexp.default(input, _dims(dim), keepdim)
+
+
+@route("argsort")
+def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+    """The second result of ``sort``."""
+    found = A.sort.stable(input, stable=stable, dim=dim, descending=descending) if stable else A.sort.default(input, dim, descending)
+    return found[1]
+
+
+@route("diff")
+def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None) -> Any:
+    """Differences of neighbours as slices and a subtraction."""
+    if out is not None or not input._aval.ndim or input._aval.torch_dtype is _bool():
+        return NotImplemented
+    if prepend is not None or append is not None:
+        input = A.cat.default([t for t in (prepend, input, append) if t is not None], dim)
+    d = canonical_dim(dim, input._aval.ndim)
+    for _ in range(n):
+        size = input._aval.shape[d]
+        before = A.slice.Tensor(input, dim, 0, size - 1)
+        input = A.sub.Tensor(A.slice.Tensor(input, dim, 1, size), before)
+    return input
+
+
+# ---- products --------------------------------------------------------------------------------------------------------------------
+
+
+@route("matmul", "linalg.matmul", "__matmul__", aten="matmul")
+def matmul(input: Any, other: Any = None, *, out: Any = None) -> Any:
+    """``dot``, ``mv``, ``mm`` or ``bmm``, on operands expanded and folded to fit."""
+    if not isinstance(input, Tensor) or not isinstance(other, Tensor):
+        return NotImplemented
+    a, b = input._aval.shape, other._aval.shape
+    if out is not None:
+        return A.mm.out(input, other, out=out) if len(a) == len(b) == 2 else NotImplemented
+    if not a or not b:
+        return NotImplemented
+    if len(a) == 1 and len(b) == 1:
+        return A.dot.default(input, other)
+    if len(a) == 2 and len(b) == 1:
+        return A.mv.default(input, other)
+    if len(a) == 1 and len(b) == 2:
+        return A.squeeze_.dim(A.mm.default(A.unsqueeze.default(input, 0), other), 0)
+    if len(a) == 2 and len(b) == 2:
+        return A.mm.default(input, other)
+    if _folds(input, other):
+        return _folded(input, other)
+    return _batched(input, other)
+
+
+def _folds(a: Any, b: Any) -> bool:
+    """Whether a batch of matrices times one matrix or vector is folded into one product."""
+    big, small = (a, b) if a._aval.ndim >= b._aval.ndim else (b, a)
+    if big is b:
+        A.transpose.int(b, -2, -1)  # PyTorch looks at the transposed batch before it decides
+    if not (big._aval.ndim >= 3 and small._aval.ndim <= 2):
+        return False
+    if requires(small):  # else its gradient would be as large as the batch
+        return True
+    if a._aval.ndim == 2:
+        return False
+    if not big._aval.size:
+        return True
+    strides, shape = list(exact(big.stride())), list(big._aval.shape)
+    if big is b:  # folded when transposed
+        strides[-2:], shape[-2:] = strides[:-3:-1], shape[:-3:-1]
+    return all(strides[i] == strides[i + 1] * shape[i + 1] for i in range(len(shape) - 2))
+
+
+def requires(t: Any) -> bool:
+    """``t.requires_grad``, without asking anybody."""
+    return requires_grad(t)
+
+
+def _folded(a: Any, b: Any) -> Any:
+    turned = a._aval.ndim < b._aval.ndim
+    big = A.transpose.int(b, -2, -1) if turned else a
+    small = (A.t.default(a) if a._aval.ndim == 2 else a) if turned else b
+    lead = list(big._aval.shape[:-1])
+    flat = reshape(big, [_product(lead), big._aval.shape[-1]])
+    if small._aval.ndim == 2:
+        made = A._unsafe_view.default(A.mm.default(flat, small), [*lead, small._aval.shape[1]])
+        return contiguous(A.transpose.int(made, -2, -1)) if turned else made
+    return A._unsafe_view.default(A.mv.default(flat, small), lead)
+
+
+def _product(sizes: list[int]) -> int:
+    n = 1
+    for s in sizes:
+        n *= s
+    return n
+
+
+def _batched(a: Any, b: Any) -> Any:
+    one, two = list(a._aval.shape), list(b._aval.shape)
+    n = one[-2] if len(one) > 1 else 1
+    m1 = one[-1]
+    m2, p = (two[-2], two[-1]) if len(two) > 1 else (two[-1], 1)
+    batch = list(broadcast_shapes(tuple(one[:-2]), tuple(two[:-2])))
+    size = _product(batch)
+    left = reshape(A.expand.default(a, [*batch, n, m1]), [size, n, m1])
+    right_shape = [*batch, m2, p]
+    if len(two) == 1:
+        b = A.unsqueeze.default(b, 1)
+    right = reshape(A.expand.default(b, right_shape), [size, m2, p])
+    shape = [*batch, *([n] if len(one) > 1 else []), *([p] if len(two) > 1 else [])]
+    return A._unsafe_view.default(A.bmm.default(left, right), shape)
+
+
+@route("nn.functional.linear", aten="linear")
+def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+    """``t`` and ``addmm`` (``mm`` without bias), on the operand seen as a matrix."""
+    ndim = input._aval.ndim
+    if ndim == 1 and bias is not None and weight._aval.ndim == 2:  # as a matrix of one row
+        row = A.view.default(input, [1, input._aval.size])
+        return A.view.default(A.addmm.default(bias, row, A.t.default(weight)), [weight._aval.shape[0]])
+    if bias is None:
+        return matmul(input, A.t.default(weight) if weight._aval.ndim == 2 else weight)
+    if ndim == 2 and weight._aval.ndim == 2:
+        return A.addmm.default(bias, input, A.t.default(weight))
+    if ndim >= 3 and bias._aval.ndim == 1 and weight._aval.ndim == 2:
+        lead = list(input._aval.shape[:-1])
+        if is_contiguous(input):
+            flat = reshape(input, [_product(lead), input._aval.shape[-1]])
+            return A.view.default(A.addmm.default(bias, flat, A.t.default(weight)), [*lead, weight._aval.shape[0]])
+    return A.add.Tensor(matmul(input, A.t.default(weight) if weight._aval.ndim == 2 else weight), bias)
+
+
+@route("inner")
+def inner(input: Any, other: Any, *, out: Any = None) -> Any:
+    """A product with the last dimensions joined."""
+    if out is not None:
+        return NotImplemented
+    if not input._aval.ndim or not other._aval.ndim:
+        return A.mul.Tensor(input, other)
+    return tensordot(input, other, ([-1], [-1]))
+
+
+@route("outer", "ger")
+def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
+    """A column times a row."""
+    if out is not None:
+        return NotImplemented
+    return A.mul.Tensor(A.view.default(input, [input._aval.size, 1]), vec2)
+
+
+@route("tensordot", "functional.tensordot")
+def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
+    """``mm`` of operands that are permuted and folded."""
+    if out is not None or isinstance(dims, Tensor):
+        return NotImplemented
+    if isinstance(dims, int):
+        first, second = list(range(a._aval.ndim - dims, a._aval.ndim)), list(range(dims))
+    else:
+        first, second = list(dims[0]), list(dims[1])
+    first = [canonical_dim(d, a._aval.ndim) for d in first]
+    second = [canonical_dim(d, b._aval.ndim) for d in second]
+    if len(first) != len(second) or any(a._aval.shape[i] != b._aval.shape[j] for i, j in zip(first, second, strict=True)):
+        return NotImplemented
+    rest1 = [d for d in range(a._aval.ndim) if d not in first]
+    rest2 = [d for d in range(b._aval.ndim) if d not in second]
+    sizes1, sizes2 = [a._aval.shape[d] for d in rest1], [b._aval.shape[d] for d in rest2]
+    joined = _product([a._aval.shape[d] for d in first])
+    left = reshape(A.permute.default(a, rest1 + first), [_product(sizes1), joined])
+    right = reshape(A.permute.default(b, second + rest2), [joined, _product(sizes2)])
+    return reshape(A.mm.default(left, right), [*sizes1, *sizes2])

@@ -1,0 +1,683 @@
+"""Functions of ``nn.functional`` as operators."""
+
+# ruff: noqa: PLW0108  (the parameters of these functions say what they need)
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...autograd.grad_mode import no_grad
+from .. import hooks
+from ..facts import dtypes
+from ..facts.errors import broadcast_shapes
+from ..facts.layouts import contiguous_format, strided
+from .attending import as_added, attention
+from .functions import route
+from .overloads import aten
+from .routes_shape import contiguous, reshape
+
+A = aten
+_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+
+
+def _reduction(size_average: Any, reduce: Any, reduction: str) -> int:
+    if size_average is not None or reduce is not None:
+        reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
+    if reduction not in _REDUCTIONS:
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return _REDUCTIONS[reduction]
+
+
+def _ints(x: Any, n: int) -> list[int]:
+    return list(x) if isinstance(x, (list, tuple)) else [x] * n
+
+
+def _reduced(x: Any, reduction: int) -> Any:
+    return x if reduction == 0 else A.mean.default(x) if reduction == 1 else A.sum.default(x)
+
+
+# ---- activations -----------------------------------------------------------------------------------------------------------------
+
+
+def _activation(name: str, run: Any, in_place: Any = None) -> None:
+    limit = run.__code__.co_argcount - 1
+
+    def apply(input: Any, *args: Any, inplace: bool = False, **kwargs: Any) -> Any:
+        if len(args) > limit:  # ``inplace`` by position
+            args, inplace = args[:limit], args[limit]
+        if inplace and in_place is not None:
+            return in_place(input, *args, **kwargs)
+        if inplace:
+            return NotImplemented
+        return run(input, *args, **kwargs)
+
+    route(f"nn.functional.{name}")(apply)
+
+
+_activation("relu", lambda x: A.relu.default(x), lambda x: A.relu_.default(x))
+_activation("silu", lambda x: A.silu.default(x), lambda x: A.silu_.default(x))
+_activation("mish", lambda x: A.mish.default(x), lambda x: A.mish_.default(x))
+_activation("hardsigmoid", lambda x: A.hardsigmoid.default(x), lambda x: A.hardsigmoid_.default(x))
+_activation("hardswish", lambda x: A.hardswish.default(x), lambda x: A.hardswish_.default(x))
+_activation("elu", lambda x, alpha=1.0: A.elu.default(x, alpha), lambda x, alpha=1.0: A.elu_.default(x, alpha))
+_activation("celu", lambda x, alpha=1.0: A.celu.default(x, alpha), lambda x, alpha=1.0: A.celu_.default(x, alpha))
+_activation(
+    "leaky_relu",
+    lambda x, negative_slope=0.01: A.leaky_relu.default(x, negative_slope),
+    lambda x, negative_slope=0.01: A.leaky_relu_.default(x, negative_slope),
+)
+_activation(
+    "hardtanh",
+    lambda x, min_val=-1.0, max_val=1.0: A.hardtanh.default(x, min_val, max_val),
+    lambda x, min_val=-1.0, max_val=1.0: A.hardtanh_.default(x, min_val, max_val),
+)
+_activation("relu6", lambda x: A.hardtanh.default(x, 0, 6), lambda x: A.hardtanh_.default(x, 0, 6))
+_SELU = (1.6732632423543772, 1.0507009873554805)
+_activation(
+    "threshold",
+    lambda x, threshold, value: A.threshold.default(x, threshold, value),
+    lambda x, threshold, value: A.threshold_.default(x, threshold, value),
+)
+_activation("gelu", lambda x, approximate="none": A.gelu.default(x, approximate=approximate))
+_activation("softplus", lambda x, beta=1, threshold=20: A.softplus.default(x, beta, threshold))
+_activation("hardshrink", lambda x, lambd=0.5: A.hardshrink.default(x, lambd))
+_activation("softshrink", lambda x, lambd=0.5: A.softshrink.default(x, lambd))
+_activation("glu", lambda x, dim=-1: A.glu.default(x, dim))
+_activation("logsigmoid", lambda x: A.log_sigmoid_forward.default(x)[0])
+_activation("sigmoid", lambda x: A.sigmoid.default(x))
+_activation("tanh", lambda x: A.tanh.default(x))
+_activation("softsign", lambda x: A.div.Tensor(x, A.add.Tensor(A.abs.default(x), 1)))
+_activation("tanhshrink", lambda x: A.sub.Tensor(x, A.tanh.default(x)))
+
+
+@route("selu", "nn.functional.selu", aten="selu")
+def selu(input: Any, inplace: bool = False) -> Any:
+    """``elu`` with a scale."""
+    return A.elu_.default(input, *_SELU) if inplace else A.elu.default(input, *_SELU)
+
+
+@route("prelu", "nn.functional.prelu")
+def prelu(input: Any, weight: Any) -> Any:
+    """``_prelu_kernel`` with the weight along the second dimension."""
+    if weight._aval.ndim and input._aval.ndim != weight._aval.ndim:
+        sizes = [1] * input._aval.ndim
+        if len(sizes) > 1:
+            sizes[1] = weight._aval.size
+        elif sizes:
+            sizes[0] = weight._aval.size
+        weight = A.view.default(weight, sizes)
+    return A._prelu_kernel.default(input, weight)
+
+
+@route("rrelu", "nn.functional.rrelu")
+def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Any:
+    """``rrelu_with_noise``, whose second operand keeps the slopes."""
+    if inplace:
+        return NotImplemented
+    noise = A.empty_like.default(input, memory_format=contiguous_format)
+    return A.rrelu_with_noise.default(input, noise, lower, upper, training)
+
+
+def _softmax(name: str, packet: Any) -> None:
+    def run(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None, *, out: Any = None) -> Any:
+        if isinstance(_stacklevel, dtypes.dtype):  # torch.softmax and the method have dtype third
+            dtype = _stacklevel
+        if dim is None or out is not None:
+            return NotImplemented
+        if dtype is not None and dtype is not input._aval.torch_dtype:
+            input = A._to_copy.default(input, dtype=dtype, layout=strided, device=input.device)
+        return packet.default(input, dim, False)
+
+    route(name)(run)
+
+
+_softmax("softmax", A._softmax)
+_softmax("log_softmax", A._log_softmax)
+
+
+@route("nn.functional.softmin")
+def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """``softmax`` of the negative."""
+    del _stacklevel
+    if dim is None:
+        return NotImplemented
+    x = A.neg.default(input)
+    return A._softmax.default(x if dtype is None else A._to_copy.default(x, dtype=dtype), dim, False)
+
+
+# ---- dropout and embedding -------------------------------------------------------------------------------------------------------
+
+
+@route("dropout", "nn.functional.dropout")
+def dropout(input: Any, p: float = 0.5, training: Any = True, inplace: bool = False, train: Any = None) -> Any:
+    """A random mask of ones, divided by what is kept; nothing in evaluation."""
+    train = training if train is None else train
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if not train or p == 0 or not input._aval.size:
+        return input
+    if p == 1:
+        return A.mul_.Tensor(input, A.zeros.default([])) if inplace else A.mul.Tensor(input, A.zeros_like.default(input))
+    mask = A.empty_like.default(input)
+    A.bernoulli_.float(mask, 1 - p)
+    A.div_.Scalar(mask, 1 - p)
+    return A.mul_.Tensor(input, mask) if inplace else A.mul.Tensor(input, mask)
+
+
+@route("nn.functional.embedding")
+def embedding(
+    input: Any, weight: Any, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Any:  # fmt: skip
+    """``embedding.default``, the weight first."""
+    del norm_type
+    if max_norm is not None or sparse:
+        return NotImplemented
+    padding = -1 if padding_idx is None else padding_idx % weight._aval.shape[0]
+    return A.embedding.default(weight, input, padding, scale_grad_by_freq)
+
+
+@route("embedding")
+def torch_embedding(weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
+    """``embedding.default``."""
+    return NotImplemented if sparse else A.embedding.default(weight, indices, padding_idx, scale_grad_by_freq)
+
+
+# ---- normalisation ---------------------------------------------------------------------------------------------------------------
+
+
+@route("nn.functional.layer_norm", "layer_norm", aten="layer_norm")
+def layer_norm(
+    input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, cudnn_enable: bool = True
+) -> Any:
+    """The first result of ``native_layer_norm``."""
+    del cudnn_enable
+    return A.native_layer_norm.default(input, list(normalized_shape), weight, bias, eps)[0]
+
+
+@route("nn.functional.group_norm", "group_norm", aten="group_norm")
+def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5, cudnn_enabled: bool = True) -> Any:
+    """The first result of ``native_group_norm``."""
+    del cudnn_enabled
+    shape = input._aval.shape
+    if len(shape) < 2 or shape[1] % num_groups:
+        return NotImplemented
+    return A.native_group_norm.default(
+        contiguous(input), weight, bias, shape[0], shape[1], math.prod(shape[2:]), num_groups, eps
+    )[0]
+
+
+def _batch_norm(x: Any, *given: Any) -> Any:
+    A.empty.memory_format([0], dtype=dtypes.uint8, layout=strided, device=x.device)  # where other backends would keep what they need
+    return A.native_batch_norm.default(x, *given)[0]
+
+
+@route("nn.functional.batch_norm")
+def batch_norm(
+    input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:  # fmt: skip
+    """The first result of ``native_batch_norm``."""
+    if training and math.prod(input._aval.shape) // max(input._aval.shape[1], 1) == 1:
+        return NotImplemented
+    return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+
+
+@route("batch_norm")
+def torch_batch_norm(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float,
+    cudnn_enabled: bool = True,
+) -> Any:  # fmt: skip
+    """The first result of ``native_batch_norm``."""
+    del cudnn_enabled
+    return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+
+
+@route("nn.functional.instance_norm")
+def instance_norm(
+    input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None, use_input_stats: bool = True,
+    momentum: float = 0.1, eps: float = 1e-5,
+) -> Any:  # fmt: skip
+    """``native_batch_norm`` of every example as channels of its own."""
+    if not use_input_stats or running_mean is not None:
+        return NotImplemented
+    b, c, *rest = input._aval.shape
+    weight = None if weight is None else A.repeat.default(weight, [b])
+    bias = None if bias is None else A.repeat.default(bias, [b])
+    flat = A.view.default(contiguous(input), [1, b * c, *rest])
+    made = _batch_norm(flat, weight, bias, running_mean, running_var, True, momentum, eps)
+    return A.view.default(made, [b, c, *rest])
+
+
+@route("nn.functional.rms_norm", "rms_norm")
+def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Any:
+    """Divided by the root of the mean square, part by part."""
+    n = len(normalized_shape)
+    dims = [input._aval.ndim - 1 - i for i in range(n)]
+    eps = dtypes.finfo(input._aval.torch_dtype).eps if eps is None else eps
+    scale = A.rsqrt.default(A.add_.Scalar(A.mean.dim(A.pow.Tensor_Scalar(input, 2), dims, True), eps))
+    made = A.mul.Tensor(input, scale)
+    return made if weight is None else A.mul.Tensor(made, weight)
+
+
+@route("nn.functional.normalize")
+def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
+    """Divided by ``linalg_vector_norm``, at least ``eps``."""
+    dims = list(dim) if isinstance(dim, (list, tuple)) else [dim]
+    size = A.clamp_min.default(A.linalg_vector_norm.default(input, p, dims, True), eps)
+    size = A.expand.default(size, list(input._aval.shape))
+    return A.div.Tensor(input, size) if out is None else A.div.out(input, size, out=out)
+
+
+@route("cosine_similarity", "nn.functional.cosine_similarity", aten="cosine_similarity")
+def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
+    """The sum of products of both operands divided by their norms."""
+    if not (x1._aval.differentiable and x1._aval.torch_dtype is x2._aval.torch_dtype):
+        return NotImplemented
+    shape = list(broadcast_shapes(x1._aval.shape, x2._aval.shape))
+    x1 = x1 if list(x1._aval.shape) == shape else A.expand.default(x1, shape)
+    x2 = x2 if list(x2._aval.shape) == shape else A.expand.default(x2, shape)
+    n1, n2 = [A.clone.default(A.linalg_vector_norm.default(x, 2, [dim], True)) for x in (x1, x2)]
+    limit = _constant(eps, x1)
+    with no_grad():
+        A.clamp_min_.Tensor(n1, limit)
+        A.clamp_min_.Tensor(n2, limit)
+    second, first = A.div.Tensor(x2, n2), A.div.Tensor(x1, n1)
+    return A.sum.dim_IntList(A.mul.Tensor(first, second), [dim])
+
+
+def _constant(x: Any, like: Any) -> Any:
+    return A.scalar_tensor.default(x, dtype=like._aval.torch_dtype, device=like.device)
+
+
+@route("nn.functional.pairwise_distance", "pairwise_distance")
+def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
+    """The norm of the difference."""
+    inner = len(broadcast_shapes(x1._aval.shape, x2._aval.shape)) - 1
+    return A.norm.ScalarOpt_dim(A.add.Scalar(A.sub.Tensor(x1, x2), eps), p, [inner], keepdim)
+
+
+@route("cdist", "functional.cdist")
+def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Any:
+    """``_cdist_forward.default``."""
+    mode = {"use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": 1, "donot_use_mm_for_euclid_dist": 2}[compute_mode]
+    return A._cdist_forward.default(x1, x2, p, mode)
+
+
+# ---- convolution and pooling -----------------------------------------------------------------------------------------------------
+
+
+def _convolutions(n: int) -> None:
+    def conv(
+        input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+    ) -> Any:
+        if isinstance(padding, str):
+            if padding == "valid":
+                padding = 0
+            else:
+                ends = [d * (k - 1) for d, k in zip(_ints(dilation, n), weight._aval.shape[2:], strict=True)]
+                if any(e % 2 for e in ends) or any(s != 1 for s in _ints(stride, n)):
+                    return NotImplemented
+                padding = [e // 2 for e in ends]
+        batched = input._aval.ndim == n + 2
+        x = input if batched else A.unsqueeze.default(input, 0)
+        made = A.convolution.default(
+            x, weight, bias, _ints(stride, n), _ints(padding, n), _ints(dilation, n), False, [0] * n, groups
+        )
+        return made if batched else A.squeeze.dim(made, 0)
+
+    def transposed(
+        input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
+        dilation: Any = 1,
+    ) -> Any:  # fmt: skip
+        batched = input._aval.ndim == n + 2
+        x = input if batched else A.unsqueeze.default(input, 0)
+        made = A.convolution.default(
+            x, weight, bias, _ints(stride, n), _ints(padding, n), _ints(dilation, n), True, _ints(output_padding, n), groups
+        )
+        return made if batched else A.squeeze.dim(made, 0)
+
+    route(f"nn.functional.conv{n}d", f"conv{n}d", aten=f"conv{n}d")(conv)
+    route(f"nn.functional.conv_transpose{n}d", f"conv_transpose{n}d")(transposed)
+
+
+for _n in (1, 2, 3):
+    _convolutions(_n)
+
+
+def _max_pool(n: int) -> None:
+    packet = getattr(aten, f"max_pool{n}d_with_indices")
+
+    def pooled(
+        input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:  # fmt: skip
+        found = packet.default(
+            input, _ints(kernel_size, n), [] if stride is None or stride == () else _ints(stride, n), _ints(padding, n), _ints(dilation, n),
+            ceil_mode,
+        )  # fmt: skip
+        return found if return_indices else found[0]
+
+    route(f"nn.functional.max_pool{n}d", f"max_pool{n}d")(pooled)
+    route(f"nn.functional.max_pool{n}d_with_indices")(
+        lambda input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, **_: pooled(
+            input, kernel_size, stride, padding, dilation, ceil_mode, True
+        )
+    )
+
+
+@route("nn.functional.max_pool1d", "max_pool1d")
+def max_pool1d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """``max_pool2d_with_indices`` of rows."""
+    (k,) = _ints(kernel_size, 1)
+    (s,) = [k] if stride is None or stride == () else _ints(stride, 1)
+    x = A.unsqueeze.default(input, -2)
+    out, indices = A.max_pool2d_with_indices.default(
+        x, [1, k], [1, s], [0, _ints(padding, 1)[0]], [1, _ints(dilation, 1)[0]], ceil_mode
+    )
+    out, indices = A.squeeze.dim(out, -2), A.squeeze.dim(indices, -2)
+    return (out, indices) if return_indices else out
+
+
+def _avg_pool(n: int) -> None:
+    packet = getattr(aten, f"avg_pool{n}d")
+
+    def pooled(
+        input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+        divisor_override: Any = None,
+    ) -> Any:  # fmt: skip
+        return packet.default(
+            input, _ints(kernel_size, n), [] if stride is None or stride == () else _ints(stride, n), _ints(padding, n), ceil_mode,
+            count_include_pad, divisor_override,
+        )  # fmt: skip
+
+    route(f"nn.functional.avg_pool{n}d")(pooled)
+
+
+def _adaptive(n: int) -> None:
+    average, largest = getattr(aten, f"_adaptive_avg_pool{n}d"), getattr(aten, f"adaptive_max_pool{n}d")
+
+    def sizes(input: Any, output_size: Any) -> list[int]:
+        given = _ints(output_size, n)
+        return [m if s is None else s for s, m in zip(given, input._aval.shape[-n:], strict=True)]
+
+    def mean(input: Any, output_size: Any) -> Any:
+        size = sizes(input, output_size)
+        if size == [1] * n:
+            return A.mean.dim(input, [-1 - i for i in range(n)], True)
+        return average.default(input, size)
+
+    def maximum(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+        found = largest.default(input, sizes(input, output_size))
+        return found if return_indices else found[0]
+
+    route(f"nn.functional.adaptive_avg_pool{n}d")(mean)
+    route(f"nn.functional.adaptive_max_pool{n}d")(maximum)
+
+
+for _n in (2, 3):
+    _max_pool(_n)
+    _avg_pool(_n)
+    _adaptive(_n)
+
+
+@route("nn.functional.pad")
+def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
+    """``constant_pad_nd``, ``reflection_pad2d`` and so on."""
+    amounts = list(pad)
+    if mode == "constant":
+        return A.constant_pad_nd.default(input, amounts, 0.0 if value is None else value)
+    names = {"reflect": "reflection_pad", "replicate": "replication_pad"}
+    n = len(amounts) // 2
+    if mode not in names or input._aval.ndim not in (n + 1, n + 2):
+        return NotImplemented
+    return getattr(A, f"{names[mode]}{n}d").default(input, amounts)
+
+
+@route("nn.functional.interpolate", "nn.functional.upsample")
+def interpolate(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None,
+    recompute_scale_factor: Any = None, antialias: bool = False,
+) -> Any:  # fmt: skip
+    """``upsample_nearest2d``, ``upsample_bilinear2d`` and so on."""
+    n = input._aval.ndim - 2
+    names = {
+        ("nearest", 1): "upsample_nearest1d", ("nearest", 2): "upsample_nearest2d", ("nearest", 3): "upsample_nearest3d",
+        ("linear", 1): "upsample_linear1d", ("bilinear", 2): "upsample_bilinear2d", ("bicubic", 2): "upsample_bicubic2d",
+        ("trilinear", 3): "upsample_trilinear3d",
+    }  # fmt: skip
+    if mode == "area" and size is not None and n in (1, 2, 3):
+        return hooks.lowering.get().route_of(f"nn.functional.adaptive_avg_pool{n}d")(input, _ints(size, n))
+    name = names.get((mode, n))
+    if name is None or antialias or recompute_scale_factor or (size is None) == (scale_factor is None):
+        return NotImplemented
+    if mode == "nearest" and align_corners is not None:
+        return NotImplemented
+    if size is not None:
+        sizes: list[int] = _ints(size, n)
+        scales: list[Any] = [None] * n
+    else:
+        scales = [float(s) for s in _ints(scale_factor, n)]
+        sizes = [math.floor(m * s) for m, s in zip(input._aval.shape[2:], scales, strict=True)]
+    packet = getattr(A, name)
+    if mode == "nearest":
+        return packet.default(input, sizes, *scales)
+    return packet.default(input, sizes, bool(align_corners), *scales)
+
+
+@route("nn.functional.unfold")
+def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
+    """``im2col.default``."""
+    return A.im2col.default(input, _ints(kernel_size, 2), _ints(dilation, 2), _ints(padding, 2), _ints(stride, 2))
+
+
+@route("nn.functional.fold")
+def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
+    """``col2im.default``."""
+    sizes = [_ints(x, 2) for x in (output_size, kernel_size, dilation, padding, stride)]
+    return A.col2im.default(input, *sizes)
+
+
+@route("nn.functional.bilinear", "bilinear")
+def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+    """``_trilinear.default`` on operands seen as matrices."""
+    lead = list(input1._aval.shape[:-1])
+    one = A.view.default(contiguous(input1), [-1, input1._aval.shape[-1]])
+    two = A.view.default(contiguous(input2), [-1, input2._aval.shape[-1]])
+    made = A._trilinear.default(one, weight, two, [1, 3], [0], [1, 2], [2, 3])
+    made = A.view.default(made, [*lead, weight._aval.shape[0]])
+    return made if bias is None else A.add.Tensor(made, bias)
+
+
+# ---- attention -------------------------------------------------------------------------------------------------------------------
+
+
+@route("nn.functional.scaled_dot_product_attention")
+def scaled_dot_product_attention(
+    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False, *, scale: Any = None,
+    enable_gqa: bool = False,
+) -> Any:  # fmt: skip
+    """The fused operator for four dimensions without dropout."""
+    fits = query._aval.ndim == key._aval.ndim == value._aval.ndim == 4 and query._aval.shape[-1] == value._aval.shape[-1]
+    if dropout_p or enable_gqa or (attn_mask is not None and is_causal):
+        return NotImplemented
+    if not fits or (attn_mask is not None and attn_mask._rg):
+        return attention(query, key, value, attn_mask, is_causal, scale)
+    if query._aval.shape[:2] != key._aval.shape[:2]:
+        return NotImplemented
+    if attn_mask is not None:
+        attn_mask = as_added(attn_mask, query)
+    return A._scaled_dot_product_flash_attention_for_cpu.default(
+        query, key, value, 0.0, is_causal, attn_mask=attn_mask, scale=scale
+    )[0]
+
+
+# ---- losses ----------------------------------------------------------------------------------------------------------------------
+
+
+@route("nn.functional.nll_loss")
+def nll_loss(
+    input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """The first result of ``nll_loss_forward`` or ``nll_loss2d_forward``."""
+    how = _reduction(size_average, reduce, reduction)
+    ndim = input._aval.ndim
+    if ndim in (1, 2):
+        return A.nll_loss_forward.default(input, target, weight, how, ignore_index)[0]
+    if ndim == 4:
+        return A.nll_loss2d_forward.default(input, target, weight, how, ignore_index)[0]
+    n, c = input._aval.shape[:2]
+    wide = reshape(contiguous(input), [n, c, 1, -1])
+    picked = reshape(contiguous(target), [n, 1, -1])
+    out = A.nll_loss2d_forward.default(wide, picked, weight, how, ignore_index)[0]
+    return reshape(out, list(target._aval.shape)) if how == 0 else out
+
+
+@route("nn.functional.cross_entropy")
+def cross_entropy(
+    input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+    reduction: str = "mean", label_smoothing: float = 0.0,
+) -> Any:  # fmt: skip
+    """``_log_softmax``, then ``nll_loss_forward``, or a weighted sum for targets that are probabilities."""
+    how = _reduction(size_average, reduce, reduction)
+    d = 0 if input._aval.ndim == 1 else 1
+    if target._aval.shape == input._aval.shape and target._aval.differentiable:
+        return _soft_targets(input, target, weight, how, label_smoothing, d)
+    logs = A._log_softmax.default(input, d, False)
+    if label_smoothing:
+        return _smoothed(logs, target, weight, how, ignore_index, label_smoothing, d)
+    return nll_loss(logs, target, weight, None, ignore_index, None, reduction if size_average is None and reduce is None else _name(how))
+
+
+def _name(how: int) -> str:
+    return next(n for n, k in _REDUCTIONS.items() if k == how)
+
+
+def _soft_targets(input: Any, target: Any, weight: Any, how: int, smoothing: float, d: int) -> Any:
+    if smoothing:
+        n = input._aval.shape[d]
+        target = A.add.Scalar(A.mul.Scalar(target, 1 - smoothing), smoothing / n)
+    logs = A._log_softmax.default(input, d, False)
+    if weight is not None:
+        shape = [1] * input._aval.ndim
+        shape[d] = weight._aval.size
+        logs = A.mul.Tensor(logs, A.view.default(weight, shape))
+    product = A.mul.Tensor(logs, target)
+    if how == 0:
+        return A.neg.default(A.sum.dim_IntList(product, [d]))
+    total = A.neg.default(A.sum.default(product))
+    if how == 2:
+        return total
+    count = input._aval.size // max(input._aval.shape[d], 1)
+    return A.div.Scalar(total, count)
+
+
+def _smoothed(logs: Any, target: Any, weight: Any, how: int, ignore_index: int, smoothing: float, d: int) -> Any:
+    plain = nll_loss(logs, target, weight, None, ignore_index, None, _name(how))
+    scaled = logs
+    if weight is not None:
+        shape = [1] * logs._aval.ndim
+        shape[d] = weight._aval.size
+        scaled = A.mul.Tensor(logs, A.view.default(weight, shape))
+    smooth = A.neg.default(A.sum.dim_IntList(scaled, [d]))
+    ignored = A.eq.Scalar(target, ignore_index)
+    smooth = A.masked_fill_.Scalar(smooth, ignored, 0)
+    if how == 1:
+        if weight is None:
+            kept = A.sum.default(A.bitwise_not.default(ignored))
+        else:
+            safe = A.masked_fill.Scalar(target, ignored, 0)
+            kept = A.sum.default(A.masked_fill.Scalar(A.index.Tensor(weight, [safe]), ignored, 0))
+        smooth = A.div.Tensor(A.sum.default(smooth), kept)
+    elif how == 2:
+        smooth = A.sum.default(smooth)
+    second = A.mul.Scalar(smooth, smoothing / logs._aval.shape[d])
+    return A.add.Tensor(A.mul.Scalar(plain, 1 - smoothing), second)
+
+
+def _pair(name: str, *extra: str) -> None:
+    packet = getattr(aten, name)
+
+    def loss(
+        input: Any, target: Any, *args: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None,
+        **kwargs: Any,
+    ) -> Any:  # fmt: skip
+        if args or weight is not None or input._aval.shape != target._aval.shape:
+            return NotImplemented
+        return packet.default(input, target, _reduction(size_average, reduce, reduction), *[kwargs.get(n, 1.0) for n in extra])
+
+    route(f"nn.functional.{name}")(loss)
+
+
+_pair("mse_loss")
+_pair("smooth_l1_loss", "beta")
+_pair("soft_margin_loss")
+
+
+@route("nn.functional.huber_loss")
+def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Any:
+    """``huber_loss.default``."""
+    if weight is not None or input._aval.shape != target._aval.shape:
+        return NotImplemented
+    return A.huber_loss.default(input, target, _REDUCTIONS[reduction], delta)
+
+
+@route("nn.functional.l1_loss")
+def l1_loss(
+    input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None
+) -> Any:
+    """The absolute difference, reduced."""
+    if weight is not None or input._aval.shape != target._aval.shape:
+        return NotImplemented
+    return _reduced(A.abs.default(A.sub.Tensor(input, target)), _reduction(size_average, reduce, reduction))
+
+
+@route("nn.functional.binary_cross_entropy")
+def binary_cross_entropy(
+    input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Any:
+    """``binary_cross_entropy.default``."""
+    if input._aval.shape != target._aval.shape:
+        return NotImplemented
+    return A.binary_cross_entropy.default(input, target, weight, _reduction(size_average, reduce, reduction))
+
+
+@route("nn.functional.binary_cross_entropy_with_logits")
+def binary_cross_entropy_with_logits(
+    input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+    pos_weight: Any = None,
+) -> Any:  # fmt: skip
+    """``binary_cross_entropy_with_logits.default``."""
+    if input._aval.shape != target._aval.shape:
+        return NotImplemented
+    return A.binary_cross_entropy_with_logits.default(input, target, weight, pos_weight, _reduction(size_average, reduce, reduction))
+
+
+@route("binary_cross_entropy_with_logits")
+def numbered_binary_cross_entropy_with_logits(
+    input: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = 0
+) -> Any:
+    """``binary_cross_entropy_with_logits.default``."""
+    return A.binary_cross_entropy_with_logits.default(input, target, weight, pos_weight, reduction)
+
+
+@route("nn.functional.kl_div")
+def kl_div(
+    input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False
+) -> Any:
+    """``target * (log(target) - input)`` part by part."""
+    if log_target:
+        difference = A.sub.Tensor(target, input)
+        found = A.mul.Tensor(A.exp.default(target), difference)
+    else:
+        product = A.mul.Tensor(target, input)
+        found = A.sub.Tensor(A.xlogy.Tensor(target, target), product)
+    if reduction == "batchmean":
+        total = A.sum.default(found)
+        return A.div.Tensor(total, input._aval.shape[0]) if input._aval.ndim else total
+    return _reduced(found, _reduction(size_average, reduce, reduction))
+

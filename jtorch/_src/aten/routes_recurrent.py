@@ -1,0 +1,143 @@
+"""Cells of recurrent networks, attention without its fused operator, and losses of several parts, as operators."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...core import Tensor
+from ..facts import dtypes
+from .functions import route
+from .overloads import aten
+from .routes_math import linear
+from .routes_nn import _reduced, _reduction
+
+A = aten
+
+# ---- cells -----------------------------------------------------------------------------------------------------------------------
+
+
+def _cell(name: str, apply: Any) -> None:
+    def run(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+        hidden = linear(hx, w_hh, b_hh)
+        return apply(A.add_.Tensor(linear(input, w_ih, b_ih), hidden))
+
+    route(name)(run)
+
+
+_cell("rnn_tanh_cell", A.tanh.default)
+_cell("rnn_relu_cell", A.relu.default)
+
+
+@route("lstm_cell")
+def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+    """Four gates from one sum of two linear maps."""
+    h, c = hx
+    gates = A.add_.Tensor(linear(h, w_hh, b_hh), linear(input, w_ih, b_ih))
+    parts = A.unsafe_split.Tensor(gates, gates._aval.shape[1] // 4, 1)
+    come, forget = A.sigmoid_.default(parts[0]), A.sigmoid_.default(parts[1])
+    new, out = A.tanh_.default(parts[2]), A.sigmoid_.default(parts[3])
+    kept = A.mul.Tensor(forget, c)
+    c = A.add_.Tensor(kept, A.mul.Tensor(come, new))
+    return A.mul.Tensor(out, A.tanh.default(c)), c
+
+
+@route("gru_cell")
+def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+    """Three gates from parts of two linear maps."""
+    size = w_hh._aval.shape[1]
+    of_input = A.unsafe_split.Tensor(linear(input, w_ih, b_ih), size, 1)
+    of_hidden = A.unsafe_split.Tensor(linear(hx, w_hh, b_hh), size, 1)
+    reset = A.sigmoid_.default(A.add_.Tensor(of_hidden[0], of_input[0]))
+    update = A.sigmoid_.default(A.add_.Tensor(of_hidden[1], of_input[1]))
+    new = A.tanh_.default(A.add.Tensor(of_input[2], A.mul_.Tensor(of_hidden[2], reset)))
+    return A.add_.Tensor(A.mul_.Tensor(A.sub.Tensor(hx, new), update), new)
+
+
+# ---- losses of several parts -----------------------------------------------------------------------------------------------------
+
+
+@route("nn.functional.margin_ranking_loss")
+def margin_ranking_loss(
+    input1: Any, input2: Any, target: Any, margin: float = 0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Any:
+    """The difference times the negative sign, above the margin."""
+    if input1._aval.ndim != target._aval.ndim:
+        return NotImplemented
+    difference = A.sub.Tensor(input1, input2)
+    difference = A.mul.Tensor(A.neg.default(target), difference)
+    found = A.clamp_min_.default(A.add.Scalar(difference, margin), 0)
+    return _reduced(found, _reduction(size_average, reduce, reduction))
+
+
+@route("nn.functional.avg_pool1d", "avg_pool1d")
+def avg_pool1d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
+) -> Any:
+    """``avg_pool2d`` of rows."""
+    (k,) = kernel_size if isinstance(kernel_size, (list, tuple)) else (kernel_size,)
+    given = stride if isinstance(stride, (list, tuple)) else (k if stride is None else stride,)
+    s = given[0] if given else k
+    (p,) = padding if isinstance(padding, (list, tuple)) else (padding,)
+    found = A.avg_pool2d.default(A.unsqueeze.default(input, -2), [1, k], [1, s], [0, p], ceil_mode, count_include_pad)
+    return A.squeeze.dim(found, -2)
+
+
+@route("nn.functional.adaptive_avg_pool1d", "adaptive_avg_pool1d")
+def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
+    """``_adaptive_avg_pool2d`` of rows."""
+    (n,) = output_size if isinstance(output_size, (list, tuple)) else (output_size,)
+    x = A.unsqueeze.default(input, -2)
+    found = A.mean.dim(x, [-1, -2], True) if n == 1 else A._adaptive_avg_pool2d.default(x, [1, n])
+    return A.squeeze.dim(found, -2)
+
+
+@route("nn.functional.adaptive_max_pool1d", "adaptive_max_pool1d")
+def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+    """``adaptive_max_pool2d`` of rows."""
+    (n,) = output_size if isinstance(output_size, (list, tuple)) else (output_size,)
+    found, places = A.adaptive_max_pool2d.default(A.unsqueeze.default(input, -2), [1, n])
+    found, places = A.squeeze.dim(found, -2), A.squeeze.dim(places, -2)
+    return (found, places) if return_indices else found
+
+
+@route("special.ndtr")
+def ndtr(input: Any, *, out: Any = None) -> Any:
+    """By ``erf``."""
+    if out is not None or not input._aval.differentiable:
+        return NotImplemented
+    inner = A.erf.default(A.mul.Scalar(input, math.sqrt(0.5)))
+    return A.mul.Scalar(A.add.Scalar(inner, 1), 0.5)
+
+
+@route("float_power")
+def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
+    """``pow`` of doubles."""
+    if out is not None or not isinstance(input, Tensor) or isinstance(exponent, complex):
+        return NotImplemented
+    given = [input, *([exponent] if isinstance(exponent, Tensor) else [])]
+    dtype = dtypes.complex128 if any(t._aval.torch_dtype.is_complex for t in given) else dtypes.float64
+    base, *power = [t if t._aval.torch_dtype is dtype else A._to_copy.default(t, dtype=dtype) for t in given]
+    return A.pow.Tensor_Tensor(base, power[0]) if power else A.pow.Tensor_Scalar(base, exponent)
+
+
+@route("nn.functional.grid_sample", "grid_sampler")
+def grid_sample(
+    input: Any, grid: Any, mode: Any = "bilinear", padding_mode: Any = "zeros", align_corners: Any = None
+) -> Any:
+    """``grid_sampler_2d.default``."""
+    if input._aval.ndim != 4:
+        return NotImplemented
+    ways = {"bilinear": 0, "nearest": 1, "bicubic": 2}.get(mode, mode)
+    edges = {"zeros": 0, "border": 1, "reflection": 2}.get(padding_mode, padding_mode)
+    return A.grid_sampler_2d.default(input, grid, ways, edges, bool(align_corners))
+
+
+@route("nn.functional.dropout2d", "nn.functional.dropout1d", "nn.functional.dropout3d")
+def dropout_nd(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """A mask of one number for each channel."""
+    if inplace or not training or p in (0.0, 1.0) or not 0 < p < 1 or input._aval.ndim not in (4, 5) or not input._aval.size:
+        return NotImplemented
+    noise = A.new_empty.default(input, [*input._aval.shape[:2], *[1] * (input._aval.ndim - 2)])
+    noise = A.div_.Scalar(A.bernoulli_.float(noise, 1 - p), 1 - p)
+    return A.mul.Tensor(input, noise)

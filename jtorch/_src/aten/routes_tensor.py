@@ -1,0 +1,256 @@
+"""Conversions, copies, reading on the host, and other methods of Tensor as operators."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from ...autograd.grad_mode import no_grad
+from ...core import Tensor
+from ..facts import devices, dtypes
+from ..facts.layouts import preserve_format, strided
+from ..tensor.methods import _parse_to
+from .calling import handles
+from .functions import route
+from .overloads import aten
+from .routes_shape import clone, is_contiguous
+from .state import Kernel
+
+A = aten
+
+
+def is_wrapper(t: Any) -> bool:
+    """Whether a tensor's class takes part in ``__torch_dispatch__``."""
+    return type(t) is not Tensor and handles(type(t))
+
+
+@route("Tensor.to", aten="to")
+def to(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """``_to_copy.default`` where dtype, device or memory format change; else the tensor itself."""
+    device, dtype, copied, memory_format = _parse_to(args, dict(kwargs))
+    return _moved(self, device, dtype, copied, memory_format)
+
+
+def _moved(t: Any, device: Any, dtype: Any, copied: bool = False, memory_format: Any = None) -> Any:
+    aval = t._aval
+    options: dict[str, Any] = {}
+    if dtype is not None and (dtype is not aval.torch_dtype or copied):
+        options["dtype"] = dtype
+    if device is not None and (devices.placement(device) != aval.device or copied):
+        options["device"] = devices.device(device) if not isinstance(device, devices.device) else device
+    if memory_format not in (None, preserve_format) and not is_contiguous(t, memory_format):
+        options["memory_format"] = memory_format
+    if not options and not copied:
+        return t
+    if dtype is not None and "dtype" not in options and options:
+        options = {"dtype": dtype, **options}
+    return A._to_copy.default(t, **options)
+
+
+def _conversion(name: str, dtype: Any) -> None:
+    def convert(self: Any, memory_format: Any = preserve_format) -> Any:
+        return _moved(self, None, dtype, False, memory_format)
+
+    route(f"Tensor.{name}")(convert)
+
+
+for _name, _dtype in {
+    "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16, "bfloat16": dtypes.bfloat16, "int": dtypes.int32,
+    "long": dtypes.int64, "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool_,
+    "cfloat": dtypes.complex64, "cdouble": dtypes.complex128,
+}.items():  # fmt: skip
+    _conversion(_name, _dtype)
+
+
+@route("Tensor.type_as")
+def type_as(self: Any, other: Any) -> Any:
+    """``to`` another tensor's dtype and device."""
+    if self._aval.torch_dtype is other._aval.torch_dtype and self._aval.device == other._aval.device:
+        return self
+    return A._to_copy.default(self, dtype=other._aval.torch_dtype, layout=strided, device=other.device)
+
+
+@route("Tensor.cpu")
+def cpu(self: Any, memory_format: Any = None) -> Any:
+    """``to`` the CPU."""
+    return _moved(self, "cpu", None, False, memory_format)
+
+
+@route("_C._to_copy")
+def _to_copy(input: Any, dtype: Any = None) -> Any:
+    return A._to_copy.default(input, dtype=dtype)
+
+
+@route("_C._copy")
+def _copy(input: Any, src: Any) -> Any:
+    return A.copy.default(input, src)
+
+
+@route("_C._accumulate")
+def _accumulate(a: Any, b: Any) -> Any:
+    return A.add.Tensor(a, b)
+
+
+@route("_C._ones_like")
+def _ones_like(input: Any) -> Any:
+    return A.ones_like.default(input)
+
+
+# ---- on the host -----------------------------------------------------------------------------------------------------------------
+
+
+def _number(t: Any) -> Any:
+    return A._local_scalar_dense.default(t)
+
+
+@route("Tensor.item")
+def item(self: Any) -> Any:
+    """``_local_scalar_dense.default``."""
+    if self._aval.size != 1:
+        raise RuntimeError(f"a Tensor with {self._aval.size} elements cannot be converted to Scalar")
+    return _number(self)
+
+
+@route("Tensor.__bool__", "Tensor.is_nonzero", "is_nonzero")
+def __bool__(self: Any) -> Any:
+    if self._aval.size == 0:
+        raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+    if self._aval.size != 1:
+        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+    return bool(_number(self))
+
+
+@route("Tensor.__float__")
+def __float__(self: Any) -> Any:
+    return float(item(self))
+
+
+@route("Tensor.__int__")
+def __int__(self: Any) -> Any:
+    return int(item(self))
+
+
+@route("Tensor.__complex__")
+def __complex__(self: Any) -> Any:
+    return complex(item(self))
+
+
+@route("Tensor.__index__")
+def __index__(self: Any) -> Any:
+    if self.dtype.category > dtypes.INTEGRAL or self._aval.size != 1:
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return int(_number(self))
+
+
+def _refused(name: str) -> None:
+    def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_wrapper(self):
+            with Kernel():
+                return getattr(Tensor, name)(self, *args, **kwargs)
+        got = f", got {type(self).__name__}" if name == "tolist" else "."
+        raise RuntimeError(f".{name}() is not supported for tensor subclasses{got}")
+
+    route(f"Tensor.{name}")(refuse)
+
+
+for _name in ("tolist", "numpy"):
+    _refused(_name)
+
+
+@route("Tensor.__array__")
+def __array__(self: Any, dtype: Any = None, copy: Any = None) -> Any:
+    if is_wrapper(self):
+        raise RuntimeError(".numpy() is not supported for tensor subclasses.")
+    with Kernel():
+        return Tensor.__array__(self, dtype, copy)  # type: ignore[attr-defined]
+
+
+@route("Tensor.__repr__")
+def __repr__(self: Any, *, tensor_contents: Any = None) -> Any:
+    if is_wrapper(self):
+        text = f"{type(self).__name__}(..., size={tuple(self._aval.shape)}"
+        text += "" if self._aval.torch_dtype is dtypes.get_default_dtype() else f", dtype={self._aval.torch_dtype}"
+        node = self.grad_fn
+        return text + (f", grad_fn=<{node.name()}>" if node is not None else ", requires_grad=True" if self._rg else "") + ")"
+    with Kernel():
+        return Tensor.__repr__(self, tensor_contents=tensor_contents)  # type: ignore[call-arg]
+
+
+# ---- copies ----------------------------------------------------------------------------------------------------------------------
+
+
+@route("Tensor.__deepcopy__")
+def __deepcopy__(self: Any, memo: Any) -> Any:
+    if not is_wrapper(self):
+        with Kernel():
+            return Tensor.__deepcopy__(self, memo)  # type: ignore[attr-defined]
+    if id(self) in memo:
+        return memo[id(self)]
+    if not self.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you were "
+            "attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
+            "https://github.com/pytorch/pytorch/pull/103001"
+        )
+    with no_grad():
+        made = clone(self)
+    if type(made) is not type(self):
+        raise RuntimeError(
+            "The default implementation of __deepcopy__() for wrapper subclasses only works for subclass types that implement clone() and "
+            "for which cloning returns another instance of the same subclass. You should either properly implement clone() for your "
+            "subclass or override __deepcopy__() if it is intended behavior for clone() to return an instance of a different type."
+        )
+    memo[id(self)] = made
+    if self._rg:
+        made._rg = True
+    if self._grad is not None:
+        made._grad = copy.deepcopy(self._grad, memo)
+    for k, v in self.__dict__.items():
+        if k not in Tensor.__annotations__ and k not in made.__dict__:
+            made.__dict__[k] = copy.deepcopy(v, memo)
+    return made
+
+
+@route("Tensor.__reduce_ex__")
+def __reduce_ex__(self: Any, protocol: Any) -> Any:
+    with Kernel():  # a wrapper's attributes are pickled after this, as the operands that they are
+        return Tensor.__reduce_ex__(self, protocol)
+
+
+@route("Tensor.detach_", "detach_")
+def detach_(self: Any) -> Any:
+    """Cuts the history, which belongs to the wrapper itself."""
+    A.detach_.default(self)
+    self._node, self._nr, self._rg = None, 0, False
+    return self
+
+
+@route("Tensor.copy_")
+def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
+    """``copy_.default``; a number is filled in."""
+    if not isinstance(src, Tensor):
+        return A.fill_.Scalar(self, src)
+    return A.copy_.default(self, src, non_blocking)
+
+
+@route("Tensor.zero_", "zero_")
+def zero_(self: Any) -> Any:
+    """``zero_.default``."""
+    return A.zero_.default(self)
+
+
+@route("fill")
+def fill(self: Any, value: Any) -> Any:
+    """``fill.Scalar`` or ``fill.Tensor``."""
+    return A.fill.Tensor(self, value) if isinstance(value, Tensor) else A.fill.Scalar(self, value)
+
+
+@route("Tensor.fill_", "fill_")
+def fill_(self: Any, value: Any) -> Any:
+    """``fill_.Scalar`` or ``fill_.Tensor``."""
+    return A.fill_.Tensor(self, value) if isinstance(value, Tensor) else A.fill_.Scalar(self, value)
+
+
+@route("_C._fill")
+def _fill(input: Any, value: Any) -> Any:
+    return fill(input, value)

@@ -1,0 +1,547 @@
+"""Functions as an exporter sees them: one operator each, before PyTorch takes composite operators apart.
+
+A call is the operator of the same name wherever its arguments fit a schema; what stands here are functions whose Python form differs from
+the operator's, or that PyTorch writes in Python with several operators. Everything else is as in the other routes.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ...core import contiguous_strides
+from ..bind.cores import COMPOSITES
+from ..bind.everything import PUBLIC
+from ..bind.forms import paths_of
+from ..facts import dtypes
+from ..facts.layouts import preserve_format
+from ..ops._declare import OPS
+from ..tensor.methods import _parse_to
+from .functions import DECOMPOSED, IN_PARTS, flat
+from .kernels import kernel
+from .overloads import OpOverloadPacket, aten
+from .routes_shape import size_of
+from .schema import texts
+
+A = aten
+WHOLE: dict[str, Callable[..., Any]] = {}
+#: Functions whose own bodies call public functions, which are then seen one by one.
+BODIES = frozenset(("nn.functional.multi_head_attention_forward",))
+
+_REDUCTIONS = ("none", "mean", "sum")
+
+
+def whole(*paths: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declares what a public function is to an exporter; it may return ``NotImplemented``, to be taken apart as usual."""
+
+    def declare(body: Callable[..., Any]) -> Callable[..., Any]:
+        for path in paths:
+            WHOLE[path] = body
+        return body
+
+    return declare
+
+
+def packet_of(names: list[str]) -> OpOverloadPacket | None:
+    """The operator of one of several names."""
+    for name in names:
+        if name in texts():
+            return getattr(aten, name)
+    return None
+
+
+def _reduction(size_average: Any, reduce: Any, reduction: str) -> int | None:
+    return None if size_average is not None or reduce is not None or reduction not in _REDUCTIONS else _REDUCTIONS.index(reduction)
+
+
+def _list(x: Any, n: int) -> list[Any]:
+    return list(x) if isinstance(x, (list, tuple)) else [x] * n
+
+
+# ---- sizes -----------------------------------------------------------------------------------------------------------------------
+
+
+@kernel("sym_size.int")
+def _size(self: Any, dim: int) -> Any:
+    return self._aval.shape[dim]
+
+
+@kernel("sym_stride.int")
+def _stride(self: Any, dim: int) -> Any:
+    return (self._strides or contiguous_strides(self._aval.shape))[dim]
+
+
+@kernel("sym_numel.default")
+def _numel(self: Any) -> Any:
+    return self._aval.size
+
+
+# ---- kernels of the operators above ----------------------------------------------------------------------------------------------
+
+
+@kernel("cross_entropy_loss")
+def _cross_entropy(
+    self: Any, target: Any, weight: Any = None, reduction: int = 1, ignore_index: int = -100, label_smoothing: float = 0.0
+) -> Any:
+    function = PUBLIC["nn.functional.cross_entropy"]
+    return function(
+        self, target, weight, ignore_index=ignore_index, reduction=_REDUCTIONS[reduction], label_smoothing=label_smoothing
+    )
+
+
+@kernel("nll_loss_nd")
+def _nll_loss(self: Any, target: Any, weight: Any = None, reduction: int = 1, ignore_index: int = -100) -> Any:
+    return PUBLIC["nn.functional.nll_loss"](self, target, weight, ignore_index=ignore_index, reduction=_REDUCTIONS[reduction])
+
+
+def _upsampling(name: str, mode: str) -> None:
+    interpolate = PUBLIC["nn.functional.interpolate"]
+    aligns = mode != "nearest"
+
+    @kernel(f"upsample_{name}.vec")
+    def run(input: Any, output_size: Any, *more: Any, align_corners: bool = False, scale_factors: Any = None) -> Any:
+        if aligns and more:
+            align_corners, more = more[0], more[1:]
+        factors = more[0] if more else scale_factors
+        named = {"align_corners": align_corners} if aligns else {}
+        size = None if output_size is None else tuple(output_size)
+        return interpolate(input, size, None if factors is None else tuple(factors), mode, **named)
+
+
+for _name, _mode in {
+    "nearest1d": "nearest", "nearest2d": "nearest", "nearest3d": "nearest", "linear1d": "linear", "bilinear2d": "bilinear",
+    "trilinear3d": "trilinear", "bicubic2d": "bicubic",
+}.items():  # fmt: skip
+    _upsampling(_name, _mode)
+
+
+@kernel("_native_batch_norm_legit_functional")
+def _batch_norm_functional(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
+) -> Any:
+    mean, var = running_mean.clone(), running_var.clone()
+    out, saved_mean, saved_scale = A.native_batch_norm.default(input, weight, bias, mean, var, training, momentum, eps)
+    return out, saved_mean, saved_scale, mean, var
+
+
+@kernel("_native_batch_norm_legit_no_training")
+def _batch_norm_of_running(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, momentum: float, eps: float
+) -> Any:
+    return A.native_batch_norm.default(input, weight, bias, running_mean, running_var, False, momentum, eps)
+
+
+@kernel("log_sigmoid")
+def _log_sigmoid(self: Any) -> Any:
+    return PUBLIC["nn.functional.logsigmoid"](self)
+
+
+@kernel("mT")
+def _transposed(self: Any) -> Any:
+    return self.transpose(-2, -1)
+
+
+@kernel("mH")
+def _adjoint(self: Any) -> Any:
+    return self.transpose(-2, -1).conj()
+
+
+@kernel("numpy_T")
+def _reversed(self: Any) -> Any:
+    return self.permute(tuple(range(self.dim() - 1, -1, -1)))
+
+
+# ---- activations and dropout -----------------------------------------------------------------------------------------------------
+
+
+def _activation(name: str, *, inplace: bool = True) -> None:
+    plain = getattr(A, name).default
+    written = getattr(A, f"{name}_").default if f"{name}_" in texts() else None
+
+    if inplace:
+
+        @whole(f"nn.functional.{name}")
+        def run(input: Any, inplace: bool = False) -> Any:
+            if inplace:
+                return NotImplemented if written is None else written(input)
+            return plain(input)
+
+    else:
+
+        @whole(f"nn.functional.{name}")
+        def run_plain(input: Any) -> Any:
+            return plain(input)
+
+
+for _name in ("relu", "relu6", "silu", "mish", "selu", "hardswish", "hardsigmoid"):
+    _activation(_name)
+
+
+@whole("nn.functional.logsigmoid")
+def _logsigmoid(input: Any) -> Any:
+    return A.log_sigmoid.default(input)
+
+
+@whole("nn.functional.elu")
+def _elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+    return (A.elu_ if inplace else A.elu).default(input, alpha)
+
+
+@whole("nn.functional.celu")
+def _celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+    return (A.celu_ if inplace else A.celu).default(input, alpha)
+
+
+@whole("nn.functional.leaky_relu")
+def _leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
+    return (A.leaky_relu_ if inplace else A.leaky_relu).default(input, negative_slope)
+
+
+@whole("nn.functional.hardtanh")
+def _hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
+    return (A.hardtanh_ if inplace else A.hardtanh).default(input, min_val, max_val)
+
+
+@whole("nn.functional.threshold")
+def _threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Any:
+    return (A.threshold_ if inplace else A.threshold).default(input, threshold, value)
+
+
+@whole("nn.functional.softmax", "softmax", "Tensor.softmax")
+def _softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    if isinstance(_stacklevel, dtypes.dtype):
+        dtype = _stacklevel
+    return NotImplemented if type(dim) is not int else A.softmax.int(input, dim, dtype)
+
+
+@whole("nn.functional.log_softmax", "log_softmax", "Tensor.log_softmax")
+def _log_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    if isinstance(_stacklevel, dtypes.dtype):
+        dtype = _stacklevel
+    return NotImplemented if type(dim) is not int else A.log_softmax.int(input, dim, dtype)
+
+
+@whole("nn.functional.softmin")
+def _softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    return NotImplemented if type(dim) is not int else A.softmax.int(A.neg.default(input), dim, dtype)
+
+
+def _dropout(path: str, name: str, by_default: bool) -> None:
+    @whole(f"nn.functional.{path}")
+    def run(input: Any, p: float = 0.5, training: bool = by_default, inplace: bool = False) -> Any:
+        if not 0 <= p <= 1:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        found = getattr(A, f"{name}_" if inplace else name).default
+        return found(input, p, training)
+
+
+for _path, _name in {
+    "dropout": "dropout", "dropout1d": "feature_dropout", "dropout2d": "feature_dropout", "dropout3d": "feature_dropout",
+    "alpha_dropout": "alpha_dropout", "feature_alpha_dropout": "feature_alpha_dropout",
+}.items():  # fmt: skip
+    if _name in texts():
+        _dropout(_path, _name, _path not in ("alpha_dropout", "feature_alpha_dropout"))
+
+
+@whole("nn.functional.embedding")
+def _embedding(
+    input: Any, weight: Any, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Any:  # fmt: skip
+    del norm_type
+    if max_norm is not None:
+        return NotImplemented
+    padding = -1 if padding_idx is None else padding_idx % weight._aval.shape[0]
+    return A.embedding.default(weight, input, padding, scale_grad_by_freq, sparse)
+
+
+# ---- normalisation ---------------------------------------------------------------------------------------------------------------
+
+
+@whole("nn.functional.layer_norm")
+def _layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    return A.layer_norm.default(input, list(normalized_shape), weight, bias, eps, False)
+
+
+@whole("nn.functional.group_norm")
+def _group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    return A.group_norm.default(input, num_groups, weight, bias, eps, False)
+
+
+@whole("nn.functional.rms_norm")
+def _rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Any:
+    return A.rms_norm.default(input, list(normalized_shape), weight, eps)
+
+
+@whole("nn.functional.batch_norm")
+def _batch_norm(
+    input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:  # fmt: skip
+    if training and input._aval.ndim > 1:
+        shape = input._aval.shape
+        if shape[0] == 1 and all(n == 1 for n in shape[2:]):
+            raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+    return A.batch_norm.default(input, weight, bias, running_mean, running_var, training, momentum, eps, False)
+
+
+@whole("nn.functional.instance_norm")
+def _instance_norm(
+    input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None, use_input_stats: bool = True,
+    momentum: float = 0.1, eps: float = 1e-5,
+) -> Any:  # fmt: skip
+    return A.instance_norm.default(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, False)
+
+
+@whole("nn.functional.normalize")
+def _normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
+    if out is not None:
+        return NotImplemented
+    norm = A.clamp_min.default(A.linalg_vector_norm.default(input, p, _list(dim, 1), True), eps)
+    return A.div.Tensor(input, A.expand_as.default(norm, input))
+
+
+# ---- pooling and images ----------------------------------------------------------------------------------------------------------
+
+
+def _pooling(n: int) -> None:
+    maximum, mean = getattr(A, f"max_pool{n}d").default, getattr(A, f"avg_pool{n}d").default
+    adaptive = getattr(A, f"adaptive_avg_pool{n}d").default
+
+    @whole(f"nn.functional.max_pool{n}d", f"max_pool{n}d")
+    def largest(
+        input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:  # fmt: skip
+        if return_indices:
+            return NotImplemented
+        return maximum(
+            input, _list(kernel_size, n), [] if stride is None else _list(stride, n), _list(padding, n), _list(dilation, n), ceil_mode
+        )
+
+    @whole(f"nn.functional.avg_pool{n}d")
+    def averaged(
+        input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+        divisor_override: Any = None,
+    ) -> Any:  # fmt: skip
+        more = () if n == 1 else (divisor_override,)
+        steps = [] if stride is None else _list(stride, n)
+        return mean(input, _list(kernel_size, n), steps, _list(padding, n), ceil_mode, count_include_pad, *more)
+
+    @whole(f"nn.functional.adaptive_avg_pool{n}d")
+    def to_size(input: Any, output_size: Any) -> Any:
+        wanted = [m if given is None else given for m, given in zip(input._aval.shape[-n:], _list(output_size, n), strict=True)]
+        return adaptive(input, wanted)
+
+
+for _n in (1, 2, 3):
+    _pooling(_n)
+
+
+@whole("nn.functional.pad")
+def _pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
+    return A.pad.default(input, list(pad), mode, value)
+
+
+@whole("nn.functional.unfold")
+def _unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
+    return A.im2col.default(input, _list(kernel_size, 2), _list(dilation, 2), _list(padding, 2), _list(stride, 2))
+
+
+@whole("nn.functional.interpolate")
+def _interpolate(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None,
+    recompute_scale_factor: Any = None, antialias: bool = False,
+) -> Any:  # fmt: skip
+    n = input._aval.ndim - 2
+    names = {("nearest", 1): "nearest1d", ("nearest", 2): "nearest2d", ("nearest", 3): "nearest3d", ("linear", 1): "linear1d",
+             ("bilinear", 2): "bilinear2d", ("trilinear", 3): "trilinear3d", ("bicubic", 2): "bicubic2d"}  # fmt: skip
+    name = names.get((mode, n))
+    if name is None or antialias or recompute_scale_factor or "vec" not in texts().get(f"upsample_{name}", ()):
+        return NotImplemented
+    wanted = None if size is None else _list(size, n)
+    factors = None if scale_factor is None else [float(s) for s in _list(scale_factor, n)]
+    overload = getattr(A, f"upsample_{name}").vec
+    return overload(input, wanted, factors) if mode == "nearest" else overload(input, wanted, bool(align_corners), factors)
+
+
+# ---- losses ----------------------------------------------------------------------------------------------------------------------
+
+
+@whole("nn.functional.cross_entropy")
+def _cross_entropy_loss(
+    input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+    reduction: str = "mean", label_smoothing: float = 0.0,
+) -> Any:  # fmt: skip
+    how = _reduction(size_average, reduce, reduction)
+    return NotImplemented if how is None else A.cross_entropy_loss.default(input, target, weight, how, ignore_index, label_smoothing)
+
+
+@whole("nn.functional.nll_loss")
+def _nll(
+    input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:  # fmt: skip
+    how = _reduction(size_average, reduce, reduction)
+    return NotImplemented if how is None else A.nll_loss_nd.default(input, target, weight, how, ignore_index)
+
+
+def _loss(name: str) -> None:
+    found = getattr(A, name).default
+
+    @whole(f"nn.functional.{name}")
+    def run(
+        input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", *more: Any, **named: Any
+    ) -> Any:
+        how = _reduction(size_average, reduce, reduction)
+        if how is None or named.get("weight") is not None or (name != "smooth_l1_loss" and more and more[0] is not None):
+            return NotImplemented
+        a, b = A.broadcast_tensors.default([input, target])
+        beta = more[0] if more else named.get("beta", 1.0)
+        return found(a, b, how, *([beta] if name == "smooth_l1_loss" else []))
+
+
+for _name in ("mse_loss", "l1_loss", "smooth_l1_loss"):
+    _loss(_name)
+
+
+# ---- methods ---------------------------------------------------------------------------------------------------------------------
+
+
+@whole("Tensor.to")
+def _to(self: Any, *args: Any, **kwargs: Any) -> Any:
+    device, dtype, copied, memory_format = _parse_to(args, dict(kwargs))
+    memory_format = None if memory_format is preserve_format else memory_format
+    if device is not None and str(device) != str(self.device):
+        return A.to.device(self, device, dtype or self.dtype, False, copied, memory_format)
+    return A.to.dtype(self, dtype or self.dtype, False, copied, memory_format)
+
+
+def _conversion(name: str, dtype: Any) -> None:
+    @whole(f"Tensor.{name}")
+    def run(self: Any, memory_format: Any = preserve_format) -> Any:
+        return A.to.dtype(self, dtype, False, False, None if memory_format is preserve_format else memory_format)
+
+
+for _name, _dtype in {
+    "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16, "bfloat16": dtypes.bfloat16, "int": dtypes.int32,
+    "long": dtypes.int64, "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool_,
+}.items():  # fmt: skip
+    _conversion(_name, _dtype)
+
+
+@whole("Tensor.mT")
+def _m_t(self: Any) -> Any:
+    return A.mT.default(self)
+
+
+@whole("Tensor.T")
+def _t(self: Any) -> Any:
+    return A.numpy_T.default(self)
+
+
+@whole("Tensor.flatten", "flatten")
+def _flatten(self: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+    return A.flatten.using_ints(self, start_dim, end_dim)
+
+
+@whole("Tensor.reshape", "reshape")
+def _reshape(self: Any, *shape: Any, **kwargs: Any) -> Any:
+    return A.reshape.default(self, size_of((kwargs["shape"],) if "shape" in kwargs else shape))
+
+
+@whole("Tensor.contiguous")
+def _contiguous(self: Any, memory_format: Any = None) -> Any:
+    return A.contiguous.default(self) if memory_format is None else A.contiguous.default(self, memory_format=memory_format)
+
+
+@whole("Tensor.unflatten", "unflatten")
+def _unflatten(self: Any, dim: Any, sizes: Any) -> Any:
+    return A.unflatten.int(self, dim, list(sizes)) if type(dim) is int else NotImplemented
+
+
+@whole("Tensor.norm", "norm")
+def _norm(self: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
+    if out is not None or p not in ("fro", 2, 2.0, None):
+        return NotImplemented
+    return A.linalg_vector_norm.default(self, 2, None if dim is None else _list(dim, 1), keepdim, dtype=dtype)
+
+
+@whole("Tensor.std", "std", "Tensor.var", "var")
+def _spread(self: Any, *args: Any, **kwargs: Any) -> Any:
+    del self, args, kwargs
+    return NotImplemented
+
+
+def attention(
+    query: Any, key: Any, value: Any, embed_dim_to_check: int, num_heads: int, in_proj_weight: Any, in_proj_bias: Any, bias_k: Any,
+    bias_v: Any, add_zero_attn: bool, dropout_p: float, out_proj_weight: Any, out_proj_bias: Any, training: bool = True,
+    key_padding_mask: Any = None, need_weights: bool = True, attn_mask: Any = None, use_separate_proj_weight: bool = False,
+    *rest: Any, average_attn_weights: bool = True, is_causal: bool = False, **named: Any,
+) -> Any:  # fmt: skip
+    """The steps of PyTorch's function where one tensor is query, key and value; ``NotImplemented`` for the rest, which runs as it is."""
+    shape = query._aval.shape
+    del bias_v
+    plain = key is query and value is query and len(shape) == 3 and in_proj_weight is not None and not use_separate_proj_weight
+    if not plain or bias_k is not None or add_zero_attn or key_padding_mask is not None or attn_mask is not None or is_causal:
+        return NotImplemented
+    if any(x is not None for x in (*rest, *[x for k, x in named.items() if k != "average_attn_weights"])):
+        return NotImplemented
+    length, batch, width = shape
+    if width != embed_dim_to_check:
+        raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}")
+    head = width // num_heads
+    if not training:
+        dropout_p = 0.0
+    three = A.unflatten.int(A.linear.default(query, in_proj_weight, in_proj_bias), -1, [3, width])
+    three = A.contiguous.default(A.squeeze.dim(A.transpose.int(A.unsqueeze.default(three, 0), 0, -2), -2))
+    q, k, v = (A.select.int(three, 0, i) for i in range(3))
+    q, k, v = (A.transpose.int(A.view.default(x, [length, batch * num_heads, head]), 0, 1) for x in (q, k, v))
+    if need_weights:
+        scores = A.bmm.default(A.mul.Tensor(q, math.sqrt(1.0 / head)), A.transpose.int(k, -2, -1))
+        weights = A.softmax.int(scores, -1)
+        if dropout_p > 0.0:
+            weights = A.dropout.default(weights, dropout_p, True)
+        out = A.contiguous.default(A.transpose.int(A.bmm.default(weights, v), 0, 1))
+        out = A.linear.default(A.view.default(out, [length * batch, width]), out_proj_weight, out_proj_bias)
+        weights = A.view.default(weights, [batch, num_heads, length, length])
+        return A.view.default(out, [length, batch, width]), A.mean.dim(weights, [1]) if average_attn_weights else weights
+    q, k, v = (A.view.default(x, [batch, num_heads, length, head]) for x in (q, k, v))
+    out = A.permute.default(A.scaled_dot_product_attention.default(q, k, v, None, dropout_p), [2, 0, 1, 3])
+    out = A.linear.default(A.reshape.default(out, [batch * length, width]), out_proj_weight, out_proj_bias)
+    return A.view.default(out, [length, batch, width]), None
+
+
+WHOLE["nn.functional.multi_head_attention_forward"] = attention
+
+
+#: Operators that PyTorch takes apart and that no public function has the name of.
+_IMPLICIT = frozenset(("cross_entropy_loss", "log_sigmoid", "mH", "mT", "mse_loss_nd", "nll_loss_nd", "numpy_T"))
+
+
+@functools.cache
+def _taken_apart() -> frozenset[str]:
+    """Operators of which declarations and routes say that PyTorch takes them apart."""
+    said = {
+        name
+        for record in (*OPS.values(), *COMPOSITES)
+        for name in ((flat(path) for path in paths_of(record)) if record.implicit is True else record.implicit or ())
+    }
+    return frozenset([*DECOMPOSED, *[flat(path) for path in IN_PARTS], *said])
+
+
+def is_composite(func: Any) -> bool:
+    """Whether an operator is written with others before it is dispatched."""
+    if func._namespace != "aten" or func._schema.outs:
+        return False
+    name = func._opname
+    if name.startswith("upsample_") and func._overloadname == "vec":
+        return True
+    plain = name.rstrip("_") if not name.startswith("_") else name
+    return plain not in _KEPT and (name in _IMPLICIT or plain in _IMPLICIT or plain in _taken_apart())
+
+
+#: Of these, what are operators by themselves where they are called as such.
+_KEPT = frozenset(("prelu", "pixel_shuffle", "native_channel_shuffle"))

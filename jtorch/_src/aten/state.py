@@ -1,0 +1,161 @@
+"""What one thread has entered below autograd: dispatch modes, and whether a kernel is running, which nobody is asked about."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ... import dispatch
+from ...autograd.grad_mode import MODE
+from ...dispatch import _count
+
+
+class _Stack(list[Any]):
+    """The dispatch modes of one thread, outermost first; counted with the function modes, so that plain calls look closer."""
+
+    def __del__(self, active: Any = dispatch.ACTIVE) -> None:
+        del active.modes[: len(self)]  # the thread may have ended inside a mode
+
+
+class _State(threading.local):
+    """``off``: a kernel is running. ``forced``: operators on plain tensors are recorded one by one. ``deeper``: a mode has declined."""
+
+    def __init__(self) -> None:
+        self.modes: list[Any] = _Stack()
+        self.off = False
+        self.forced = False
+        #: An exporter is tracing: composite operators are shown whole.
+        self.whole = False
+        #: The kernel of an operator on tensors of a transformation is running.
+        self.inside = False
+        #: Inside ``Quiet``: how function handlers are asked around it, and so by the handlers of operators.
+        self.around: int | None = None
+
+
+STATE = _State()
+
+
+def push(mode: Any) -> None:
+    """Puts a mode on the stack of this thread."""
+    STATE.modes.append(mode)
+    _count(1)
+
+
+def remove(mode: Any) -> None:
+    """Takes the innermost entry of ``mode`` off the stack of this thread."""
+    stack = STATE.modes
+    for place in range(len(stack) - 1, -1, -1):
+        if stack[place] is mode:
+            del stack[place]
+            _count(-1)
+            return
+    raise RuntimeError(f"the mode {mode!r} is left in a thread or block that has not entered it")
+
+
+class Kernel:
+    """A block in which calls run as they are: neither function handlers nor dispatch handlers are asked."""
+
+    __slots__ = ("off", "level")
+
+    def __enter__(self) -> None:
+        functions = dispatch._state
+        self.off, self.level = STATE.off, functions.level
+        STATE.off, functions.level = True, 2
+
+    def __exit__(self, *exc: object) -> None:
+        STATE.off, dispatch._state.level = self.off, self.level
+
+
+class NoDispatch:
+    """No handler of operators is asked from the making of this object to the end of its block, or its own."""
+
+    __slots__ = ("off",)
+
+    def __init__(self) -> None:
+        self.off: bool | None = STATE.off
+        STATE.off = True
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        if self.off is not None:
+            STATE.off, self.off = self.off, None
+
+    __del__ = __exit__
+
+
+class Quiet:
+    """A block in which no function handler or function mode is asked, while operators still are: derivatives run in one."""
+
+    __slots__ = ("level", "around")
+
+    def __enter__(self) -> None:
+        self.level, self.around = dispatch._state.level, STATE.around
+        if self.around is None:
+            STATE.around = self.level
+        dispatch._state.level = 2
+
+    def __exit__(self, *exc: object) -> None:
+        dispatch._state.level, STATE.around = self.level, self.around
+
+
+class Loud:
+    """A block inside ``Quiet`` in which function handlers are asked as around it: handlers of operators run in one."""
+
+    __slots__ = ("level", "around")
+
+    def __enter__(self) -> None:
+        self.level, self.around = dispatch._state.level, STATE.around
+        if self.around is not None:
+            dispatch._state.level, STATE.around = self.around, None
+
+    def __exit__(self, *exc: object) -> None:
+        dispatch._state.level, STATE.around = self.level, self.around
+
+
+class Below:
+    """A block below autograd: nothing is recorded, whatever ``enable_grad`` says; ``is_grad_enabled`` answers as above."""
+
+    __slots__ = ("before",)
+
+    def __enter__(self) -> None:
+        self.before = (MODE.enabled, MODE.below)
+        if not MODE.below:
+            MODE.shown = MODE.get()
+        MODE.enabled, MODE.below = False, True
+
+    def __exit__(self, *exc: object) -> None:
+        if not self.before[1]:
+            MODE.enabled = self.before[0]
+        MODE.below = self.before[1]
+
+
+class Reentrant:
+    """A block inside a handler in which operators record history again."""
+
+    __slots__ = ("before",)
+
+    def __enter__(self) -> None:
+        self.before = (MODE.enabled, MODE.below)
+        if MODE.below:
+            MODE.enabled, MODE.below = MODE.shown and not MODE.inference, False
+
+    def __exit__(self, *exc: object) -> None:
+        MODE.enabled, MODE.below = self.before
+
+
+@contextmanager
+def modes_off() -> Iterator[None]:
+    """A block in which the thread has no dispatch mode."""
+    taken = STATE.modes[:]
+    del STATE.modes[:]
+    try:
+        yield
+    finally:
+        STATE.modes[:0] = taken
+
+
+dispatch.reentrant = Reentrant

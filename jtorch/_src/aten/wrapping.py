@@ -1,0 +1,141 @@
+"""Instances of wrapper classes: tensors with the metadata they are told and no data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...core import INTERNAL, Tensor, contiguous_strides, format_strides, from_value
+from ..borders.pytree import known
+from ..engine import META, SPECIAL, aval_of, meta_value
+from ..facts import devices, dtypes, layouts
+from ..facts.errors import not_offered
+from .calling import handles
+from .values import Look, NoData, strides_or_none
+
+_new = object.__new__
+
+
+def make_wrapper_subclass(
+    cls: type,
+    size: Sequence[int],
+    strides: Sequence[int] | None = None,
+    storage_offset: int | None = None,
+    memory_format: Any = None,
+    dtype: Any = None,
+    layout: Any = layouts.strided,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    dispatch_sizes_strides_policy: str | None = None,
+    dispatch_device: bool = False,
+    dispatch_layout: bool = False,
+    _extra_dispatch_keys: Any = None,
+    storage_size: int | None = None,
+) -> Any:
+    """An instance of ``cls`` with this shape, dtype and device, and no data; ``Tensor._make_wrapper_subclass``.
+
+    Raises:
+        TypeError: if the class has no ``__torch_dispatch__``.
+        RuntimeError: if an integer tensor is to require grad.
+    """
+    del pin_memory, _extra_dispatch_keys, storage_size  # say nothing about metadata
+    if not isinstance(cls, type):
+        raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+    if not issubclass(cls, Tensor):
+        raise TypeError(f"cls must be a subclass of Tensor (got {cls.__name__})")
+    if not handles(cls):
+        raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
+    if dispatch_sizes_strides_policy is not None or dispatch_device or dispatch_layout:
+        raise not_offered("Tensor._make_wrapper_subclass with computed metadata", "sizes, strides, device and layout are those it is given")
+    if layout not in (layouts.strided, None) and strides is None and not isinstance(layout, type(layouts.strided)):
+        raise TypeError(f"layout must be torch.layout, not {type(layout).__name__}")
+    if hasattr(cls, "__tensor_flatten__"):
+        known(cls)
+    kind = dtypes.get_default_dtype() if dtype is None else dtype
+    shape = tuple([int(n) for n in size])
+    place = devices.placement(device)
+    t = _new(cls)
+    aval = aval_of(shape, kind.np, place)
+    if requires_grad and not aval.differentiable:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    if strides is not None:
+        steps = tuple([int(s) for s in strides])
+    elif memory_format is not None:
+        steps = format_strides(shape, memory_format)
+    else:
+        steps = contiguous_strides(shape)
+    kept = strides_or_none(shape, steps)
+    t._al = Look(t, NoData(aval, kept), aval, int(storage_offset or 0))
+    t._strides = kept
+    if requires_grad:
+        t._rg = True
+    return t
+
+
+
+
+def bare(cls: type, shape: Sequence[Any], dtype: Any, place: Any, strides: Sequence[Any] | None, offset: Any) -> Any:
+    """An instance of ``cls`` with this metadata; sizes may be symbols, and ``place`` None says that it lies nowhere."""
+    t = _new(cls)
+    aval = aval_of(tuple(shape), dtype, META if place is None else place)
+    reshaped(t, aval, strides, offset)
+    return t
+
+
+def is_transformed(t: Tensor) -> bool:
+    """Whether a plain tensor's value is one of a transformation that is running (``vmap``, ``jvp``, JAX's)."""
+    return type(t) is Tensor and t._read().trace is SPECIAL
+
+
+def reshaped(t: Any, aval: Any, strides: Sequence[Any] | None, offset: Any) -> None:
+    """Gives an instance other metadata."""
+    kept = None if strides is None else strides_or_none(aval.shape, tuple(strides))
+    t._al = Look(t, NoData(aval, kept), aval, offset)
+    t._strides = kept
+
+
+def follow(t: Any, stand_in: Tensor) -> None:
+    """Gives an instance the shape and strides of a tensor that stood for it, where they have changed."""
+    aval = stand_in._aval
+    if aval.shape != t._aval.shape or stand_in._strides != t._strides:
+        reshaped(t, aval_of(aval.shape, aval.dtype, t._aval.device), stand_in._strides, t.storage_offset())
+
+
+def become(t: Any, other: Tensor) -> None:
+    """Makes an instance of a wrapper class the plain tensor ``other``, for all who have it."""
+    kept = {name: getattr(other, name) for name in INTERNAL if getattr(other, name, None) is not getattr(Tensor, name, None)}
+    t.__class__ = Tensor
+    own = object.__getattribute__(t, "__dict__")
+    for name in list(own):
+        del own[name]
+    for name in INTERNAL:
+        if name in kept:
+            object.__setattr__(t, name, kept[name])
+        else:
+            _forget(t, name)
+
+
+def _forget(t: Any, name: str) -> None:
+    try:
+        object.__delattr__(t, name)
+    except AttributeError:
+        pass
+
+
+def on_meta(shape: Sequence[Any], dtype: Any, strides: Any) -> Tensor:
+    """A plain tensor without data."""
+    made = from_value(meta_value(tuple(shape), dtype))
+    made._strides = strides
+    return made
+
+
+def copied(t: Tensor) -> Any:
+    """Another instance with the same metadata, history and attributes; ``copy.copy``."""
+    made = make_wrapper_subclass(
+        type(t), t._aval.shape, t.stride(), t.storage_offset(), dtype=t._aval.torch_dtype, device=t.device, requires_grad=t._rg
+    )
+    for k, v in t.__dict__.items():
+        if k not in Tensor.__annotations__:
+            made.__dict__[k] = v
+    return made

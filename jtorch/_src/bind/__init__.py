@@ -1,0 +1,1 @@
+"""From declarations to the functions and methods that programs call. Floor 3."""

@@ -1,0 +1,220 @@
+"""Arguments that are not what the fast path expects: each becomes what the op takes, or raises in torch's words."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core import Tensor
+from ..engine import array_of
+from ..facts import dtypes
+from ..facts.errors import HIGHEST_LONG, LOWEST_LONG, OVERFLOW, check_longs, check_scalar, must_be_tensor, type_name
+from ..facts.size import SYMBOLIC
+from ..ops._declare import (
+    DTYPE,
+    Op,
+    Param,
+)
+from ..ops._kernel import NUMBERS
+from ..ops.indexing import check_fits
+
+_EMPTY = inspect.Parameter.empty
+#: Python's kinds of numbers, bool before int, which it is too.
+_PYTHON_NUMBERS: tuple[Any, ...] = (bool, int, float, complex)
+NONE = "none"
+#: Kind of a Python number by its exact type; everything else gets a closer look.
+KINDS: dict[type, str] = {**NUMBERS, type(None): NONE}
+NAMES_OF_KINDS = {kind: number_type.__name__ for number_type, kind in NUMBERS.items()}
+
+
+def of_numpy(value: Any) -> Any:
+    """A NumPy scalar as the Python number that PyTorch takes it for: what is neither an integer nor a Python number counts as a float, so
+    that ``numpy.complex64`` loses its imaginary part, of which NumPy warns."""
+    return value.item() if isinstance(value, (np.integer, float, complex)) else float(value)
+
+
+def coerce(name: str, argument: str, position: int, value: Any) -> Any:
+    """A Python number from what was given where a tensor or a number is due.
+
+    Raises:
+        TypeError: for anything else.
+    """
+    if isinstance(value, (np.number, np.bool_)):
+        return of_numpy(value)
+    if isinstance(value, bool | int | float | complex):
+        return next(kind(value) for kind in _PYTHON_NUMBERS if isinstance(value, kind))
+    raise must_be_tensor(name, argument, position, value)
+
+
+def number(name: str, argument: str, value: Any) -> Any:
+    """A Python number from what was given where a number is due: NumPy scalars and 0-dim tensors serve too."""
+    if isinstance(value, Tensor):
+        if value._aval.ndim == 0 and not value._rg:
+            return array_of(value._read()).item()
+        raise TypeError(f"{name}(): argument '{argument}' must be Number, not Tensor")
+    if isinstance(value, (np.number, np.bool_)):
+        return of_numpy(value)
+    if isinstance(value, bool | int | float | complex):
+        return next(kind(value) for kind in _PYTHON_NUMBERS if isinstance(value, kind))
+    raise TypeError(f"{name}(): argument '{argument}' must be Number, not {type_name(value)}")
+
+
+def unsigned(value: int, exact: bool, operands: Sequence[Any]) -> tuple[str, Any]:
+    """The kind and value of a Python int of more than 63 bits in an op on tensors, where PyTorch has unsigned numbers of 64 bits.
+
+    Raises:
+        OverflowError: if it has more bits.
+        RuntimeError: if it must be ``exact`` and the tensors are of whole numbers, into which other numbers wrap around.
+    """
+    check_scalar(value)
+    kinds = {t.dtype.category for t in operands}
+    if not kinds or max(kinds) >= dtypes.FLOATING:
+        return KINDS[float], float(value)
+    if exact:
+        raise RuntimeError("value cannot be converted to type int64_t without overflow")
+    if max(kinds) == dtypes.BOOL:
+        raise RuntimeError("Promotion for uint16, uint32, uint64 types is not supported, attempted to promote Bool and UInt64")
+    return KINDS[int], value - (1 << 64)
+
+
+def check_numbers(operands: Sequence[Any], given: dict[str, tuple[Any, Any]], promoted: Sequence[str]) -> None:
+    """Refuses numbers that the dtype of an op's result cannot hold; ``given`` has each with its kind, ``promoted`` names those that have
+    a say in the dtype.
+
+    Raises:
+        RuntimeError: in torch's words.
+    """
+    if not operands:
+        return
+    entries = [(t.dtype, dtypes.DIMENSIONED if t._aval.ndim else dtypes.ZERO_DIM) for t in operands]
+    numbers = {name: value for name, (value, kind) in given.items() if kind in (KINDS[int], KINDS[float])}
+    entries += [(dtypes.of_number(numbers[name]), dtypes.NUMBER) for name in promoted if name in numbers]
+    target = dtypes.result_type_of(tuple(entries))
+    for value in numbers.values():
+        if type(value) is int or target.category >= dtypes.FLOATING:  # what a fraction does to whole numbers, the op says
+            check_fits(value, target.np)
+
+
+def checked_static(name: str, argument: str, annotation: str, value: Any) -> Any:
+    """A static argument as it may be used: whole numbers of more bits than PyTorch has for them are refused, or fractions where those do.
+
+    Raises:
+        ValueError, TypeError, OverflowError: in torch's words.
+    """
+    if "float" not in annotation and "Number" not in annotation and "Power" not in annotation:
+        check_longs(name, argument, value)
+    elif type(value) is int and not LOWEST_LONG <= value <= HIGHEST_LONG:
+        if annotation.startswith("float"):
+            return float(value)
+        check_scalar(value)
+    return value
+
+
+_PYTHON_DTYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
+
+
+def static(op: Op, p: Param, position: int, value: Any) -> Any:
+    """A static argument as the kernel gets it, hashable.
+
+    Raises:
+        TypeError: if its type is wrong.
+    """
+    if p.kind == DTYPE:
+        if value is None:
+            return None
+        found = value if isinstance(value, dtypes.dtype) else _PYTHON_DTYPES.get(value)
+        if found is None:
+            raise TypeError(f"{op.name}(): argument '{p.name}' must be torch.dtype, not {type_name(value)}")
+        return found.np
+    return plain(op.name, p, position, value)
+
+
+def whole(name: str, argument: str, value: Any, words: str = "int") -> int:
+    """An int from what was given where one is due: tensors of one whole number and what Python can count with serve too.
+
+    Raises:
+        TypeError: for anything else, flags and fractions among them.
+        ValueError: for a number of more than 64 bits.
+    """
+    if type(value) is int:
+        if not LOWEST_LONG <= value <= HIGHEST_LONG:
+            raise ValueError(OVERFLOW)
+        return value
+    if isinstance(value, Tensor):
+        if value._aval.size == 1 and value.dtype.category <= dtypes.INTEGRAL:  # type: ignore[attr-defined]
+            return int(array_of(value._read()).item())
+    elif type(value) in SYMBOLIC:
+        return value
+    elif not isinstance(value, (bool, np.bool_)) and not (isinstance(value, np.ndarray) and value.ndim):
+        try:
+            return value.__index__()
+        except (AttributeError, TypeError):
+            pass
+    raise TypeError(f"{name}(): argument '{argument}' must be {words}, not {type_name(value)}")
+
+
+def sizes(name: str, argument: str, values: Any) -> tuple[int, ...]:
+    """Sizes as a tuple of ints; like PyTorch's parser, takes flags behind the first item.
+
+    Raises:
+        TypeError: if an item is no whole number.
+    """
+    return tuple(
+        [
+            int(x) if k and type(x) is bool else x if type(x) is int else whole(name, argument, x, "tuple of ints")
+            for k, x in enumerate(values)
+        ]
+    )
+
+
+def plain(name: str, p: Param, position: int, value: Any) -> Any:
+    """Lists become tuples, 0-dim tensors, NumPy scalars and what Python can count with Python numbers."""
+    wanted = p.annotation
+    whole_numbers = "int" in wanted and "float" not in wanted and "Number" not in wanted
+    if isinstance(value, Tensor):
+        if value._aval.size != 1:
+            words = wanted.split(" |")[0].split("[")[0]
+            raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be {words}, not Tensor")
+        flag = value.dtype.category == dtypes.BOOL and whole_numbers  # type: ignore[attr-defined]
+        value = array_of(value._read()).item()
+        value = int(value) if flag else value
+    elif isinstance(value, (np.number, np.bool_)):
+        value = value.item()
+    elif isinstance(value, (list, tuple, range)):
+        if wanted in ("tuple[int, ...]", "int | tuple[int, ...]", "int | tuple[int, ...] | None", "tuple[int, ...] | None"):
+            return sizes(name, p.name, value)
+        return tuple([_plain_item(name, p, position, x) if type(x) is not int else x for x in value])
+    if value is None or wanted in ("Any", ""):
+        return value
+    kind = type(value)
+    if (kind is float and "float" not in wanted and "Number" not in wanted and ("int" in wanted or "bool" in wanted)) or (
+        kind is bool and whole_numbers and "bool" not in wanted
+    ):
+        words = wanted.split(" |")[0].split("[")[0]
+        raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be {words}, not {kind.__name__}")
+    if kind is str and "str" not in wanted:
+        raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be {wanted.split(' |')[0].split('[')[0]}, not str")
+    if kind not in (int, bool, float, complex, str) and whole_numbers and hasattr(kind, "__index__"):
+        value = whole(name, p.name, value)
+        kind = int
+    if kind is int and wanted.startswith("tuple[") and "int |" not in wanted and "| int" not in wanted:
+        return (value,)
+    return value
+
+
+def _plain_item(name: str, p: Param, position: int, value: Any) -> Any:
+    """An item of a tuple argument."""
+    if isinstance(value, Tensor):
+        if value._aval.size != 1:
+            raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be tuple of ints, but found element of type Tensor")
+        return array_of(value._read()).item()
+    if isinstance(value, (np.number, np.bool_)):
+        return value.item()
+    if isinstance(value, (list, tuple, range)):
+        return tuple([_plain_item(name, p, position, x) for x in value])
+    if isinstance(value, float) and "float" not in p.annotation and "int" in p.annotation:
+        raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be tuple of ints, but found element of type float")
+    return value

@@ -1,0 +1,643 @@
+"""From declarations to cores: argument code is generated once per op, and compiled into a function of torch's parameters."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import return_types
+from ...autograd.grad_mode import MODE
+from ...autograd.names import camel
+from ...core import BIRTHS, Tensor, born, from_host, from_value
+from ...dispatch import TENSORS
+from .. import hooks
+from ..engine import SPECIAL, Lifted, Value, limits, numbers_of, put, record, record_one, record_two
+from ..engine.values import on_host
+from ..facts import devices
+from ..facts.errors import HIGHEST_LONG, LOWEST_LONG, must_be_tensor
+from ..facts.static_types import STATIC_TABLES, static_of
+from ..keeping import code as _code_cache
+from ..ops import _kernel
+from ..ops._declare import (
+    DTYPE,
+    NUMBER,
+    OPS,
+    OPTIONAL_TENSOR,
+    STATIC,
+    TENSOR,
+    TENSOR_LIST,
+    TENSOR_OR_NUMBER,
+    TENSOR_OR_STATIC,
+    Op,
+    Param,
+)
+from ..ops._facts import Facts
+from ..ops._kernel import NUMBERS, Fixed, T, call_of
+from ..tensor import result_strides
+from ..tensor.running import apply, inplace, keep_layout, write_out
+from ..tensor.writing import check_inplace, check_overlap
+from .arguments import KINDS, NAMES_OF_KINDS, NONE, check_numbers, checked_static, coerce, number, static, unsigned
+
+_EMPTY = inspect.Parameter.empty
+#: Powers that have formulas of their own.
+POWERS = frozenset((-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0))
+#: Families whose results follow the memory order of their operands.
+POINTWISE = {"unary", "binary", "comparison", "pointwise"}
+#: More names of parameters: NumPy's, and those of overloads for numbers.
+ALIASES = {
+    "input": ("x", "a", "x1"), "other": ("x2",), "dim": ("axis",), "keepdim": ("keepdims",),
+    "elements": ("element",), "test_elements": ("test_element",),
+}  # fmt: skip
+
+
+class Bound:
+    """One op at this floor: the calls made for it so far, by key, and its result's form."""
+
+    __slots__ = ("op", "calls", "returns", "keep_layout", "core")
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+        self.calls: dict[Any, Any] = {}
+        _kernel.caches.append(self.calls)
+        self.returns: Any = None
+        self.keep_layout = op.family in POINTWISE and op.strides is None
+        self.core: Callable[..., Any] = None  # type: ignore[assignment]
+
+    def call(self, key: tuple[Any, ...]) -> Any:
+        """The call for a key: one entry for each parameter that is not always a tensor."""
+        op = self.op
+        entries = iter(key)
+        layout: list[Any] = []
+        cacheable = True
+        for i, p in enumerate(op.params):
+            if p.kind == TENSOR:
+                layout.append(T)
+                continue
+            entry = next(entries)
+            if p.kind in (STATIC, DTYPE):
+                fixed = checked_static(op.name, p.name, p.annotation, static(op, p, i + 1, entry))
+                cacheable = cacheable and not _has_tensor(entry) and _ordinary(entry, p.annotation)
+                layout.append(Fixed(fixed))
+            else:
+                if type(entry) is Fixed:
+                    entry = Fixed(checked_static(op.name, p.name, p.annotation, entry.value))
+                layout.append(None if entry is None or entry == NONE else entry)
+        if not op.numbers_do and not any(e is T for e in layout):
+            self._refuse_numbers(layout)
+        found = call_of(op, tuple(layout))
+        if cacheable:
+            try:
+                self.calls[key] = found
+            except TypeError:  # an unhashable spelling, such as nested lists
+                pass
+        return found
+
+    def _refuse_numbers(self, layout: list[Any]) -> None:
+        """Raises torch's error if an operand could have been a tensor, but only numbers were given."""
+        operands = [e for p, e in zip(self.op.params, layout, strict=True) if p.kind in (TENSOR_OR_NUMBER, TENSOR_OR_STATIC) and p.required]
+        if operands:
+            got = ", ".join(type(e.value).__name__ if isinstance(e, Fixed) else NAMES_OF_KINDS.get(e, "NoneType") for e in operands)
+            raise TypeError(f"{self.op.name}() received an invalid combination of arguments - got ({got}), but expected a Tensor too")
+
+    def wrapped(self, values: list[Value]) -> tuple[Tensor, ...]:
+        """Several results as tensors."""
+        made = []
+        for v in values:
+            r = _new(Tensor)
+            r._v = v
+            if BIRTHS:
+                r._birth = born()
+            made.append(r)
+        return tuple(made)
+
+    def finish(self, result: Any, tensors: Sequence[Tensor]) -> Any:
+        """The result as the caller gets it: memory order, named tuples."""
+        if self.keep_layout:
+            number = len(tensors) == 1 and self.op.family in ("binary", "comparison")
+            for t in tensors:
+                if t._strides is not None:
+                    if type(result) is tuple:
+                        for r in result:
+                            keep_layout(r, tensors, number)
+                    else:
+                        keep_layout(result, tensors, number)
+                    break
+        if self.returns is not None and type(result) is tuple:
+            return self.returns(result)
+        return result
+
+
+def _ordinary(value: Any, annotation: str) -> bool:
+    """Whether a static argument is of a type that its parameter says it takes. Others are equal to such (``True == 1 == 1.0``), so that
+    what became of them, an error mostly, must not be remembered under their key."""
+    if type(value) in (tuple, list):
+        return all(_ordinary(x, annotation) for x in value)
+    if type(value) is bool:
+        return "bool" in annotation or annotation in ("", "Any")
+    return type(value) is not float or any(word in annotation for word in ("float", "Number", "Any")) or not annotation
+
+
+def _has_tensor(value: Any) -> bool:
+    return isinstance(value, Tensor) or (isinstance(value, (list, tuple)) and any(_has_tensor(x) for x in value))
+
+
+_new = object.__new__
+BOUND: dict[str, Bound] = {}
+
+
+def _operand(name: str, p: Param, position: int, indent: str = "", collect: bool = True) -> list[str]:
+    """Code that reads a tensor operand into ``v_<name>``."""
+    lines = [
+        "try:",
+        f"    v_{p.name} = {p.name}._v",
+        "except AttributeError:",
+        f"    raise _must_be_tensor({name!r}, {p.name!r}, {position}, {p.name}) from None",
+        f"if v_{p.name} is None:",
+        f"    v_{p.name} = {p.name}._read()",
+    ]
+    if collect:
+        lines += [f"_ins.append(v_{p.name})", f"_ts.append({p.name})"]
+    return [indent + line for line in lines]
+
+
+def _code(op: Op, names: dict[str, Any]) -> list[str]:
+    """Source lines that compute the op from its parameters, by name, ending in ``return``."""
+    params = op.params
+    simple = all(p.kind in (TENSOR, STATIC, DTYPE) for p in params)
+    lines: list[str] = []
+    exact = _exact(op)
+    if not simple:
+        lines.append("_ins = []; _ts = []; _numbers = []" + ("; _far = False" if exact else ""))
+    keys = []
+    for i, p in enumerate(params):
+        n = p.name
+        if p.kind == TENSOR:
+            lines += _operand(op.name, p, i + 1, collect=not simple)
+            continue
+        keys.append(f"k_{n}")
+        if p.kind in (STATIC, DTYPE):
+            if "tuple" in p.annotation:
+                lines += [f"k_{n} = tuple({n}) if type({n}) is list else {n}"]
+            else:
+                keys[-1] = n
+        elif p.kind == OPTIONAL_TENSOR:
+            lines += [f"if {n} is None:", f"    k_{n} = None", "else:", *_operand(op.name, p, i + 1, "    "), f"    k_{n} = _T"]
+        elif p.kind == TENSOR_LIST:
+            lines += [
+                f"if {n} is None:",
+                f"    k_{n} = None",
+                "else:",
+                f"    k_{n} = _items({op.name!r}, {n!r}, {i + 1}, {n}, _ins, _ts)",
+            ]
+        else:
+            names[f"_d_{n}"] = None if p.required else p.default
+            lines += [
+                *([] if p.required else [f"if {n} is _d_{n}:", f"    k_{n} = None", "else:"]),
+                *[
+                    ("" if p.required else "    ") + line
+                    for line in (
+                        [
+                            f"k_{n} = _KINDS.get(type({n}))",
+                            f"if k_{n} is None:",
+                            *_number_or_tensor(op, p, i + 1),
+                            f"elif k_{n} is not _NONE:",
+                            *_take_number(op, p),
+                            *_refuse_none(op, p, i + 1),
+                        ]
+                    )
+                ],
+            ]
+    if op.computes_out:
+        lines = ["if out is not None and dtype is None:", "    dtype = getattr(out, 'dtype', None)", *lines]
+    if any(p.name == "inplace" for p in params):
+        # The functional form's flag: the result is written into the first operand, as the in-place method does.
+        values = {p.name: "False" if p.name == "inplace" else p.name for p in params}
+        given = ", ".join(f"{p.name}={values[p.name]}" if p.keyword_only else values[p.name] for p in params)
+        first = params[0].name
+        quiet = ", True" if op.repeats == "silently" else ""
+        lines = ["if inplace:", f"    _check_inplace({first}{quiet})", f"    return _inplace({first}, _bound.core({given}))", *lines]
+    if op.itself:  # nothing to compute for some dtypes: the result is the tensor, not a copy of it
+        first = params[0].name
+        names["_itself"] = op.itself
+        lines += [f"if _itself(v_{first}.aval.dtype){' and out is None' if op.out else ''}:", f"    return {first}"]
+    tensors = ", ".join(p.name for p in params if p.kind == TENSOR)
+    values = ", ".join(f"v_{p.name}" for p in params if p.kind == TENSOR)
+    comma = "," if simple and tensors and "," not in tensors else ""
+    key = f"({', '.join(keys)}{',' if len(keys) == 1 else ''})"
+    known = ["try:", "    _call = _calls[_key]", "except (KeyError, TypeError):", "    _call = _bound.call(_key)"]
+    if doubt := _doubt(op, names):
+        known = [f"if {doubt}:", "    _call = _bound.call(_key)", "else:", *["    " + line for line in known]]
+    if exact and not simple:
+        lines.append(f"if _far: _check_numbers(_ts, {{{', '.join(f'{n!r}: ({n}, k_{n})' for n in exact)}}}, {op.fits!r})")
+    lines += [f"_key = {key}", *known]
+    if simple:
+        if sum(p.kind == TENSOR for p in params) == 1 and params[0].kind == TENSOR and op.strides is None and not op.returns:
+            lines += _fast_unary(op)
+        lines.append(f"_ts = ({tensors}{comma})")
+        lines.append(f"_r = _apply(_call, _ts, ({values}{comma}))")
+    else:
+        lines.append("_r = _apply(_call, _ts, _ins, tuple(_numbers))")
+    if op.family in POINTWISE or op.returns:
+        lines.append("_r = _bound.finish(_r, _ts)")
+    if op.strides is not None:
+        lines += result_strides.code(op.strides, names)
+    if op.laid:  # the flag that asks for a sparse gradient
+        lines += [f"if {op.laid} and _r._rg: _lay(_r)"]
+    if op.out:
+        lines += ["if out is not None:", f"    return _write_out(_r, out, {op.name!r}{_apart(op)}{_words(op, names)})"]
+    lines.append("return _r")
+    return lines
+
+
+def _lay(t: Tensor) -> None:
+    """Has the operation that made the tensor give a sparse gradient."""
+    node: Any = t._node
+    node.__class__ = hooks.sparse_gradients.get().LAID[node.call.extra.op.name]
+
+
+def _apart(op: Op) -> str:
+    """The arguments that tell which tensors the memory of ``out`` must not be shared with."""
+    return ", _ts, True" if op.out_apart == "wholly" else ", _ts" if op.out_apart or op.family in POINTWISE else ""
+
+
+def _words(op: Op, names: dict[str, Any]) -> str:
+    """The arguments that tell what is said of an ``out`` of another dtype, where the op has words of its own, and if it requires grad."""
+    names["_op"] = op
+    return (", facts=_op" if op.out_dtype or op.castable else "") + (", recorded=True" if op.differentiable else "")
+
+
+def _doubt(op: Op, names: dict[str, Any]) -> str:
+    """An expression that is true where an internal op got what only equals an int, so that a remembered call may not be the right one.
+
+    Public functions look at the types of their arguments; composites hand theirs to internal ops as they came.
+    """
+    if op.namespace != "_C":
+        return ""
+    statics = [(p.name, static_of(p.annotation)) for p in op.params if p.kind == STATIC]
+    names |= STATIC_TABLES
+    return " or ".join(s.check(name) for name, s in statics if s is not None and int in s.types | (s.items or set()))
+
+
+def _number_or_tensor(op: Op, p: Param, position: int) -> list[str]:
+    n = p.name
+    if p.kind == NUMBER:
+        return [f"    {n} = _number({op.name!r}, {n!r}, {n}); k_{n} = _KINDS[type({n})]", *_take_number(op, p)]
+    return [
+        "    try:",
+        f"        v_{n} = {n}._v",
+        "    except AttributeError:",
+        f"        {n} = _coerce({op.name!r}, {n!r}, {position}, {n}); k_{n} = _KINDS[type({n})]",
+        *["        " + line.strip() for line in _take_number(op, p)],
+        "    else:",
+        f"        if v_{n} is None: v_{n} = {n}._read()",
+        f"        _ins.append(v_{n}); _ts.append({n}); k_{n} = _T",
+    ]
+
+
+def _refuse_none(op: Op, p: Param, position: int) -> list[str]:
+    """None is an answer only where the annotation says so."""
+    if "None" in p.annotation or p.default is None:
+        return []
+    if p.kind == NUMBER:
+        return ["else:", f"    raise TypeError(\"{op.name}(): argument '{p.name}' must be Number, not NoneType\")"]
+    return ["else:", f"    raise _must_be_tensor({op.name!r}, {p.name!r}, {position}, None)"]
+
+
+def _exact(op: Op) -> list[str]:
+    """The parameters whose numbers must fit the dtype: those that are never tensors, and what the declaration names."""
+    return [p.name for p in op.params if p.kind == NUMBER or p.name in op.fits]
+
+
+def _take_number(op: Op, p: Param) -> list[str]:
+    if p.annotation == "Array | Power":
+        return [f"    k_{p.name} = _power({p.name}, _numbers)"]
+    if p.kind == TENSOR_OR_STATIC:
+        return [f"    k_{p.name} = _Fixed({p.name})"]
+    n = p.name
+    fits = f"{LOWEST_LONG} <= {n} <= {HIGHEST_LONG}"  # written out: that is faster than names
+    exact = n in _exact(op)
+    lines = [f"    if k_{n} == 'i' and not {fits}: k_{n}, {n} = _unsigned({n}, {exact}, _ts)"]
+    if exact:  # a look that is enough for nearly all numbers
+        lines.append(f"    if k_{n} in 'if' and not -128 <= {n} <= 127: _far = True")
+    return [*lines, f"    _numbers.append({n})"]
+
+
+def _fast_binary(op: Op, names: dict[str, Any]) -> list[str]:
+    """The path of two tensors that need nothing special: no list, no number, no keyword."""
+    a, b, *rest = op.params
+    names["_tt"] = tuple(T if p.kind != TENSOR else None for p in (a, b) if p.kind != TENSOR) + (None,) * len(rest)
+    condition = "".join(f" and {p.name} is _d_{p.name}" for p in rest) + (" and out is None" if op.out else "")
+    return [
+        f"if type({a.name}) in _TENSORS and type({b.name}) in _TENSORS{condition}:",
+        f"    _a = {a.name}._v; _b = {b.name}._v",
+        f"    if _a is None: _a = {a.name}._read()",
+        f"    if _b is None: _b = {b.name}._read()",
+        f"    if not ({a.name}._rg or {b.name}._rg or {a.name}._strides or {b.name}._strides):",
+        "        _call = _calls.get(_tt)",
+        "        if _call is not None:",
+        "            _r = _new(_Tensor); _r._v = _record_two(_call, _a, _b)",
+        "            if _BIRTHS: _r._birth = _born()",
+        "            return _r",
+        *_fast_number(op, names),
+    ]
+
+
+def _fast_number(op: Op, names: dict[str, Any]) -> list[str]:
+    """The path of a tensor and an ordinary number that need nothing special."""
+    a, b, *rest = op.params
+    if b.annotation != "Array | Number":
+        return []
+    names["_tf"], names["_ti"] = [tuple([T] * (a.kind != TENSOR) + [k] + [None] * len(rest)) for k in "fi"]
+    others = "".join(f" and {p.name} is _d_{p.name}" for p in rest) + (" and out is None" if op.out else "")
+    small = f"-128 <= {b.name} <= 127"
+    floats = f"type({b.name}) is float and {small}" if b.name in _exact(op) else f"type({b.name}) is float"
+    return [
+        f"elif ({floats} or type({b.name}) is int and {small}) and type({a.name}) in _TENSORS{others}:",
+        f"    _a = {a.name}._v",
+        f"    if _a is None: _a = {a.name}._read()",
+        f"    if not ({a.name}._rg or {a.name}._strides):",
+        f"        _call = _calls.get(_tf if type({b.name}) is float else _ti)",
+        "        if _call is not None:",
+        f"            _r = _new(_Tensor); _r._v = _record(_call, (_a,), ({b.name},))",
+        "            if _BIRTHS: _r._birth = _born()",
+        "            return _r",
+    ]
+
+
+def _fast_unary(op: Op) -> list[str]:
+    """The path of one tensor that needs nothing special, once the call is known: ``_apply`` without what there is nothing to do for."""
+    n = op.params[0].name
+    return [
+        f"if not ({n}._rg or {n}._strides){' and out is None' if op.out else ''}:",
+        f"    _v = _record_one(_call, v_{n})",
+        "    if type(_v) is not list:",
+        "        _r = _new(_Tensor); _r._v = _v",
+        "        if _BIRTHS: _r._birth = _born()",
+        "        return _r",
+        "    return _bound.wrapped(_v)",
+    ]
+
+
+def _takes_two(op: Op) -> bool:
+    """Whether the op is one of two operands and nothing else that has to be given."""
+    two = op.params[:2]
+    operands = len(two) == 2 and all(p.kind in (TENSOR, TENSOR_OR_NUMBER, TENSOR_OR_STATIC) for p in two)
+    return operands and all(p.kind == NUMBER and not p.required for p in op.params[2:])
+
+
+def _items(name: str, argument: str, position: int, items: Any, ins: list[Value], ts: list[Tensor]) -> tuple[bool, ...]:
+    """Reads a list of tensors; tells which items are there."""
+    if not isinstance(items, (list, tuple)):
+        raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be tuple of Tensors, not {type(items).__name__}")
+    try:
+        values = [t._v for t in items]
+    except AttributeError:  # one is missing, or no tensor
+        values = [None]
+    if None not in values:
+        ins += values  # type: ignore[arg-type]
+        ts += items
+        return (True,) * len(values)
+    present = []
+    for i, t in enumerate(items):
+        if t is None:
+            present.append(False)
+            continue
+        try:
+            v = t._v
+        except AttributeError:
+            raise TypeError(f"expected Tensor as element {i} in argument {position - 1}, but got {type(t).__name__}") from None
+        ins.append(v if v is not None else t._read())
+        ts.append(t)
+        present.append(True)
+    return tuple(present)
+
+
+def _power(value: Any, numbers: list[Any]) -> Any:
+    """The key of a number in a power: it is part of the program only if there is a formula of its own for it."""
+    if type(value) is float and value not in POWERS:
+        numbers.append(value)
+        return NUMBERS[float]
+    return Fixed(value)
+
+
+#: What generated code finds under its names.
+GENERATED_NAMES = {
+    "_must_be_tensor": must_be_tensor, "_items": _items, "_KINDS": KINDS, "_NONE": NONE, "_T": T, "_Fixed": Fixed, "_coerce": coerce,
+    "_number": number, "_apply": apply, "_write_out": write_out, "_record": record, "_record_one": record_one, "_record_two": record_two,
+    "_new": object.__new__, "_Tensor": Tensor, "_BIRTHS": BIRTHS, "_born": born,
+    "_unsigned": unsigned, "_check_numbers": check_numbers,
+    "_lay": _lay,
+    "_check_inplace": check_inplace, "_inplace": inplace, "_power": _power, "_check_overlap": check_overlap,
+    "__name__": "jtorch._src.bind.cores",
+}  # fmt: skip
+
+
+def compile_function(text: str, name: str, names: dict[str, Any], label: str, signature: inspect.Signature) -> Callable[..., Any]:
+    """The function that ``text`` defines, of which ``signature`` tells before its first call; its source shows in tracebacks."""
+    made = _code_cache.function(text, name, names, f"<{label}>")
+    made.__signature__ = signature  # type: ignore[attr-defined]
+    return made
+
+
+def bind(op: Op) -> Bound:
+    """Makes the op's core: a function of its parameters (and ``out``) with torch's names and defaults, without override checks."""
+    bound = Bound(op)
+    if op.returns:
+        bound.returns = return_types.make(op.returns, op.fields)
+    names: dict[str, Any] = {**GENERATED_NAMES, "_bound": bound, "_calls": bound.calls, "_TENSORS": TENSORS}
+    if op.host:
+        body = _host_code(op, names)
+    else:
+        body = _code(op, names)
+        if op.family in ("binary", "comparison") and not op.returns and _takes_two(op):
+            body = [*_fast_binary(op, names), *body]
+    signature = signature_of(op)
+    text = f"def {op.name}({parameters_of(signature, names)}):\n" + "\n".join("    " + line for line in body) + "\n"
+    core = compile_function(text, op.name, names, f"core of torch.{op.path}", signature)
+    core.__doc__ = op.body.__doc__
+    bound.core = core
+    bound.calls.clear()
+    BOUND[op.path] = bound
+    bound_sources[op.path] = (body, names)
+    return bound
+
+
+#: Body lines and names of each core, for inlining into public callables.
+bound_sources: dict[str, tuple[list[str], dict[str, Any]]] = {}
+
+
+def _host_code(op: Op, names: dict[str, Any]) -> list[str]:
+    names["_host"] = _run_host
+    given = ", ".join(p.name for p in op.params)
+    lines = [f"_r = _host(_bound, ({given},))"]
+    if op.strides is not None:
+        lines += result_strides.code(op.strides, names, "()")
+    if op.out:
+        lines += ["if out is not None:", f"    return _write_out(_r, out, {op.name!r}{_words(op, names)})"]
+    return [*lines, "return _r"]
+
+
+def _run_host(bound: Bound, given: tuple[Any, ...]) -> Any:
+    """Runs a value-dependent op on the host."""
+    op = bound.op
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    tensors = []
+
+    def host(i: int, p: Param, x: Any) -> Any:
+        if not isinstance(x, Tensor):
+            raise must_be_tensor(op.name, p.name, i + 1, x)
+        v = x._read()
+        if v.trace is SPECIAL and isinstance(v, Lifted):
+            v = v.plain("a boolean mask" if op.name == "index_by_mask" else f"aten::{op.aten.partition('.')[0]}")
+        if v.trace is SPECIAL and v.array is not None:
+            raise RuntimeError(
+                f"{op.name}() has a result whose shape depends on values, which a JAX transformation does not know while tracing; use an "
+                "operation of static shape instead, such as where() or masking"
+            )
+        tensors.append(x)
+        return numbers_of(v)
+
+    for i, (p, value) in enumerate(zip(op.params, given, strict=True)):
+        if p.kind in (TENSOR, OPTIONAL_TENSOR, TENSOR_OR_NUMBER, TENSOR_OR_STATIC):
+            if p.kind != TENSOR and (value is None or (not isinstance(value, Tensor) and isinstance(value, (bool, int, float, complex)))):
+                found = value
+            else:
+                found = host(i, p, value)
+        elif p.kind == TENSOR_LIST:
+            found = None if value is None else [None if x is None else host(i, p, x) for x in value]
+        elif p.kind == NUMBER:
+            found = None if value is None else number(op.name, p.name, value)
+        else:
+            found = static(op, p, i + 1, value)
+        if p.keyword_only:
+            kwargs[p.name] = found
+        else:
+            args.append(found)
+    place = tensors[0]._aval.device if tensors else None
+    try:
+        out = op.body(*args, **kwargs)
+    except (MemoryError, ValueError) as error:
+        raise limits.translated(error) or error from None
+    several = isinstance(out, (tuple, list))
+    made = tuple([_on(x, place) for x in (out if several else (out,))])
+    if op.refusal is not None and MODE.enabled and any(t._rg for t in tensors):
+        name = "NotImplemented" if type(op.refusal) is RuntimeError else f"{camel(op.aten or op.name)}Backward0"
+        hooks.refuse_gradients(tensors, made, name, op.refusal)
+    if not several:
+        return made[0]
+    return bound.returns(made) if bound.returns is not None else made
+
+
+def _on(x: Any, place: Any) -> Any:
+    if not isinstance(x, (np.ndarray, np.generic)):
+        return x
+    if place is not None and on_host(place):
+        return from_value(put(np.array(x), place))
+    return from_host(x, None if place is None else devices.of_placement(place))
+
+
+def signature_of(op: Op, first: str | None = None) -> inspect.Signature:
+    """The public signature: the kernel's, with ``out`` where the op has it; ``first`` renames the first parameter (``self``)."""
+    params = []
+    for i, p in enumerate(op.params):
+        kind = inspect.Parameter.KEYWORD_ONLY if p.keyword_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
+        name = first if first and i == 0 else p.name
+        params.append(inspect.Parameter(name, kind, default=p.default))
+    if op.out and first is None:
+        params.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
+    return inspect.Signature(params)
+
+
+def parameters_of(signature: inspect.Signature, names: dict[str, Any]) -> str:
+    """The parameter list of a ``def``; ``names`` gets the defaults that are no literals."""
+    found = []
+    star = False
+    for p in signature.parameters.values():
+        if p.kind is p.KEYWORD_ONLY and not star:
+            found.append("*")
+            star = True
+        if p.default is _EMPTY:
+            found.append(p.name)
+        else:
+            names[f"_d_{p.name}"] = p.default
+            found.append(f"{p.name}=_d_{p.name}")
+    return ", ".join(found)
+
+
+def composite(
+    *,
+    namespace: str = "torch",
+    name: str | None = None,
+    method: bool | str = False,
+    operands: Sequence[str] = (),
+    lists: Sequence[str] = (),
+    aliases: Sequence[str] = (),
+    varargs: str | None = None,
+    inplace: bool | str = False,
+    **facts: Any,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declares a public function that is written with other public functions; overridable like an op.
+
+    Args:
+        namespace: where it lives: ``torch``, ``nn.functional``, ``Tensor`` (method only), ``_C``, ...
+        method: also a Tensor method (of that name, if a string).
+        operands, lists: the parameters that hold tensors, and lists of them.
+        aliases: more public paths.
+        varargs: the second parameter, which the method also accepts spread: ``x.reshape(2, 3)``.
+        inplace: also ``name_``, which writes the result into its first operand; if ``"unshared"``, that must not share memory with others.
+        facts: what PyTorch does with it, as ops state it too (``ops/_facts.py``).
+    """
+
+    def declare(body: Callable[..., Any]) -> Callable[..., Any]:
+        given = body, name or body.__name__, namespace, method, tuple(operands), tuple(lists), tuple(aliases), varargs, inplace
+        COMPOSITES.append(Composite(*given, **facts))
+        _FACTS[body] = COMPOSITES[-1]
+        return body
+
+    return declare
+
+
+@dataclasses.dataclass(eq=False)
+class Composite(Facts):
+    """What ``composite`` was told."""
+
+    body: Callable[..., Any]
+    name: str
+    namespace: str
+    method: bool | str
+    operands: tuple[str, ...]
+    lists: tuple[str, ...]
+    aliases: tuple[str, ...]
+    varargs: str | None
+    inplace: bool | str
+
+    @property
+    def path(self) -> str:
+        """The public name without ``torch.``."""
+        return self.name if self.namespace == "torch" else f"{self.namespace}.{self.name}"
+
+
+COMPOSITES: list[Composite] = []
+_FACTS: dict[Callable[..., Any], Facts] = {}
+
+
+def facts_of(body: Callable[..., Any]) -> Facts:
+    """What a composite's declaration says, for its body."""
+    return _FACTS[body]
+
+
+def written_in(home: str) -> set[str]:
+    """The public functions that PyTorch writes in the module ``torch.<home>``, which offers and names them."""
+    return {f.name for f in (*OPS.values(), *COMPOSITES) if f.home == home}
+
+
+def bind_all() -> None:
+    """Makes the cores of all declared ops."""
+    for op in list(OPS.values()):
+        if op.path not in BOUND and op.family not in ("view", "factory", "like"):
+            bind(op)

@@ -1,0 +1,348 @@
+"""Factories as public callables: sizes spread or packed, dtype, device and ``requires_grad`` handled in one place."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+from ...core import Tensor, contiguous_strides, format_strides, from_value
+from .. import hooks
+from ..engine import META, concrete, default_device, meta_value, record
+from ..engine.calls import abstract
+from ..engine.run import unguarded
+from ..facts import devices, dtypes, layouts
+from ..facts.errors import HIGHEST_LONG, LOWEST_LONG, check_scalar, must_be_tensor, type_name
+from ..facts.size import Size
+from ..facts.warned_once import outside
+from ..ops._declare import DTYPE, NUMBER, TENSOR, Op
+from ..ops._kernel import Fixed, T, caches, call_of
+from ..ops.indexing import too_large
+from ..protocol.overridable import specialise
+from ..tensor.running import preserve_layout, write_out
+from .arguments import KINDS, checked_static, number, plain
+
+#: What says that the elements lie in memory by strides.
+_STRIDED = (None, layouts.strided)
+_KW = inspect.Parameter.KEYWORD_ONLY
+_POS = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+
+#: Types of arguments that hold sizes.
+_SEQUENCES = (tuple, list, Size)
+#: Spellings of one factory that are remembered.
+_MANY = 512
+
+
+def _spelled(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Positional arguments as a key under which the call may be found again; None where others that mean something else would equal it
+    (``True == 1 == 1.0``, ``0.0 == -0.0``)."""
+    key: list[Any] = []
+    for a in args:
+        kind = type(a)
+        if kind is int and LOWEST_LONG <= a <= HIGHEST_LONG:
+            key.append(a)
+        elif kind in _SEQUENCES:
+            for n in a:
+                if type(n) is not int:
+                    return None
+            key.append(tuple(a))
+        elif kind is float and a:
+            key += float, a
+        else:
+            return None
+    return tuple(key)
+
+
+def _remembered(found: dict[Any, Any], key: tuple[Any, Any] | None, call: Any, numbers: tuple[Any, ...]) -> None:
+    """Notes what a spelling came to, if it has a key."""
+    if key is not None and key[0] is not None:
+        if len(found) >= _MANY:
+            found.clear()
+        found[key] = call, numbers
+
+
+def _layout_of(op: Op, arguments: dict[str, Any], dtype: Any, like: Any = None) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The op's layout and numbers for arguments by name."""
+    entries: list[Any] = []
+    numbers: list[Any] = []
+    for i, p in enumerate(op.params):
+        if p.kind == TENSOR:
+            entries.append(T)
+        elif p.kind == DTYPE:
+            entries.append(Fixed(None if dtype is None else dtype.np))
+        elif p.kind == NUMBER:
+            value = arguments[p.name]
+            if value is None:
+                entries.append(None)
+                continue
+            value = number(op.name, p.name, value)
+            kind = KINDS[type(value)]
+            if type(value) is int and not LOWEST_LONG <= value <= HIGHEST_LONG:
+                kind, value = _unsigned(value, dtype, like)
+            entries.append(kind)
+            numbers.append(value)
+        else:
+            fixed = plain(op.name, p, i + 1, arguments[p.name])
+            entries.append(Fixed(checked_static(op.name, p.name, p.annotation, fixed)))
+    return tuple(entries), tuple(numbers)
+
+
+def _unsigned(value: int, dtype: Any, like: Any) -> tuple[str, Any]:
+    """The kind and value of a number beyond 63 bits in a tensor of ``dtype``, or of that of the tensor that it is to be like."""
+    kind = dtype or (like.dtype if like is not None else dtypes.get_default_dtype())
+    check_scalar(value)
+    if kind.category < dtypes.FLOATING and kind.category != dtypes.BOOL:
+        if kind is dtypes.uint64:
+            return KINDS[int], value - (1 << 64)
+        raise RuntimeError(too_large(kind.np))
+    return KINDS[float], float(value)
+
+
+def check_options(name: str, layout: Any, pin_memory: Any) -> None:
+    """Refuses what has no counterpart here."""
+    if layout is not None and layout is not layouts.strided:
+        raise NotImplementedError(f"{name}(): layout {layout} is not offered here; only torch.strided is")
+    check_pinned(pin_memory)
+
+
+def check_pinned(wanted: Any, device: Any = None) -> None:
+    """Refuses page-locked memory where there is no accelerator to lock it for; where there is one, JAX manages the host's memory itself.
+
+    Raises:
+        RuntimeError: in torch's words.
+    """
+    if wanted and devices.accelerator_type() is None and devices.placement(device) != META:
+        raise RuntimeError(
+            "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this system."
+        )
+
+
+def _in_layout(name: str, layout: Any, size: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
+    """A tensor of zeros in another layout than strided: a sparse one without specified elements."""
+    if layout is layouts._mkldnn and name in ("zeros", "empty"):
+        return hooks.opaque_zeros(size, dtype, device).requires_grad_(requires_grad)
+    if name in ("zeros", "empty", "zeros_like", "empty_like"):
+        return hooks.empty_in_layout(size, layout, check_dtype(name, dtype), device, 0, requires_grad)
+    if name in ("ones", "full"):
+        raise RuntimeError("full(...) is not implemented for sparse layout")
+    raise NotImplementedError(f"{name}(): layout {layout} is not offered here; only torch.strided is")
+
+
+def check_dtype(name: str, dtype: Any) -> dtypes.dtype | None:
+    """The dtype object of a ``dtype=`` argument."""
+    if dtype is None or isinstance(dtype, dtypes.dtype):
+        return dtype
+    found = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}.get(dtype)
+    if found is None:
+        raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+    return found
+
+
+def make(call: Any, numbers: tuple[Any, ...], device: Any) -> Tensor:
+    """A tensor that a call without operands gives, on a device."""
+    place = devices.placement(device)
+    if place == META:
+        outs = abstract(call)
+        return from_value(meta_value(outs.shape, outs.dtype))  # type: ignore[union-attr]
+    if place == default_device():
+        return from_value(record(call, (), numbers))
+    with jax.default_device(place):
+        out = unguarded(call.jitted(*numbers))
+    return from_value(concrete(jax.device_put(out, place)))
+
+
+def _finish(name: str, t: Tensor, requires_grad: bool) -> Tensor:
+    if requires_grad is not False and requires_grad is not None:
+        if requires_grad is not True:
+            raise TypeError(f"{name}(): argument 'requires_grad' must be bool, not {type_name(requires_grad)}")
+        if not t._aval.differentiable:
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        t.requires_grad = True
+    return t
+
+
+def _fill_dtype(op: Op, arguments: dict[str, Any], dtype: Any) -> Any:
+    """``full`` without dtype follows the kind of its value."""
+    if dtype is None and op.name == "full":
+        value = number(op.name, "fill_value", arguments["fill_value"])
+        return dtypes.of_number(value)
+    return dtype
+
+
+def factory(op: Op, path: str) -> Callable[..., Any]:
+    """``torch.<path>``: only modes see it, so that a default device can fill ``device`` in."""
+    names = [p.name for p in op.params if p.kind != DTYPE]
+    required = {p.name for p in op.params if p.required}
+    defaults = {p.name: p.default for p in op.params if not p.required}
+    spread = op.varargs
+    known: dict[Any, Any] = {}  # calls and numbers by positional arguments and dtype
+    caches.append(known)
+
+    def impl(
+        *args: Any,
+        out: Any = None,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        pin_memory: Any = False,
+        requires_grad: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        key = None
+        if not kwargs and out is None and layout in _STRIDED and pin_memory is False:
+            key = _spelled(args), dtype
+            try:
+                found = known.get(key)
+            except TypeError:
+                found = key = None
+            if found is not None:
+                call, numbers = found
+                return _finish(op.name, make(call, numbers, device), requires_grad)
+        if pin_memory:
+            check_pinned(pin_memory, device)
+        memory_format = kwargs.pop("memory_format", None) if op.name == "empty" else None
+        if out is not None and not op.out:
+            raise TypeError(f"{op.name}() got an unexpected keyword argument 'out'")
+        arguments = dict(defaults)
+        if spread is not None and spread not in kwargs:
+            place = names.index(spread)
+            arguments.update(zip(names[:place], args[:place], strict=False))
+            rest = args[place:]
+            packed = rest[0] if len(rest) == 1 and isinstance(rest[0], (list, tuple)) else rest
+            arguments[spread] = tuple(packed)
+        else:
+            if len(args) > len(names):
+                raise TypeError(f"{op.name}() takes {len(names)} positional arguments but {len(args)} were given")
+            arguments.update(zip(names, args, strict=False))
+        for k, v in kwargs.items():
+            if k not in names:
+                raise TypeError(f"{op.name}() got an unexpected keyword argument '{k}'")
+            arguments[k] = v
+        missing = [n for n in names if n in required and n not in arguments]
+        if missing:
+            raise TypeError(f'{op.name}() missing {len(missing)} required positional arguments: "{missing[0]}"')
+        if layout is not None and layout is not layouts.strided:
+            return _in_layout(op.name, layout, arguments.get("size"), dtype, device, requires_grad)
+        given = check_dtype(op.name, dtype)
+        if given is None and isinstance(out, Tensor):
+            given = out.dtype
+        entries, numbers = _layout_of(op, arguments, _fill_dtype(op, arguments, given))
+        call = call_of(op, entries)
+        _remembered(known, key, call, numbers)
+        result = make(call, numbers, device if device is not None or out is None else out.device)
+        if out is not None:
+            if op.sequence and isinstance(out, Tensor) and out.numel() == result.numel():
+                result = result.reshape(out.shape)  # type: ignore[attr-defined]
+            elif op.sequence == "counted" and isinstance(out, Tensor) and out.numel():
+                warnings.warn(
+                    f"The number of elements in the out tensor of shape {list(out.shape)} is {out.numel()} which does not match the "
+                    f"computed number of elements {result.numel()}. Note that this may occur as a result of rounding error. The out tensor "
+                    f"will be resized to a tensor of shape ({result.numel()},).",
+                    stacklevel=outside(),
+                )
+            return write_out(result, out, op.name, asked=True)
+        if memory_format is not None:
+            strides = format_strides(result._aval.shape, memory_format)
+            result._strides = None if strides == contiguous_strides(result._aval.shape) else strides
+        return _finish(op.name, result, requires_grad)
+
+    params = (
+        [inspect.Parameter(spread or "", inspect.Parameter.VAR_POSITIONAL)]
+        if spread == names[0]
+        else [inspect.Parameter(n, _POS, default=defaults.get(n, inspect.Parameter.empty)) for n in names]
+    )
+    if op.name == "empty":
+        params.append(inspect.Parameter("memory_format", _KW, default=layouts.contiguous_format))
+    if op.out:
+        params.append(inspect.Parameter("out", _KW, default=None))
+    params += [
+        inspect.Parameter("dtype", _KW, default=None),
+        inspect.Parameter("layout", _KW, default=layouts.strided),
+        inspect.Parameter("device", _KW, default=None),
+        inspect.Parameter("pin_memory", _KW, default=False),
+        inspect.Parameter("requires_grad", _KW, default=False),
+    ]
+    made = specialise(impl, f"torch.{path}", ["out"], overridable=False, wrapped=op.body, doc=op.body.__doc__)
+    made.__signature__ = inspect.Signature(params)  # type: ignore[attr-defined]
+    return made
+
+
+def like(op: Op, path: str, *, method: bool = False) -> Callable[..., Any]:
+    """``zeros_like`` and its kind: shape, dtype and device of an operand unless given."""
+    extra = [p for p in op.params[1:] if p.kind != DTYPE]
+    first = "self" if method else op.params[0].name
+    known: dict[Any, Any] = {}  # calls and numbers by arguments and dtype
+    caches.append(known)
+
+    def impl(
+        input: Any,
+        *args: Any,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        pin_memory: Any = False,
+        requires_grad: bool = False,
+        memory_format: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        if not isinstance(input, Tensor):
+            raise must_be_tensor(op.name, op.params[0].name, 1, input)
+        if pin_memory:
+            check_pinned(pin_memory, device or input.device)
+        if layout is not None and layout is not layouts.strided:
+            return _in_layout(op.name, layout, tuple(input.shape), dtype or input.dtype, device or input.device, requires_grad)
+        if len(args) > len(extra):
+            n = 1 + len(extra)
+            raise TypeError(f"{op.name}() takes {n} positional argument{'s' if n > 1 else ''} but {1 + len(args)} were given")
+        arguments = {p.name: p.default for p in extra if not p.required}
+        arguments.update(zip([p.name for p in extra], args, strict=False))
+        for k, v in kwargs.items():
+            if k not in {p.name for p in extra}:
+                raise TypeError(f"{op.name}() got an unexpected keyword argument '{k}'")
+            arguments[k] = v
+        for p in extra:
+            if p.name not in arguments:
+                raise TypeError(f'{op.name}() missing 1 required positional arguments: "{p.name}"')
+        key = None if kwargs else (_spelled(args), dtype)
+        call, numbers = (key is not None and known.get(key)) or (None, ())
+        if call is None:
+            entries, numbers = _layout_of(op, arguments, check_dtype(op.name, dtype), input)
+            call = call_of(op, entries)
+            _remembered(known, key, call, numbers)
+        place = devices.placement(device) if device is not None else input._aval.device
+        aval = input._aval
+        if place == META or place != aval.device:
+            if place == META:
+                outs = abstract(call, (aval,))
+                result = from_value(meta_value(outs.shape, outs.dtype))  # type: ignore[union-attr]
+            else:
+                result = from_value(concrete(jax.device_put(call.jitted(jax.numpy.zeros(aval.shape, aval.dtype), *numbers), place)))
+        else:
+            result = from_value(record(call, (input._read(),), numbers))
+        if result._aval.shape == aval.shape:
+            if memory_format is None or str(memory_format) == "torch.preserve_format":
+                preserve_layout(result, input)
+            elif str(memory_format) != "torch.contiguous_format":
+                result._strides = format_strides(aval.shape, memory_format)
+        return _finish(op.name, result, requires_grad)
+
+    params = [inspect.Parameter(first, _POS)]
+    params += [inspect.Parameter(p.name, _POS, default=p.default) for p in extra]
+    params += [
+        inspect.Parameter("memory_format", _KW, default=layouts.preserve_format),
+        inspect.Parameter("dtype", _KW, default=None),
+        inspect.Parameter("layout", _KW, default=None),
+        inspect.Parameter("device", _KW, default=None),
+        inspect.Parameter("pin_memory", _KW, default=False),
+        inspect.Parameter("requires_grad", _KW, default=False),
+    ]
+    made = specialise(impl, f"torch.{path}", [first], wrapped=op.body, doc=op.body.__doc__)
+    made.__signature__ = inspect.Signature(params)  # type: ignore[attr-defined]
+    return made
+
+
+__all__ = ["check_dtype", "check_options", "check_pinned", "factory", "like", "make"]

@@ -1,0 +1,150 @@
+"""Functions of ``torch`` whose names begin with an underscore, and that libraries call all the same: written with public ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..facts.dtypes import BY_NAME
+from ..facts.errors import not_offered
+from ..facts.warned_once import warn_once
+from .everything import PUBLIC
+
+__all__ = [
+    "_addmm_activation", "_aminmax", "_assert_async", "_cast_Byte", "_cast_Char", "_cast_Double", "_cast_Float", "_cast_Half", "_cast_Int",
+    "_cast_Long", "_cast_Short", "_compute_linear_combination", "_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo",
+    "_debug_has_internal_overlap", "_grouped_mm", "_int_mm", "_segment_reduce", "_shape_as_tensor",
+]  # fmt: skip
+
+
+def _addmm_activation(
+    self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False, out: Any = None
+) -> Any:
+    """``addmm``, then ReLU, or the tanh form of GELU."""
+    found = PUBLIC["addmm"](self, mat1, mat2, beta=beta, alpha=alpha)
+    found = PUBLIC["nn.functional.gelu"](found, approximate="tanh") if use_gelu else found.relu()
+    return found if out is None else out.resize_(found.shape).copy_(found)
+
+
+def _aminmax(self: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    """``aminmax``, under its name of old."""
+    if dim is None or not keepdim:
+        warn_once(
+            "_aminmax is deprecated as of PyTorch 1.11 and will be removed in a future release. Use aminmax instead. This warning will "
+            "only appear once per process."
+        )
+    return tuple(PUBLIC["aminmax"](self, dim=dim, keepdim=keepdim))
+
+
+def _compute_linear_combination(input: Any, coefficients: Any, *, out: Any = None) -> Any:
+    """Sums of the slices along the first dimension, each with the coefficients of one row: ``(n, *)``, ``(m, n)`` -> ``(m, *)``. They are
+    added to ``out``."""
+    if input.is_complex() and not coefficients.is_complex():
+        coefficients = coefficients.to(input.dtype)
+    found = PUBLIC["tensordot"](coefficients, input, dims=1)
+    return found if out is None else out.add_(found)
+
+
+def _debug_has_internal_overlap(self: Any) -> int:
+    """Whether two elements of a tensor share memory: 0 no, 1 yes, 2 it would take too long to tell."""
+    sizes = [(n, step) for n, step in zip(self.shape, self.stride(), strict=True) if n > 1]
+    if self.numel() and any(not step for _, step in sizes):
+        return 1
+    expected = 1
+    for n, step in sorted(sizes, key=lambda pair: pair[1]):
+        if step != expected:
+            return 2
+        expected *= n
+    return 0
+
+
+def _shape_as_tensor(self: Any) -> Any:
+    """The sizes as a tensor."""
+    return PUBLIC["tensor"](list(self.shape), dtype=BY_NAME["int64"])
+
+
+def _assert_async(input: Any, assert_msg: str | None = None) -> None:
+    """Raises unless the one element of ``input`` is not zero; the value is read at once.
+
+    Raises:
+        RuntimeError: if it is zero, or there is not one element.
+    """
+    if input.numel() != 1:
+        raise RuntimeError(f"Boolean value of Tensor with {'no values' if input.numel() == 0 else 'more than one value'} is ambiguous")
+    if not input.bool().item():
+        raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
+
+
+def _convert_indices_from_coo_to_csr(self: Any, size: int, *, out_int32: bool = False) -> Any:
+    """Row numbers in rising order, as the places where the rows begin."""
+    counts = self.bincount(minlength=size).cumsum(0)
+    starts = PUBLIC["cat"]([counts.new_zeros(1), counts])
+    return starts.to(BY_NAME["int32" if out_int32 else "int64"])
+
+
+def _convert_indices_from_csr_to_coo(crow_indices: Any, col_indices: Any, *, out_int32: bool = False, transpose: bool = False) -> Any:
+    """Places where rows begin, and columns, as pairs of row and column."""
+    if crow_indices.dim() != 1:
+        raise not_offered("torch._convert_indices_from_csr_to_coo of a batch", "convert its members one by one")
+    counts = crow_indices[1:] - crow_indices[:-1]
+    rows = PUBLIC["arange"](len(counts), device=counts.device).repeat_interleave(counts)
+    pair = [col_indices, rows] if transpose else [rows, col_indices]
+    return PUBLIC["stack"]([x.to(BY_NAME["int32" if out_int32 else "int64"]) for x in pair])
+
+
+def _int_mm(self: Any, mat2: Any) -> Any:
+    """The product of matrices of int8 in int32.
+
+    Raises:
+        RuntimeError: for other dtypes, or shapes that do not fit.
+    """
+    if self.dim() != 2 or mat2.dim() != 2:
+        raise RuntimeError(f"Expected self and mat2 to be of dimension 2 but got {self.dim()} and {mat2.dim()}")
+    if self.shape[1] != mat2.shape[0]:
+        raise RuntimeError(f"self.size(1) needs to match mat2.size(0) but got {self.shape[1]} and {mat2.shape[0]}")
+    for name, x in (("self", self), ("mat2", mat2)):
+        if x.dtype not in (BY_NAME["int8"], BY_NAME["uint8"]):
+            kind = {"int32": "int", "int64": "long int", "float32": "float", "float64": "double"}.get(str(x.dtype)[6:], str(x.dtype)[6:])
+            raise RuntimeError(f"int_mm_out_cpu: Expected {name} dtype to be int8 or uint8 but got {kind}")
+    if self.device.type == "cpu":
+        return _by_floats(self, mat2)
+    return PUBLIC["matmul"](self.to(BY_NAME["int32"]), mat2.to(BY_NAME["int32"]))
+
+
+def _by_floats(a: Any, b: Any) -> Any:
+    """The product in int32 by products of float32, for which processors have fast routines where XLA loops over integers.
+
+    All sums of ``most`` products are whole numbers of at most 2**24 in magnitude, which float32 has exactly, in any order of adding.
+    """
+    largest = [255 if x.dtype is BY_NAME["uint8"] else 128 for x in (a, b)]
+    most = (1 << 24) // (largest[0] * largest[1])
+    inner, single, whole = a.shape[1], BY_NAME["float32"], BY_NAME["int32"]
+    matmul, stop = PUBLIC["matmul"], inner - inner % most
+    total = None
+    if stop:
+        left = a[:, :stop].to(single).reshape(a.shape[0], stop // most, most).transpose(0, 1)
+        total = matmul(left, b[:stop].to(single).reshape(stop // most, most, b.shape[1])).to(whole).sum(0, dtype=whole)
+    if stop < inner or total is None:
+        rest = matmul(a[:, stop:].to(single), b[stop:].to(single)).to(whole)
+        total = rest if total is None else total + rest
+    return total
+
+
+def _grouped_mm(self: Any, mat2: Any, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
+    """``torch.nn.functional.grouped_mm``."""
+    return PUBLIC["nn.functional.grouped_mm"](self, mat2, offs=offs, bias=bias, out_dtype=out_dtype)
+
+
+def _caster(name: str, dtype: str) -> Any:
+    def cast(self: Any, non_blocking: bool = False) -> Any:
+        return self.to(BY_NAME[dtype], non_blocking=non_blocking)
+
+    cast.__name__ = cast.__qualname__ = name
+    cast.__doc__ = f"``Tensor.to(torch.{dtype})``."
+    return cast
+
+
+_cast_Byte, _cast_Char, _cast_Short = _caster("_cast_Byte", "uint8"), _caster("_cast_Char", "int8"), _caster("_cast_Short", "int16")
+_cast_Int, _cast_Long = _caster("_cast_Int", "int32"), _caster("_cast_Long", "int64")
+_cast_Half, _cast_Float = _caster("_cast_Half", "float16"), _caster("_cast_Float", "float32")
+_cast_Double = _caster("_cast_Double", "float64")
+_segment_reduce = PUBLIC["segment_reduce"]

@@ -1,0 +1,1 @@
+"""Where tensors meet JAX, DLPack and Python, and devices run in order. Floor 3."""

@@ -1,0 +1,278 @@
+"""Tensors as JAX pytrees: they cross ``jax.jit``, ``jax.grad``, ``jax.vmap``, ``lax.scan`` and every function on trees."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import jax
+import numpy as np
+
+from ...autograd.grad_mode import MODE
+from ...core import BIRTHS, INTERNAL, Tensor, born
+from ..engine import META, SPECIAL, Meta, concrete, copied, meta_value
+from ..engine.record import leaf
+from ..facts import dtypes
+from ..tensor.own_attributes import everything
+
+_new = object.__new__
+
+#: Classes that are nodes. JAX can neither be asked for this nor made to forget one.
+_NODES: set[type] = set()
+
+
+class Held:
+    """What stands in a leaf that is no array: JAX fills trees with numbers, shapes, strings and marks of its own.
+
+    Such a tensor can be taken apart again; whatever asks it for data, a shape or a dtype is told what it holds.
+    """
+
+    __slots__ = ("leaf", "tree")
+
+    def __init__(self, leaf: Any, tree: Any) -> None:
+        self.leaf, self.tree = leaf, tree
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(f"this tensor has no data: a function on trees put {self.leaf!r} in its place")
+
+
+class Attributes:
+    """What a program has set on an instance: equal where the attributes are, hashable whatever they are."""
+
+    __slots__ = ("all",)
+
+    def __init__(self, found: dict[str, Any]) -> None:
+        self.all = found
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Attributes) or self.all.keys() != other.all.keys():
+            return False
+        return all(_same(a, other.all[name]) for name, a in self.all.items())
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.all))
+
+    def __repr__(self) -> str:
+        return repr(self.all)
+
+
+def _same(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    try:
+        return type(a) is type(b) and bool(a == b)
+    except (TypeError, ValueError, RuntimeError):  # arrays among them compare element by element
+        return False
+
+
+def _flatten(t: Tensor) -> tuple[tuple[Any, ...], Any]:
+    held = t._al
+    if type(held) is Held:
+        return (held.leaf,), held.tree
+    if t._aval.device is META:
+        child = jax.ShapeDtypeStruct(tuple(t.shape), t._aval.dtype)
+    else:
+        child = t.jax()
+    return (child,), _kind(type(t), _asks(t, child), _attributes(t))
+
+
+#: Whether what is made of a leaf requires grad, and whether ``to_jax`` has to look where it goes.
+NO, YES, WATCHED = 0, 1, 2
+
+
+class Kind:
+    """What a tree knows of a tensor beside its array.
+
+    Trees with and without ``requires_grad`` are alike: a tangent has the structure of its primal, a gradient that of its parameter.
+    """
+
+    __slots__ = ("cls", "asks", "attributes")
+
+    def __init__(self, cls: type, asks: int, attributes: Attributes | None) -> None:
+        self.cls, self.asks, self.attributes = cls, asks, attributes
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Kind):
+            return False
+        return self is other or (
+            self.cls is other.cls and (self.asks == WATCHED) == (other.asks == WATCHED) and self.attributes == other.attributes
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.cls, self.asks == WATCHED))
+
+    def __repr__(self) -> str:
+        return f"{self.cls.__name__}{'' if self.asks == NO else ', requires_grad=True'}"
+
+
+_KINDS: dict[tuple[type, int], Kind] = {}
+
+
+def _kind(cls: type, asks: int, attributes: Attributes | None) -> Kind:
+    if attributes is not None:
+        return Kind(cls, asks, attributes)
+    found = _KINDS.get((cls, asks))
+    if found is None:
+        found = _KINDS.setdefault((cls, asks), Kind(cls, asks, None))
+    return found
+
+
+def _asks(t: Tensor, child: Any) -> int:
+    """What the tree remembers of ``requires_grad``.
+
+    Raises:
+        RuntimeError: for a result of recorded operations, outside JAX's transformations: its history would end here.
+    """
+    if not t._rg:
+        return NO
+    if isinstance(child, jax.core.Tracer):
+        return YES if t.is_leaf else NO  # gradients are JAX's there
+    if not MODE.enabled:
+        return YES if t.is_leaf else NO
+    if not t.is_leaf:
+        raise RuntimeError(CUT)
+    # Parameters go into functions that are trained by JAX, beside tangents and gradients, which nobody watches.
+    return WATCHED if type(t) is Tensor else YES
+
+
+def to_jax(self: Tensor) -> jax.Array:
+    """The tensor for a function of JAX, which asks for it: ``jnp.sin(x)``, ``x * jnp.ones(3)``; ``Tensor.__jax_array__``.
+
+    Inside a JAX transformation gradients are JAX's, and its tracers pass.
+
+    Raises:
+        RuntimeError: if autograd records and the tensor requires grad: JAX's result would be cut off from its history.
+    """
+    if self._rg and MODE.enabled:
+        value = self._read()
+        if value.trace is not SPECIAL or (value.meta is WATCHING and _directly()):
+            raise RuntimeError(CUT)
+    return self.jax()
+
+
+CUT = (
+    "Can't give JAX a Tensor that requires grad: no gradient would come back. Use tensor.detach() for its numbers, or make the function an "
+    "operator with jtorch.library.jax_op() to have its gradient."
+)
+
+#: The mark of a tracer that stands for a tensor which requires grad and was recorded outside.
+WATCHING = Meta(keep=True)
+
+
+def _directly() -> bool:
+    """Whether a function of JAX that compiles itself, as most of ``jax.numpy``, was called with the tensor, and no function of the user's
+    was given to ``jax.jit``: between here and where it is traced there is none but JAX's code."""
+    frame: Any = sys._getframe(2)
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module == "jax._src.pjit":
+            return True
+        if module.partition(".")[0] != "jax":
+            return False
+        frame = frame.f_back
+    return False
+
+
+def _attributes(t: Tensor) -> Attributes | None:
+    if type(t) is Tensor:
+        return None
+    found = {name: value for name, value in everything(t).items() if name not in INTERNAL}
+    return Attributes(found) if found else None
+
+
+def _unflatten(aux: Any, children: Any) -> Any:
+    cls, asks, attributes = aux.cls, aux.asks, aux.attributes
+    (child,) = children
+    if isinstance(child, _TREES) and _of_tensors(child):
+        return child  # a tree of trees, as ``jax.jacfwd`` makes them: a Jacobian is one tensor, or one for each of several arguments
+    value = _value(child)
+    if value is None:
+        t = _new(cls)
+        t._al = Held(child, aux)
+    else:
+        if asks == WATCHED and value.trace is SPECIAL:
+            value.meta = WATCHING
+        t = _new(cls)
+        t._v = value
+        if BIRTHS:
+            t._birth = born()
+        t._rg = asks != NO and t._aval.differentiable
+    if attributes is not None:
+        everything(t).update(attributes.all)
+    return t
+
+
+_TREES = (Tensor, tuple, list, dict)
+
+
+def _of_tensors(tree: Any) -> bool:
+    """Whether a tree has tensors with data for leaves. (Functions on trees are given arrays and make trees of arrays.)"""
+    leaves = jax.tree.leaves(tree, is_leaf=lambda x: isinstance(x, Tensor))
+    return bool(leaves) and all(isinstance(x, Tensor) and type(x._al) is not Held for x in leaves)
+
+
+def _value(child: Any) -> Any:
+    """The value that a leaf stands for, or None."""
+    if isinstance(child, jax.core.Tracer):
+        return concrete(child) if child.dtype in dtypes.BY_NP else None
+    if isinstance(child, jax.Array):
+        return leaf(child) if child.dtype in dtypes.BY_NP else None  # a typed random key is no number
+    if isinstance(child, jax.ShapeDtypeStruct):
+        return meta_value(child.shape, child.dtype) if child.dtype in dtypes.BY_NP else None
+    if isinstance(child, (np.ndarray, np.generic)) and child.dtype in dtypes.BY_NP:
+        return copied(np.asarray(child))
+    return None
+
+
+def _parts(t: Any) -> tuple[tuple[Any, ...], Any]:
+    held = t._al
+    if type(held) is Held:
+        return held.leaf, held.tree
+    names, context = t.__tensor_flatten__()
+    size, stride = tuple(t.shape), tuple(t.stride())
+    return tuple(getattr(t, name) for name in names), (type(t), tuple(names), Attributes({"context": context}), size, stride)
+
+
+def _whole(aux: Any, children: Any) -> Any:
+    cls, names, context, size, stride = aux
+    if any(not isinstance(child, Tensor) or type(child._al) is Held for child in children):
+        t = _new(cls)
+        t._al = Held(tuple(children), aux)
+        return t
+    return cls.__tensor_unflatten__(dict(zip(names, children, strict=True)), context.all["context"], size, stride)
+
+
+def known(cls: type) -> None:
+    """Makes a subclass of Tensor a node of JAX's trees, unless its author has done so: called where the first instance is made.
+
+    A class with ``__tensor_flatten__`` is taken apart by it; of others, the array is the one leaf.
+    """
+    if cls in _NODES:
+        return
+    _NODES.add(cls)
+    parts = hasattr(cls, "__tensor_flatten__") and hasattr(cls, "__tensor_unflatten__")
+    try:
+        jax.tree_util.register_pytree_node(cls, *((_parts, _whole) if parts else (_flatten, _unflatten)))
+    except ValueError:  # its author has
+        pass
+
+
+def register(cls: type = Tensor) -> None:
+    """Makes a Tensor class a pytree node with one leaf, its array."""
+    _NODES.add(cls)
+    jax.tree_util.register_pytree_node(cls, _flatten, _unflatten)
+    cls.__jax_array__ = to_jax  # type: ignore[attr-defined]
+    _say_how(cls)
+
+
+def _say_how(cls: type) -> None:
+    """Has JAX's functions that take the type of a result, as ``jax.grad`` of its function's, say what to return instead of a tensor."""
+
+    def refuse(t: Any) -> Any:
+        raise TypeError(
+            f"a {type(t).__name__} is a tree for JAX; where it wants an array, as jax.grad of the function's result, return tensor.jax()"
+        )
+
+    kinds = getattr(jax._src.core, "pytype_aval_mappings", None)  # type: ignore[attr-defined]
+    if kinds is not None:
+        kinds[cls] = refuse

@@ -1,0 +1,83 @@
+"""``torch.Stream`` and ``torch.Event``: the one order in which each device works, and moments in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...cuda.streams import Event as _Moment
+from ...cuda.streams import _wait
+from ..facts import devices as _devices
+
+
+def _device_of(device: Any) -> Any:
+    if device is None:
+        return _devices.device(_devices.accelerator_type() or "cpu")
+    found = _devices.as_device(device)
+    _devices.placement(found)  # raises where there is no such device
+    return found
+
+
+class Stream:
+    """The order in which a device works. There is one to the eye of a program: XLA orders its work itself."""
+
+    def __init__(self, device: Any = None, *, priority: int = 0, **options: Any) -> None:
+        self.device = _device_of(device)
+        self.priority = priority
+        self.stream_id = 0
+
+    @property
+    def device_index(self) -> int:
+        """The device's index, -1 if it has none."""
+        return -1 if self.device.index is None else self.device.index
+
+    def query(self) -> bool:
+        """True, after what is pending was run."""
+        _wait()
+        return True
+
+    def synchronize(self) -> None:
+        """Runs what is pending and waits for it."""
+        _wait()
+
+    def wait_event(self, event: Any) -> None:
+        """Nothing to do: all work is in one order."""
+
+    def wait_stream(self, stream: Any) -> None:
+        """Nothing to do: all work is in one order."""
+
+    def record_event(self, event: Any = None) -> Event:
+        """An event recorded now."""
+        found = Event(self.device) if event is None else event
+        found.record(self)
+        return found
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream) and other.device == self.device
+
+    def __hash__(self) -> int:
+        return hash((self.device.type, self.device_index, self.stream_id))
+
+    def __repr__(self) -> str:
+        return f"torch.Stream device_type={self.device.type}, device_index={self.device_index}, stream_id={self.stream_id}"
+
+
+class Event(_Moment):
+    """A moment in a device's work."""
+
+    def __init__(self, device: Any = None, *, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
+        super().__init__(enable_timing, blocking, interprocess)
+        self.device = _device_of(device)
+        self.event_id = 0
+
+    def __repr__(self) -> str:
+        index = -1 if self.device.index is None else self.device.index
+        return f"torch.Event device_type={self.device.type}, device_index={index}, event_flag={int(self._time is not None)}, event_id=0"
+
+
+Stream.__module__ = Event.__module__ = "torch"

@@ -1,0 +1,99 @@
+"""Activation functions that draw random numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core import Tensor
+from ...random import refuse_vmap
+from ..bind.cores import composite
+from ..bind.everything import _C, PUBLIC
+from ..engine import META, SPECIAL
+from ..facts.errors import must_be_tensor
+from ..tensor.running import inplace as _inplace
+from ..tensor.writing import check_inplace
+
+
+@composite(operands=("input",))
+def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None) -> Any:
+    """``input`` where positive, else times a slope in ``[lower, upper]``: random for each element in training, else the mean.
+
+    Shapes: that of ``input``.
+
+    Dtypes: real floating-point ones.
+
+    Raises:
+        RuntimeError: if ``lower`` exceeds ``upper``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.rrelu(torch.tensor([-12.0, 3.0]), lower=0.25, upper=0.75)
+        tensor([-6.,  3.])
+    """
+    if not isinstance(input, Tensor):
+        raise must_be_tensor("rrelu", "input", 1, input)
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+    refuse_vmap("aten::rrelu")
+    if not training:
+        return PUBLIC["nn.functional.leaky_relu"](input, (lower + upper) / 2)
+    v = input._read()
+    if v.aval.device == META or v.trace is SPECIAL:  # its values are not known, so slopes are drawn for all elements
+        noise = PUBLIC["empty_like"](input).uniform_(lower, upper, generator=generator)
+    else:
+        noise = _C._rrelu_slopes(input, lower, upper, generator)
+    return _C.rrelu_with_noise(input, noise)
+
+
+@composite(operands=("input",), dispatched="in parts")
+def rrelu_(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None) -> Any:
+    """In-place form of ``rrelu``.
+
+    Slopes and errors are those of ``rrelu``; the result is written into ``input``, which is returned.
+
+    Shapes: that of ``input``.
+
+    Raises:
+        RuntimeError: if ``lower`` exceeds ``upper``, or ``input`` is a leaf that requires grad.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.rrelu_(torch.tensor([-12.0, 3.0]), 0.25, 0.75)
+        tensor([-6.,  3.])
+    """
+    check_inplace(input)
+    return _inplace(input, rrelu(input, lower, upper, training, generator))
+
+
+@composite(namespace="nn.functional", name="rrelu", operands=("input",), native=False)
+def functional_rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Any:
+    """``rrelu``, written into ``input`` if ``inplace``.
+
+    Shapes: that of ``input``.
+
+    Raises:
+        RuntimeError: if ``lower`` exceeds ``upper``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.rrelu(torch.tensor([-12.0, 3.0]), lower=0.25, upper=0.75)
+        tensor([-6.,  3.])
+    """
+    return PUBLIC["rrelu_" if inplace else "rrelu"](input, lower, upper, training)
+
+
+@composite(namespace="nn.functional", name="rrelu_", operands=("input",), dispatched="in parts")
+def functional_rrelu_(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Any:
+    """In-place form of ``rrelu``.
+
+    Shapes: that of ``input``.
+
+    Raises:
+        RuntimeError: as ``rrelu_``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.rrelu_(torch.tensor([-12.0, 3.0]), 0.25, 0.75)
+        tensor([-6.,  3.])
+    """
+    return PUBLIC["rrelu_"](input, lower, upper, training)

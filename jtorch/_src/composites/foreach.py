@@ -1,0 +1,388 @@
+"""``torch._foreach_*``: one operation on lists of tensors. Each is the operation of one tensor, called for every item; the engine runs what
+was recorded as one program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...core import Tensor
+from ..bind.cores import composite
+from ..bind.everything import PUBLIC
+
+_UNARY = """abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal round rsqrt sigmoid
+    sign sin sinh sqrt tan tanh trunc""".split()
+
+
+def _tensors(name: str, items: Any) -> list[Any]:
+    if not isinstance(items, (list, tuple)):
+        raise TypeError(f"{name}(): argument 'self' (position 1) must be tuple of Tensors, not {type(items).__name__}")
+    if not items:
+        raise RuntimeError("Tensor list must have at least one tensor.")
+    return list(items)
+
+
+def _each(items: Sequence[Any], others: Any) -> Sequence[Any]:
+    """One right-hand side for each tensor: items of a list, or the same number or tensor for all."""
+    if not isinstance(others, (list, tuple)):
+        return [others] * len(items)
+    if len(others) != len(items):
+        if others and isinstance(others[0], Tensor):
+            raise RuntimeError(f"Tensor lists must have the same number of tensors, got {len(items)} and {len(others)}")
+        raise RuntimeError("Tensor list must have same number of elements as scalar list.")
+    return others
+
+
+def _same_length(items: Sequence[Any], *others: Any) -> None:
+    for other in others:
+        if len(other) != len(items):
+            raise RuntimeError(f"Tensor lists must have the same number of tensors, got {len(items)} and {len(other)}")
+
+
+def _documented(text: str, lists: str, single: str) -> str:
+    """A docstring of ``text``, and of an example that sets the operation on lists beside that of one tensor."""
+    return f"""{text.rstrip()}
+
+    Example:
+        >>> import jtorch as torch
+        >>> x, y = torch.tensor([0.25]), torch.tensor([0.5, 1.0])
+        >>> torch.allclose(torch.{lists}[1], torch.{single})
+        True
+    """
+
+
+def _inplace_doc(name: str) -> str:
+    return f"""In-place form of ``_foreach_{name}``.
+
+    The results are written into the tensors of the first list.
+    """
+
+
+def _unary(op: str) -> None:
+    def plain(self: Any) -> Any:
+        return tuple([PUBLIC[op](t) for t in _tensors(f"_foreach_{op}", self)])
+
+    def inplace(self: Any) -> Any:
+        items = _tensors(f"_foreach_{op}_", self)
+        return [PUBLIC[f"Tensor.{op}_"](t) for t in items]
+
+    plain.__doc__ = _documented(f"``torch.{op}`` of each tensor of a list.", f"_foreach_{op}([x, y])", f"{op}(y)")
+    inplace.__doc__ = _documented(f"``Tensor.{op}_`` of each tensor of a list.", f"_foreach_{op}_([x, y.clone()])", f"{op}(y)")
+    composite(name=f"_foreach_{op}", lists=("self",))(plain)
+    composite(name=f"_foreach_{op}_", lists=("self",))(inplace)
+
+
+for _op in _UNARY:
+    _unary(_op)
+
+
+def _binary(name: str, op: str) -> None:
+    """Declares ``_foreach_<name>`` and its in-place form for an operation of two operands."""
+
+    def plain(self: Any, other: Any = None, *, scalar: Any = None, scalars: Any = None) -> Any:
+        items = _tensors(f"_foreach_{name}", self)
+        given = _other(f"_foreach_{name}", other, scalar, scalars)
+        return tuple([PUBLIC[op](t, o) for t, o in zip(items, _each(items, given), strict=True)])
+
+    def inplace(self: Any, other: Any = None, *, scalar: Any = None, scalars: Any = None) -> Any:
+        items = _tensors(f"_foreach_{name}_", self)
+        given = _other(f"_foreach_{name}_", other, scalar, scalars)
+        return [PUBLIC[f"Tensor.{op}_"](t, o) for t, o in zip(items, _each(items, given), strict=True)]
+
+    what_it_does = f"""``torch.{op}`` of each tensor of a list and a number, or the items of a list of tensors or numbers.
+
+    Raises:
+        RuntimeError: if the list is empty, or the other has another length.
+    """
+    plain.__doc__ = _documented(what_it_does, f"_foreach_{name}([x, y], [2.0, 3.0])", f"{op}(y, 3.0)")
+    inplace.__doc__ = _documented(_inplace_doc(name), f"_foreach_{name}_([x, y.clone()], [2.0, 3.0])", f"{op}(y, 3.0)")
+    for body, suffix in ((plain, ""), (inplace, "_")):
+        composite(name=f"_foreach_{name}{suffix}", operands=("other",), lists=("self",))(body)
+
+
+def _other(name: str, other: Any, scalar: Any, scalars: Any) -> Any:
+    """What was given as the right-hand side, under whichever name."""
+    given = [x for x in (other, scalar, scalars) if x is not None]
+    if len(given) != 1:
+        raise TypeError(f"{name}() received an invalid combination of arguments: it takes one of other, scalar and scalars")
+    return given[0]
+
+
+for _op, _function in {"mul": "mul", "div": "div", "clamp_max": "clamp_max", "clamp_min": "clamp_min",
+                       "maximum": "clamp_min", "minimum": "clamp_max"}.items():  # fmt: skip
+    _binary(_op, _function)
+
+
+def _terms(name: str, alpha: Any, other: Any, scalar: Any, scalars: Any) -> Any:
+    """As ``_other``; ``alpha`` scales tensors only."""
+    found = _other(name, other, scalar, scalars)
+    first = found[0] if isinstance(found, (list, tuple)) and found else found
+    if alpha != 1 and not isinstance(first, Tensor):
+        raise TypeError(f"{name}() received an invalid combination of arguments: alpha goes with tensors only")
+    return found
+
+
+def _sums(name: str, sign: int) -> None:
+    """Declares ``_foreach_add`` or ``_foreach_sub``, which know ``alpha``."""
+
+    def plain(self: Any, other: Any = None, *, alpha: Any = 1, scalar: Any = None, scalars: Any = None) -> Any:
+        items = _tensors(f"_foreach_{name}", self)
+        given = _each(items, _terms(f"_foreach_{name}", alpha, other, scalar, scalars))
+        return tuple([PUBLIC[name](t, o, alpha=alpha) for t, o in zip(items, given, strict=True)])
+
+    def inplace(self: Any, other: Any = None, *, alpha: Any = 1, scalar: Any = None, scalars: Any = None) -> Any:
+        items = _tensors(f"_foreach_{name}_", self)
+        given = _each(items, _terms(f"_foreach_{name}_", alpha, other, scalar, scalars))
+        return [PUBLIC[f"Tensor.{name}_"](t, o, alpha=alpha) for t, o in zip(items, given, strict=True)]
+
+    what = "plus" if sign > 0 else "minus"
+    what_it_does = f"""Each tensor of a list {what} ``alpha`` times a number, or the items of a list of tensors or numbers.
+
+    Raises:
+        RuntimeError: if the list is empty, or the other has another length.
+        TypeError: for ``alpha`` with numbers.
+    """
+    plain.__doc__ = _documented(what_it_does, f"_foreach_{name}([x, y], [x, y], alpha=3)", f"{name}(y, y, alpha=3)")
+    inplace.__doc__ = _documented(_inplace_doc(name), f"_foreach_{name}_([x, y.clone()], [x, y], alpha=3)", f"{name}(y, y, alpha=3)")
+    for body, suffix in ((plain, ""), (inplace, "_")):
+        composite(name=f"_foreach_{name}{suffix}", operands=("other",), lists=("self",))(body)
+
+
+_sums("add", 1)
+_sums("sub", -1)
+
+
+@composite(operands=("self", "exponent"))
+def _foreach_pow(self: Any, exponent: Any) -> Any:
+    """``torch.pow`` of each tensor of a list and a number or the items of a list; or of a number and each tensor of a list.
+
+    Raises:
+        RuntimeError: if a list is empty, or they differ in length.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch._foreach_pow([torch.tensor([2.0]), torch.tensor([3.0, 4.0])], [3.0, 2.0])
+        (tensor([8.]), tensor([ 9., 16.]))
+        >>> torch._foreach_pow(2, [torch.tensor([3.0])])
+        (tensor([8.]),)
+    """
+    if isinstance(self, (bool, int, float, complex)):
+        return tuple([PUBLIC["pow"](self, e) for e in _tensors("_foreach_pow", exponent)])
+    items = _tensors("_foreach_pow", self)
+    return tuple([PUBLIC["pow"](t, e) for t, e in zip(items, _each(items, exponent), strict=True)])
+
+
+@composite(operands=("exponent",), lists=("self",))
+def _foreach_pow_(self: Any, exponent: Any) -> Any:
+    """In-place form of ``_foreach_pow``.
+
+    Raises:
+        RuntimeError: if a list is empty, or they differ in length.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch._foreach_pow_([torch.tensor([3.0, 4.0])], 2)
+        [tensor([ 9., 16.])]
+    """
+    items = _tensors("_foreach_pow_", self)
+    return [t.pow_(e) for t, e in zip(items, _each(items, exponent), strict=True)]
+
+
+def _scaled(op: str) -> None:
+    """Declares ``_foreach_addcmul`` or ``_foreach_addcdiv``."""
+
+    def values(items: Sequence[Any], value: Any, scalars: Any) -> Sequence[Any]:
+        given = value if scalars is None else scalars
+        if isinstance(given, Tensor):
+            if given.dim() != 1 or given.numel() != len(items):
+                raise RuntimeError(f"Expected length of scalars to match input of length {len(items)} but got {given.numel()} instead.")
+            given = given.tolist()  # type: ignore[attr-defined]
+        return _each(items, given)
+
+    def plain(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, *, scalars: Any = None) -> Any:
+        items = _tensors(f"_foreach_{op}", self)
+        _same_length(items, tensor1, tensor2)
+        rows = zip(items, tensor1, tensor2, values(items, value, scalars), strict=True)
+        return tuple([PUBLIC[op](t, a, b, value=v) for t, a, b, v in rows])
+
+    def inplace(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, *, scalars: Any = None) -> Any:
+        items = _tensors(f"_foreach_{op}_", self)
+        _same_length(items, tensor1, tensor2)
+        rows = zip(items, tensor1, tensor2, values(items, value, scalars), strict=True)
+        return [PUBLIC[f"Tensor.{op}_"](t, a, b, value=v) for t, a, b, v in rows]
+
+    what_it_does = f"""``torch.{op}`` of each tensor of three lists, with one ``value`` or a list of them.
+
+    Raises:
+        RuntimeError: if the lists differ in length.
+    """
+    plain.__doc__ = _documented(what_it_does, f"_foreach_{op}([x, y], [x, y], [x, y], 3)", f"{op}(y, y, y, value=3)")
+    inplace.__doc__ = _documented(_inplace_doc(op), f"_foreach_{op}_([x, y.clone()], [x, y], [x, y], 3)", f"{op}(y, y, y, value=3)")
+    for body, suffix in ((plain, ""), (inplace, "_")):
+        composite(name=f"_foreach_{op}{suffix}", lists=("self", "tensor1", "tensor2"))(body)
+
+
+_scaled("addcmul")
+_scaled("addcdiv")
+
+
+def _weights(items: Sequence[Any], weights: Any, weight: Any) -> Sequence[Any]:
+    return _each(items, weight if weights is None else weights)
+
+
+@composite(operands=("weights", "weight"), lists=("self", "tensors1"))
+def _foreach_lerp(self: Any, tensors1: Any, weights: Any = None, *, weight: Any = None) -> Any:
+    """``torch.lerp`` of each tensor of two lists, with one weight or a list of them.
+
+    Raises:
+        RuntimeError: if a list is empty, or they differ in length.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch._foreach_lerp([torch.tensor([0.0])], [torch.tensor([4.0])], 0.25)
+        (tensor([1.]),)
+    """
+    items = _tensors("_foreach_lerp", self)
+    _same_length(items, tensors1)
+    return tuple([PUBLIC["lerp"](a, b, w) for a, b, w in zip(items, tensors1, _weights(items, weights, weight), strict=True)])
+
+
+@composite(operands=("weights", "weight"), lists=("self", "tensors1"))
+def _foreach_lerp_(self: Any, tensors1: Any, weights: Any = None, *, weight: Any = None) -> Any:
+    """In-place form of ``_foreach_lerp``.
+
+    Raises:
+        RuntimeError: if a list is empty, or they differ in length.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch._foreach_lerp_([torch.tensor([0.0])], [torch.tensor([4.0])], 0.25)
+        [tensor([1.])]
+    """
+    items = _tensors("_foreach_lerp_", self)
+    _same_length(items, tensors1)
+    return [a.lerp_(b, w) for a, b, w in zip(items, tensors1, _weights(items, weights, weight), strict=True)]
+
+
+@composite(lists=("self",))
+def _foreach_norm(self: Any, ord: Any = 2, dtype: Any = None) -> Any:
+    """The vector norm of each tensor of a list, over all its elements.
+
+    Shapes: any -> () for each.
+
+    Dtypes: floating-point and complex ones -> the real type; ``dtype`` converts first.
+
+    Raises:
+        RuntimeError: if the list is empty, or for integers.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch._foreach_norm([torch.tensor([3.0, 4.0])])
+        (tensor(5.),)
+    """
+    return tuple([PUBLIC["linalg.vector_norm"](t, ord, dtype=dtype) for t in _tensors("_foreach_norm", self)])
+
+
+@composite(lists=("self",))
+def _foreach_powsum(self: Any, ord: Any = 2, dtype: Any = None) -> Any:
+    """The sum of the absolute values to the power ``ord`` of each tensor of a list: its norm before the root.
+
+    Shapes: any -> () for each.
+
+    Raises:
+        RuntimeError: if the list is empty.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch._foreach_powsum([torch.tensor([3.0, 4.0])])
+        (tensor(25.),)
+    """
+    found = [(t if dtype is None else t.to(dtype)).abs().pow(ord).sum() for t in _tensors("_foreach_powsum", self)]
+    return tuple(found)
+
+
+@composite(lists=("self",))
+def _foreach_max(self: Any) -> Any:
+    """The largest element of each tensor of a list.
+
+    Shapes: any -> () for each.
+
+    Raises:
+        RuntimeError: if the list is empty, or a tensor.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch._foreach_max([torch.tensor([1, 3]), torch.tensor([2])])
+        (tensor(3), tensor(2))
+    """
+    items = _tensors("_foreach_max", self)
+    if any(not t.numel() for t in items):
+        raise RuntimeError("_foreach_max cannot compute the maximum of an empty tensor; max over zero elements is undefined.")
+    return tuple([PUBLIC["max"](t) for t in items])
+
+
+@composite(lists=("self", "mat2"))
+def _foreach_mm(self: Any, mat2: Any) -> Any:
+    """The matrix products of the items of two lists.
+
+    Shapes: (n, m), (m, k) -> (n, k) for each pair.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch._foreach_mm([torch.tensor([[1.0, 2.0]])], [torch.tensor([[3.0], [4.0]])])
+        (tensor([[11.]]),)
+    """
+    items = _tensors("_foreach_mm", self)
+    if len(mat2) != len(items):
+        raise RuntimeError("_foreach_mm: self and mat2 must have the same number of tensors")
+    return tuple([PUBLIC["mm"](a, b) for a, b in zip(items, mat2, strict=True)])
+
+
+@composite(lists=("self",))
+def _foreach_clone(self: Any, *, memory_format: Any = None) -> Any:
+    """A copy of each tensor of a list.
+
+    Raises:
+        RuntimeError: if the list is empty.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch._foreach_clone([torch.tensor([1, 2])])
+        (tensor([1, 2]),)
+    """
+    options = {} if memory_format is None else {"memory_format": memory_format}
+    return tuple([PUBLIC["clone"](t, **options) for t in _tensors("_foreach_clone", self)])
+
+
+@composite(lists=("self",))
+def _foreach_zero_(self: Any) -> Any:
+    """Writes zero into every tensor of a list.
+
+    Raises:
+        RuntimeError: if the list is empty.
+
+    Example:
+        >>> import jtorch as torch
+        >>> tensors = [torch.tensor([1, 2])]
+        >>> torch._foreach_zero_(tensors)
+        [tensor([0, 0])]
+    """
+    return [t.zero_() for t in _tensors("_foreach_zero_", self)]
+
+
+@composite(lists=("self", "src"))
+def _foreach_copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
+    """``Tensor.copy_`` of the items of two lists.
+
+    Shapes: each of ``src`` broadcasts to its tensor of ``self``.
+
+    Raises:
+        RuntimeError: if a list is empty, or they differ in length.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch._foreach_copy_([torch.zeros(2)], [torch.tensor([1, 2])])
+        [tensor([1., 2.])]
+    """
+    items = _tensors("_foreach_copy_", self)
+    return [t.copy_(s, non_blocking) for t, s in zip(items, _each(items, src), strict=True)]

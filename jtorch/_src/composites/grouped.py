@@ -1,0 +1,65 @@
+"""Matrix products of several groups at once, whose sizes differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..bind.cores import composite
+from ..bind.everything import PUBLIC
+
+
+def _edges(offs: Any) -> list[tuple[int, int]]:
+    ends = offs.tolist()
+    return list(zip([0, *ends[:-1]], ends, strict=True))
+
+
+@composite(namespace="nn.functional", operands=("mat_a", "mat_b", "offs", "bias"), native=False, ignored=True)
+def grouped_mm(mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
+    """One matrix product for each group: a dimension of a 2-d operand is cut into groups that end at ``offs``.
+
+    Shapes, with G groups: mat_a (M, K) cut along M, mat_b (G, K, N) -> (M, N); mat_a (G, M, K), mat_b (K, N) cut along N -> (M, N);
+    mat_a (M, K), mat_b (K, N) both cut along K -> (G, M, N); mat_a (G, M, K), mat_b (G, K, N) -> (G, M, N), without ``offs``.
+
+    Rows beyond the last group are zero.
+
+    Raises:
+        RuntimeError: if ``offs`` is missing or not wanted, shapes do not fit, there is a bias, or ``out_dtype`` is another dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> F = torch.nn.functional
+        >>> a, b = torch.ones(3, 2), torch.stack([torch.eye(2), 2 * torch.eye(2)])
+        >>> F.grouped_mm(a, b, offs=torch.tensor([1, 3]))
+        tensor([[1., 1.],
+                [2., 2.],
+                [2., 2.]])
+    """
+    for name, t in (("mat_a", mat_a), ("mat_b", mat_b)):
+        if t.dim() not in (2, 3):
+            raise RuntimeError(f"{name} has to be 2 or 3d")
+    if (offs is not None) != (mat_a.dim() == 2 or mat_b.dim() == 2):
+        raise RuntimeError("Have to provide offsets if there is a 2d matrix, or no offset if both matrices are 3d")
+    if mat_a.shape[-1] != mat_b.shape[-2]:
+        raise RuntimeError("contraction dimension of mat_a and mat_b must match")
+    if bias is not None:
+        raise RuntimeError("Bias not supported yet")
+    if out_dtype is not None and out_dtype is not mat_a.dtype:
+        raise RuntimeError("Grouped gemm output dtype must match `mat_a` dtype")
+    if offs is None:
+        return mat_a @ mat_b
+    edges = _edges(offs)
+    if mat_a.dim() == 2 and mat_b.dim() == 2:
+        return PUBLIC["stack"]([mat_a[:, a:b] @ mat_b[a:b] for a, b in edges])
+    groups = (mat_b if mat_a.dim() == 2 else mat_a).shape[0]
+    if groups != len(edges):
+        raise RuntimeError("batched dimension of the 3d matrix has to match the number of groups in offs")
+    if mat_a.dim() == 2:
+        parts, cut, total = [mat_a[a:b] @ mat_b[g] for g, (a, b) in enumerate(edges)], 0, mat_a.shape[0]
+    else:
+        parts, cut, total = [mat_a[g] @ mat_b[:, a:b] for g, (a, b) in enumerate(edges)], 1, mat_b.shape[1]
+    found = PUBLIC["cat"](parts, cut)
+    short = total - found.shape[cut]
+    if short:
+        size = (short, found.shape[1]) if cut == 0 else (found.shape[0], short)
+        found = PUBLIC["cat"]([found, found.new_zeros(size)], cut)
+    return found

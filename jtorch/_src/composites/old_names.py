@@ -1,0 +1,466 @@
+"""Old spellings of Tensor methods that programs still use, and functions that were removed and say what to use instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core import Tensor, detached
+from ..bind.cores import BOUND, composite
+from ..bind.everything import PUBLIC
+from ..facts import dtypes
+from ..facts.errors import not_offered
+from ..tensor import old_constructors
+from ..tensor.running import write_out
+
+
+@composite(namespace="Tensor", operands=("self", "other"))
+def __div__(self: Any, other: Any) -> Any:
+    """``self / other``, under Python 2's name.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([3.0]).__div__(2)
+        tensor([1.5000])
+    """
+    return BOUND["div"].core(self, other)
+
+
+@composite(namespace="Tensor", operands=("self", "other"))
+def __idiv__(self: Any, other: Any) -> Any:
+    """``self /= other``, under Python 2's name.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([3.0]).__idiv__(2)
+        tensor([1.5000])
+    """
+    return self.div_(other)
+
+
+@composite(namespace="Tensor", operands=("self", "other"), native=False)
+def __rdiv__(self: Any, other: Any) -> Any:
+    """``other / self``: what ``/`` calls with a number on its left.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([2.0, 4.0]).__rdiv__(1)
+        tensor([0.5000, 0.2500])
+    """
+    return BOUND["mul"].core(BOUND["reciprocal"].core(self), other)
+
+
+@composite(namespace="Tensor", operands=("self",))
+def __long__(self: Any) -> Any:
+    """``int(self)``, under Python 2's name.
+
+    Raises:
+        ValueError: unless there is exactly one element.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([2.5]).__long__()
+        2
+    """
+    if self.numel() != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    return int(self)
+
+
+@composite(namespace="Tensor", operands=("self",))
+def __nonzero__(self: Any) -> Any:
+    """``bool(self)``, under Python 2's name.
+
+    Raises:
+        RuntimeError: unless there is exactly one element.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([2.5]).__nonzero__()
+        True
+    """
+    return bool(self)
+
+
+@composite(namespace="Tensor", operands=("self", "key"), ignored=True)
+def __delitem__(self: Any, key: Any) -> None:
+    """Elements cannot be deleted.
+
+    Raises:
+        TypeError: always.
+    """
+    raise TypeError("Tensor does not support deleting items")
+
+
+@composite(namespace="Tensor", operands=("self",), native=False, ignored=True)
+def new(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """A tensor of this one's dtype and device: empty, of the given sizes (uninitialised, here zeros), of given data, or a tensor itself.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1]).new([2.5, 3])
+        tensor([2, 3])
+    """
+    return old_constructors.made(args, kwargs, self.dtype, self.device, new=True)
+
+
+@composite(namespace="Tensor", operands=("self",), native=False, ignored=True)
+def reinforce(self: Any, reward: Any) -> Any:
+    """Removed: use ``torch.distributions`` and its ``log_prob``.
+
+    Raises:
+        RuntimeError: always.
+    """
+    raise RuntimeError(_REINFORCE)
+
+
+_REINFORCE = (
+    "reinforce() was removed.\nUse torch.distributions instead.\nSee https://pytorch.org/docs/main/distributions.html\n\nInstead of:\n\n"
+    "probs = policy_network(state)\naction = probs.multinomial()\nnext_state, reward = env.step(action)\naction.reinforce(reward)\n"
+    "action.backward()\n\nUse:\n\nprobs = policy_network(state)\n"
+    "# NOTE: categorical is equivalent to what used to be called multinomial\nm = torch.distributions.Categorical(probs)\n"
+    "action = m.sample()\nnext_state, reward = env.step(action)\nloss = -m.log_prob(action) * reward\nloss.backward()\n"
+)
+
+
+@composite(namespace="Tensor", operands=("self", "other"), native=False)
+def module_load(self: Any, other: Any, assign: bool = False) -> Any:
+    """What becomes of a parameter when a state dict holds ``other`` for it: a copy written into it, or (``assign``) ``other`` itself.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(2).module_load(torch.ones(2))
+        tensor([1., 1.])
+    """
+    if assign:
+        return detached(other)
+    return detached(self.copy_(other))
+
+
+@composite(namespace="Tensor", operands=("self",), native=False)
+def __setstate__(self: Any, state: Any) -> Any:
+    """Gives the tensor the memory and the flags of an old pickle: ``(storage, offset, size, stride)``, or three items with a tensor first.
+
+    Raises:
+        RuntimeError: for tensors that are no leaves.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.zeros(1)
+        >>> x.__setstate__((torch.tensor([2.0]), True, None))
+        >>> x
+        tensor([2.], requires_grad=True)
+    """
+    if not self.is_leaf:
+        raise RuntimeError("__setstate__() can be only called on leaf Tensors")
+    if len(state) == 4:
+        self.set_(*state)
+        return None
+    if len(state) == 5:
+        self.data, self.requires_grad = state[0], state[3]
+    else:
+        self.data, self.requires_grad, _ = state
+    return None
+
+
+# ---- copies that the runtime makes -------------------------------------------------------------------------------------------------
+
+
+@composite(method=True, operands=("input",), ignored=("Tensor._conj_physical",))
+def _conj_physical(input: Any) -> Any:
+    """``conj_physical``; real tensors are returned as they are.
+
+    Shapes: input (*) -> (*).
+    Dtypes: any -> the same.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1 + 2j])._conj_physical()
+        tensor([1.-2.j])
+    """
+    return BOUND["conj_physical"].core(input) if input.dtype.is_complex else input
+
+
+@composite(namespace="Tensor", operands=("self",), ignored=True)
+def _lazy_clone(self: Any) -> Any:
+    """``clone``, copied at once here.
+
+    Shapes: self (*) -> (*).
+    Dtypes: any -> the same.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1, 2])._lazy_clone()
+        tensor([1, 2])
+    """
+    return PUBLIC["clone"](self)
+
+
+@composite(namespace="Tensor", operands=("self",))
+def _autocast_to_full_precision(self: Any, cuda_enabled: bool, cpu_enabled: bool) -> Any:
+    """The tensor in float32, if it is of half precision and its device is among those asked for.
+
+    Shapes: self (*) -> (*).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.ones(1).half()._autocast_to_full_precision(False, True).dtype
+        torch.float32
+    """
+    wanted = cuda_enabled if self.device.type == "cuda" else cpu_enabled
+    return self.to(dtypes.float32) if wanted and self.dtype in (dtypes.float16, dtypes.bfloat16) else self
+
+
+@composite(namespace="Tensor", operands=("self",))
+def _autocast_to_reduced_precision(self: Any, cuda_enabled: bool, cpu_enabled: bool, cuda_dtype: Any, cpu_dtype: Any) -> Any:
+    """The tensor in the dtype for its device, if it is float32 and its device is among those asked for.
+
+    Shapes: self (*) -> (*).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.ones(1)._autocast_to_reduced_precision(False, True, torch.float16, torch.bfloat16).dtype
+        torch.bfloat16
+    """
+    wanted, dtype = (cuda_enabled, cuda_dtype) if self.device.type == "cuda" else (cpu_enabled, cpu_dtype)
+    return self.to(dtype) if wanted and self.dtype is dtypes.float32 else self
+
+
+@composite(namespace="Tensor", operands=("self", "mat1", "mat2"), ignored=True)
+def _addmm_activation(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False) -> Any:
+    """``relu`` (or with ``use_gelu`` the tanh form of ``gelu``) of ``addmm``.
+
+    Shapes: self broadcastable to (n, p), mat1 (n, m), mat2 (m, p) -> (n, p).
+    Dtypes: as for ``addmm``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(2)._addmm_activation(torch.tensor([[1.0, -1.0]]), torch.eye(2))
+        tensor([[1., 0.]])
+    """
+    found = PUBLIC["addmm"](self, mat1, mat2, beta=beta, alpha=alpha)
+    return PUBLIC["nn.functional.gelu"](found, approximate="tanh") if use_gelu else PUBLIC["relu"](found)
+
+
+@composite(operands=("input", "other", "out"))
+def _add_relu(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+    """``relu`` of ``input + alpha * other``.
+
+    Shapes: input and other (*), broadcast.
+    Dtypes: as for ``add``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch._add_relu(torch.tensor([-3.0, 2.0]), torch.tensor([1.0, 1.0]))
+        tensor([0., 3.])
+    """
+    found = PUBLIC["relu"](PUBLIC["add"](input, other, alpha=alpha))
+    return found if out is None else write_out(found, out, "_add_relu")
+
+
+@composite(operands=("input", "other"))
+def _add_relu_(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """In-place form of ``_add_relu``: the result is written into ``input``, which is returned.
+
+    Shapes: input (*), other broadcastable to (*).
+    Dtypes: as for ``add_``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch._add_relu_(torch.tensor([-3.0, 2.0]), torch.tensor([1.0, 1.0]))
+        tensor([0., 3.])
+    """
+    return input.add_(other, alpha=alpha).relu_()
+
+
+@composite(method=True, operands=("input",), ignored=("Tensor._conj",))
+def _conj(input: Any) -> Any:
+    """``conj`` of a complex tensor; a view.
+
+    Shapes: input (*) -> (*).
+    Dtypes: any -> the same.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1 + 2j])._conj()
+        tensor([1.-2.j])
+    """
+    return PUBLIC["conj"](input)
+
+
+@composite(method=True, operands=("input",))
+def dequantize(input: Any) -> Any:
+    """The tensor in float32: what is left of undoing quantisation where there is none.
+
+    Raises:
+        NotImplementedError: for lists of tensors, which only quantised ones may be.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.dequantize(torch.tensor([1, 2]))
+        tensor([1., 2.])
+    """
+    if not isinstance(input, Tensor):
+        raise not_offered("dequantize of several tensors", "there are no quantised tensors")
+    return input.to(dtypes.float32)
+
+
+@composite(operands=("input", "mat2"))
+def dsmm(input: Any, mat2: Any) -> Any:
+    """``mm``, under an old name.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.dsmm(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0], [4.0]]))
+        tensor([[11.]])
+    """
+    return PUBLIC["mm"](input, mat2)
+
+
+@composite(operands=("input", "mat2"))
+def hsmm(input: Any, mat2: Any) -> Any:
+    """``hspmm``, under an old name.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.hsmm(torch.eye(2).to_sparse(), torch.ones(2, 1)).to_dense()
+        tensor([[1.],
+                [1.]])
+    """
+    return PUBLIC["hspmm"](input, mat2)
+
+
+@composite(operands=("input", "mat1", "mat2"))
+def saddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+    """``sspaddmm``, under an old name.
+
+    Example:
+        >>> import jtorch as torch
+        >>> sparse = torch.eye(2).to_sparse()
+        >>> torch.saddmm(sparse, sparse, torch.ones(2, 2)).to_dense()
+        tensor([[2., 1.],
+                [1., 2.]])
+    """
+    return PUBLIC["sspaddmm"](input, mat1, mat2, beta=beta, alpha=alpha, out=out)
+
+
+# ---- removed linear algebra --------------------------------------------------------------------------------------------------------
+
+_REMOVED = "This function was deprecated since version 1.9 and is now removed."
+_EIG = (
+    f"{_REMOVED} `torch.linalg.eig` returns complex tensors of dtype `cfloat` or `cdouble` rather than real tensors mimicking complex "
+    "tensors.\n\nL, _ = torch.eig(A) should be replaced with:\nL_complex = torch.linalg.eigvals(A)\n\nand\n\n"
+    "L, V = torch.eig(A, eigenvectors=True) should be replaced with:\nL_complex, V_complex = torch.linalg.eig(A)"
+)
+_LSTSQ = (
+    f"{_REMOVED} `torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`.\n`torch.linalg.lstsq` has reversed arguments and does not "
+    "return the QR decomposition in the returned tuple (although it returns other information about the problem).\n\n"
+    "To get the QR decomposition consider using `torch.linalg.qr`.\n\nThe returned solution in `torch.lstsq` stored the residuals of the "
+    "solution in the last m - n columns of the returned value whenever m > n. In torch.linalg.lstsq, the residuals are in the field "
+    "'residuals' of the returned named tuple.\n\nThe unpacking of the solution, as in\nX, _ = torch.lstsq(B, A).solution[:A.size(1)]\n"
+    "should be replaced with:\nX = torch.linalg.lstsq(A, B).solution"
+)
+_SOLVE = (
+    f"{_REMOVED} `torch.solve` is deprecated in favor of `torch.linalg.solve`. `torch.linalg.solve` has its arguments reversed and does "
+    "not return the LU factorization.\n\nTo get the LU factorization see `torch.lu`, which can be used with `torch.lu_solve` or "
+    "`torch.lu_unpack`.\nX = torch.solve(B, A).solution should be replaced with:\nX = torch.linalg.solve(A, B)"
+)
+_SYMEIG = (
+    f"{_REMOVED} The default behavior has changed from using the upper triangular portion of the matrix by default to using the lower "
+    "triangular portion.\n\nL, _ = torch.symeig(A, upper=upper) should be replaced with:\n"
+    "L = torch.linalg.eigvalsh(A, UPLO='U' if upper else 'L')\n\nand\n\nL, V = torch.symeig(A, eigenvectors=True) should be replaced "
+    "with:\nL, V = torch.linalg.eigh(A, UPLO='U' if upper else 'L')"
+)
+_RANK = (
+    f"{_REMOVED}\nPlease use the `torch.linalg.matrix_rank` function instead. The parameter 'symmetric' was renamed in "
+    "`torch.linalg.matrix_rank()` to 'hermitian'."
+)
+
+
+@composite(operands=("self",), native=False, ignored=True)
+def eig(self: Any, eigenvectors: bool = False, *, e: Any = None, v: Any = None) -> Any:
+    """Removed: use ``linalg.eig``.
+
+    Raises:
+        RuntimeError: always.
+    """
+    raise RuntimeError(_EIG)
+
+
+@composite(operands=("input", "A"), native=False, ignored=True)
+def lstsq(input: Any, A: Any, *, out: Any = None) -> Any:
+    """Removed: use ``linalg.lstsq``.
+
+    Raises:
+        RuntimeError: always.
+    """
+    raise RuntimeError(_LSTSQ)
+
+
+@composite(operands=("input", "A"), native=False, ignored=True)
+def solve(input: Any, A: Any, *, out: Any = None) -> Any:
+    """Removed: use ``linalg.solve``.
+
+    Raises:
+        RuntimeError: always.
+    """
+    raise RuntimeError(_SOLVE)
+
+
+@composite(operands=("input",), native=False, ignored=True)
+def symeig(input: Any, eigenvectors: bool = False, upper: bool = True, *, out: Any = None) -> Any:
+    """Removed: use ``linalg.eigh``.
+
+    Raises:
+        RuntimeError: always.
+    """
+    raise RuntimeError(_SYMEIG)
+
+
+@composite(operands=("input",), native=False, ignored=True)
+def matrix_rank(input: Any, tol: Any = None, symmetric: bool = False, *, out: Any = None) -> Any:
+    """Removed: use ``linalg.matrix_rank``.
+
+    Raises:
+        RuntimeError: always.
+    """
+    raise RuntimeError(_RANK)
+
+
+@composite(namespace="Tensor", name="eig", operands=("self",), native=False, ignored=True)
+def _eig_method(self: Any, eigenvectors: bool = False) -> Any:
+    """Removed: use ``linalg.eig``.
+
+    Raises:
+        RuntimeError: always.
+    """
+    raise RuntimeError(_EIG)
+
+
+@composite(namespace="Tensor", name="lstsq", operands=("self", "other"), native=False, ignored=True)
+def _lstsq_method(self: Any, other: Any) -> Any:
+    """Removed: use ``linalg.lstsq``.
+
+    Raises:
+        RuntimeError: always.
+    """
+    raise RuntimeError(_LSTSQ)
+
+
+@composite(namespace="Tensor", name="solve", operands=("self", "other"), native=False, ignored=True)
+def _solve_method(self: Any, other: Any) -> Any:
+    """Removed: use ``linalg.solve``.
+
+    Raises:
+        RuntimeError: always.
+    """
+    raise RuntimeError(_SOLVE)
+
+
+@composite(namespace="Tensor", name="symeig", operands=("self",), native=False, ignored=True)
+def _symeig_method(self: Any, eigenvectors: bool = False) -> Any:
+    """Removed: use ``linalg.eigh``.
+
+    Raises:
+        RuntimeError: always.
+    """
+    raise RuntimeError(_SYMEIG)

@@ -1,0 +1,542 @@
+"""Reductions whose public form chooses among several kernels: by whether there is a dimension, or a second tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core import Tensor
+from ...return_types import make
+from ..bind.arguments import whole
+from ..bind.cores import composite
+from ..bind.everything import _C, PUBLIC
+from ..facts.errors import must_be_tensor, type_name
+
+
+def _invalid(name: str, got: str) -> TypeError:
+    return TypeError(f"{name}() received an invalid combination of arguments - got {got}")
+
+
+def _extremum(name: str, pairwise: str, input: Any, dim: Any, keepdim: bool, other: Any, out: Any) -> Any:
+    if isinstance(dim, Tensor):
+        if other is not None:
+            raise _invalid(name, "two tensors to compare with")
+        other, dim = dim, None
+    if other is not None:
+        if dim is not None:
+            raise _invalid(name, "both dim and other")
+        return PUBLIC[pairwise](input, other, out=out)
+    if dim is None:
+        if keepdim:
+            raise _invalid(name, "keepdim without dim")
+        return getattr(_C, f"_{name}_all")(input, out=out)
+    if isinstance(dim, (tuple, list)):
+        raise _invalid(name, f"(Tensor, {type(dim).__name__})")
+    return getattr(_C, f"_{name}_dim")(input, whole(name, "dim", dim), keepdim, out=out)
+
+
+@composite(method=True, operands=("input", "dim", "other", "out"))
+def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
+    """The largest element; along ``dim``, a named tuple of the largest ``values`` and ``indices``; with a second tensor, ``maximum``.
+
+    Args:
+        input: the tensor.
+        dim: the dimension to reduce, or the other tensor of the elementwise form; None for all dimensions.
+        keepdim: whether reduced dimensions stay, with size 1.
+        other: the other tensor of the elementwise form.
+        out: a tensor for the result; of the form with ``dim`` two of them, for values and indices.
+
+    Shapes: () for all elements; along ``dim`` two of the input's shape without it, or with 1 there if ``keepdim``.
+
+    Dtypes: real ones and bool; indices are int64.
+
+    Gradient: along ``dim`` to the first of equal maxima, otherwise shared evenly.
+
+    Raises:
+        NotImplementedError, RuntimeError: for complex tensors.
+        RuntimeError: if there is no element to choose.
+        IndexError: if ``dim`` is out of range, or along an empty dimension.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.max(torch.tensor([3, 1, 2]))
+        tensor(3)
+        >>> torch.max(torch.tensor([[1, 5], [4, 2]]), dim=1)
+        torch.return_types.max(
+        values=tensor([5, 4]),
+        indices=tensor([1, 0]))
+        >>> torch.max(torch.tensor([1, 5]), torch.tensor([3, 3]))
+        tensor([3, 5])
+    """
+    return _extremum("max", "maximum", input, dim, keepdim, other, out)
+
+
+@composite(method=True, operands=("input", "dim", "other", "out"))
+def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
+    """The smallest element; along ``dim``, a named tuple of the smallest ``values`` and ``indices``; with a second tensor, ``minimum``.
+
+    Args:
+        input: the tensor.
+        dim: the dimension to reduce, or the other tensor of the elementwise form; None for all dimensions.
+        keepdim: whether reduced dimensions stay, with size 1.
+        other: the other tensor of the elementwise form.
+        out: a tensor for the result; of the form with ``dim`` two of them, for values and indices.
+
+    Shapes: () for all elements; along ``dim`` two of the input's shape without it, or with 1 there if ``keepdim``.
+
+    Dtypes: real ones and bool; indices are int64.
+
+    Gradient: along ``dim`` to the first of equal minima, otherwise shared evenly.
+
+    Raises:
+        NotImplementedError, RuntimeError: for complex tensors.
+        RuntimeError: if there is no element to choose.
+        IndexError: if ``dim`` is out of range, or along an empty dimension.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.min(torch.tensor([3, 1, 2]))
+        tensor(1)
+        >>> torch.min(torch.tensor([[1, 5], [4, 2]]), dim=1)
+        torch.return_types.min(
+        values=tensor([1, 2]),
+        indices=tensor([0, 1]))
+    """
+    return _extremum("min", "minimum", input, dim, keepdim, other, out)
+
+
+def _middle(name: str, input: Any, dim: int | None, keepdim: bool, out: Any) -> Any:
+    if dim is None:
+        if keepdim:
+            raise _invalid(name, "keepdim without dim")
+        return getattr(_C, f"_{name}_all")(input, out=out)
+    return getattr(_C, f"_{name}_dim")(input, whole(name, "dim", dim), keepdim, out=out)
+
+
+@composite(method=True, operands=("input", "out"))
+def median(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
+    """The lower median of all elements; along ``dim``, a named tuple of the medians' ``values`` and ``indices``. NaN if there is one.
+
+    Shapes: () for all elements; along ``dim`` two of the input's shape without it, or with 1 there if ``keepdim``.
+
+    Dtypes: real ones; indices are int64.
+
+    Raises:
+        IndexError: if ``dim`` is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.median(torch.tensor([5, 1, 2, 9]))
+        tensor(2)
+        >>> torch.median(torch.tensor([[1, 5, 3], [4, 2, 6]]), dim=1)
+        torch.return_types.median(
+        values=tensor([3, 4]),
+        indices=tensor([2, 0]))
+    """
+    return _middle("median", input, dim, keepdim, out)
+
+
+@composite(method=True, operands=("input", "out"))
+def nanmedian(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
+    """The lower median of the elements that are not NaN; along ``dim``, a named tuple of ``values`` and ``indices``.
+
+    Shapes: () for all elements; along ``dim`` two of the input's shape without it, or with 1 there if ``keepdim``.
+
+    Dtypes: real ones; indices are int64.
+
+    Raises:
+        IndexError: if ``dim`` is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nanmedian(torch.tensor([5.0, float("nan"), 2.0]))
+        tensor(2.)
+    """
+    return _middle("nanmedian", input, dim, keepdim, out)
+
+
+# ---- variance --------------------------------------------------------------------------------------------------------------------
+
+
+def _spread_options(name: str, dim: Any, unbiased: bool | None, correction: float | None) -> tuple[Any, float]:
+    """``dim`` and the correction; ``std(input, unbiased)`` gives a bool where others give ``dim``."""
+    if isinstance(dim, bool):
+        if unbiased is not None:
+            raise _invalid(name, "unbiased twice")
+        dim, unbiased = None, dim
+    if unbiased is not None:
+        if correction is not None:
+            raise _invalid(name, "both unbiased and correction")
+        correction = 1 if unbiased else 0
+    return (tuple(dim) if isinstance(dim, list) else dim), 1 if correction is None else correction
+
+
+@composite(method=True, operands=("input", "out"))
+def var(
+    input: Any, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
+    correction: float | None = None, out: Any = None,
+) -> Any:  # fmt: skip
+    """The variance over ``dim``, or of everything: summed squared deviations over (count - ``correction``), by default 1.
+
+    ``unbiased=False`` is the older spelling of ``correction=0``; ``var(input, unbiased)`` is understood too.
+
+    Shapes: that of ``input`` without the dimensions ``dim`` (all by default), which are 1 with ``keepdim``.
+
+    Dtypes: floating-point and complex ones; the variance of complex numbers is real.
+
+    Raises:
+        RuntimeError: for integers and bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.var(torch.tensor([1.0, 2.0, 3.0, 6.0]))
+        tensor(4.6667)
+        >>> torch.var(torch.tensor([[1.0, 3.0], [2.0, 6.0]]), dim=1, correction=0)
+        tensor([1., 4.])
+    """
+    dim, correction = _spread_options("var", dim, unbiased, correction)
+    return _C._var(input, dim, correction, keepdim, out=out)
+
+
+@composite(method=True, operands=("input", "out"))
+def std(
+    input: Any, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
+    correction: float | None = None, out: Any = None,
+) -> Any:  # fmt: skip
+    """The standard deviation over ``dim``, or of everything: the root of ``var``.
+
+    Args:
+        input: the tensor.
+        dim: the dimension, or several in a tuple, to reduce; all if it is None.
+        unbiased: whether to divide by one less than the number of elements; as ``correction`` of 1 or 0.
+        keepdim: whether reduced dimensions stay, with size 1.
+        correction: what is taken from the number of elements in the divisor, 1 by default.
+        out: a tensor that the result is written into, and that is returned.
+
+    Shapes: that of ``input`` without the dimensions ``dim`` (all by default), which are 1 with ``keepdim``.
+
+    Dtypes: floating-point and complex ones; the deviation of complex numbers is real.
+
+    Gradient: 0 where the elements are equal.
+
+    Raises:
+        RuntimeError: for integers and bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.std(torch.tensor([1.0, 3.0, 5.0]))
+        tensor(2.)
+    """
+    dim, correction = _spread_options("std", dim, unbiased, correction)
+    return _C._std(input, dim, correction, keepdim, out=out)
+
+
+@composite(operands=("input",))
+def var_mean(
+    input: Any, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
+    correction: float | None = None,
+) -> Any:  # fmt: skip
+    """The variance and the mean over ``dim``, as ``var`` and ``mean`` give them.
+
+    Shapes: two of the input's shape without the dimensions ``dim`` (all by default), which are 1 with ``keepdim``.
+
+    Dtypes: floating-point and complex ones; the variance of complex numbers is real.
+
+    Raises:
+        RuntimeError: for integers and bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.var_mean(torch.tensor([1.0, 3.0, 5.0]))
+        (tensor(4.), tensor(3.))
+    """
+    dim, correction = _spread_options("var_mean", dim, unbiased, correction)
+    return _C._var_mean(input, dim, correction, keepdim)
+
+
+@composite(operands=("input",))
+def std_mean(
+    input: Any, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
+    correction: float | None = None,
+) -> Any:  # fmt: skip
+    """The standard deviation and the mean over ``dim``, as ``std`` and ``mean`` give them.
+
+    Shapes: two of the input's shape without the dimensions ``dim`` (all by default), which are 1 with ``keepdim``.
+
+    Dtypes: floating-point and complex ones; the deviation of complex numbers is real.
+
+    Raises:
+        RuntimeError: for integers and bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.std_mean(torch.tensor([1.0, 3.0, 5.0]))
+        (tensor(2.), tensor(3.))
+    """
+    dim, correction = _spread_options("std_mean", dim, unbiased, correction)
+    return _C._std_mean(input, dim, correction, keepdim)
+
+
+# ---- norms -----------------------------------------------------------------------------------------------------------------------
+
+
+@composite(operands=("input", "out"), native=False, home="functional", autocast="cuda float32")
+def norm(
+    input: Any,
+    p: float | str | None = "fro",
+    dim: int | tuple[int, ...] | None = None,
+    keepdim: bool = False,
+    out: Any = None,
+    dtype: Any = None,
+) -> Any:
+    """The ``p``-norm over ``dim`` or of all elements; ``"fro"`` is the 2-norm, ``"nuc"`` the nuclear norm of matrices.
+
+    Args:
+        input: the tensor.
+        p: the order of the norm, ``"fro"`` or ``"nuc"``.
+        dim: the dimension, or several in a tuple, to reduce; all if it is None.
+        keepdim: whether reduced dimensions stay, with size 1.
+        out: a tensor that the result is written into, and that is returned.
+        dtype: the dtype to compute in.
+
+    Shapes: that of ``input`` without the dimensions ``dim`` (all by default), which are 1 with ``keepdim``.
+
+    Dtypes: floating-point and complex ones -> the real type; ``dtype`` converts first.
+
+    Raises:
+        RuntimeError: for another string, and for more than two dimensions with ``"fro"`` or ``"nuc"``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.norm(torch.tensor([[3.0, 4.0], [0.0, 0.0]]))
+        tensor(5.)
+        >>> torch.norm(torch.tensor([[3.0, 4.0], [1.0, -2.0]]), p=1, dim=1)
+        tensor([7., 3.])
+    """
+    given: dict[str, Any] = {"dtype": dtype, "out": out}
+    if not isinstance(input, Tensor):
+        raise must_be_tensor("norm", "input", 1, input)
+    if isinstance(p, str):
+        if p == "fro" and (dim is None or isinstance(dim, int) or len(dim) <= 2):
+            return PUBLIC["linalg.vector_norm"](input, 2, dim, keepdim, **given)
+        return PUBLIC["linalg.matrix_norm"](input, p, (-2, -1) if dim is None else dim, keepdim, **given)
+    dims = range(input.ndim) if dim is None else dim
+    return PUBLIC["linalg.vector_norm"](input, 2.0 if p is None else p, dims if isinstance(dims, int) else tuple(dims), keepdim, **given)
+
+
+@composite(namespace="Tensor", name="norm", operands=("self",), native=False, autocast="cuda float32")
+def _norm_method(
+    self: Any, p: float | str | None = "fro", dim: int | tuple[int, ...] | None = None, keepdim: bool = False, dtype: Any = None
+) -> Any:
+    """See ``torch.norm``.
+
+    Args:
+        p: the order of the norm, ``"fro"`` or ``"nuc"``.
+        dim: the dimension, or several in a tuple, to reduce; all if it is None.
+        keepdim: whether reduced dimensions stay, with size 1.
+        dtype: the dtype to compute in.
+
+    Shapes: that of the tensor without the dimensions ``dim`` (all by default), which are 1 with ``keepdim``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([3.0, 4.0]).norm()
+        tensor(5.)
+    """
+    return PUBLIC["norm"](self, p, dim, keepdim, dtype=dtype)
+
+
+# ---- distinct elements -----------------------------------------------------------------------------------------------------------
+
+
+def _chosen(found: tuple[Any, Any, Any], return_inverse: bool, return_counts: bool) -> Any:
+    distinct, inverse, counts = found
+    asked = [distinct, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
+    return asked[0] if len(asked) == 1 else tuple(asked)
+
+
+@composite(method=True, operands=("input",), native=False, home="functional")
+def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+    """The distinct elements (or slices along ``dim``) in ascending order, with ``sorted=False`` too.
+
+    ``return_inverse`` adds where each element stands among them, ``return_counts`` how often each occurs. NaNs are all distinct.
+
+    Args:
+        input: the tensor.
+        sorted: accepted: the result is sorted.
+        return_inverse: also give, for each element, its place in the result.
+        return_counts: also give how often each occurs.
+        dim: compare whole slices along this dimension; None compares elements.
+
+    Shapes: (k), or along ``dim`` the input's with k in its place; the inverse has the input's shape, or (n) along ``dim``; counts (k).
+
+    Dtypes: any; inverse and counts are int64.
+
+    Raises:
+        IndexError: if ``dim`` is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.unique(torch.tensor([3, 1, 3]))
+        tensor([1, 3])
+        >>> torch.unique(torch.tensor([3, 1, 3]), return_inverse=True, return_counts=True)
+        (tensor([1, 3]), tensor([1, 0, 1]), tensor([1, 2]))
+    """
+    name = "_unique2" if dim is None else "unique_dim"
+    _check_flags(name, dim, sorted=sorted, return_inverse=return_inverse, return_counts=return_counts)
+    if dim is None:
+        found = _C._unique2(input, sorted, return_inverse, return_counts)
+    else:
+        found = _C._unique_dim(input, dim, sorted, return_inverse, return_counts)
+    return _chosen(found, return_inverse, return_counts)
+
+
+def _check_flags(name: str, dim: Any, **flags: Any) -> None:
+    """Raises torch's error for flags that are none, which Python's parameters would take for true or false."""
+    if dim is not None and (isinstance(dim, bool) or not hasattr(type(dim), "__index__")):
+        raise TypeError(f"{name}(): argument 'dim' (position 2) must be int, not {type_name(dim)}")
+    for flag, value in flags.items():
+        if not isinstance(value, (bool, np.bool_)):
+            raise TypeError(f"{name}(): argument '{flag}' must be bool, not {type_name(value)}")
+
+
+@composite(method=True, operands=("input",), native=False, home="functional")
+def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+    """The first of each run of equal neighbours, in the flattened input or among slices along ``dim``; see ``unique``.
+
+    Shapes: as ``unique``.
+
+    Raises:
+        IndexError: if ``dim`` is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]), return_counts=True)
+        (tensor([1, 2, 1]), tensor([2, 1, 1]))
+    """
+    _check_flags("unique_consecutive", dim, return_inverse=return_inverse, return_counts=return_counts)
+    return _chosen(_C._unique_consecutive(input, return_inverse, return_counts, dim), return_inverse, return_counts)
+
+
+# ---- areas and histograms --------------------------------------------------------------------------------------------------------
+
+
+def _area(kernel: str, name: str, y: Any, x: Any, dx: Any, dim: int) -> Any:
+    if x is None:
+        return getattr(_C, f"_{kernel}_dx")(y, 1 if dx is None else dx, dim)
+    if dx is not None or not isinstance(x, Tensor):
+        raise _invalid(name, "both x and dx" if dx is not None else f"(Tensor, {type(x).__name__})")
+    return getattr(_C, f"_{kernel}_x")(y, x, dim)
+
+
+@composite(operands=("y", "x"), implicit=True)
+def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+    """The area under ``y`` along ``dim`` by the trapezoid rule, over the points ``x`` or points ``dx`` (by default 1) apart.
+
+    Shapes: y (*, n, *) -> (*, *) without ``dim``; ``x`` is (n), or broadcasts with ``y``.
+
+    Raises:
+        RuntimeError: if ``x`` does not fit, or for bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.trapezoid(torch.tensor([1.0, 2.0, 5.0]))
+        tensor(5.)
+        >>> torch.trapezoid(torch.tensor([1.0, 2.0, 5.0]), torch.tensor([0.0, 2.0, 3.0]))
+        tensor(6.5000)
+    """
+    return _area("trapezoid", "trapezoid", y, x, dx, dim)
+
+
+@composite(operands=("y", "x"), implicit=True)
+def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+    """Another name of ``trapezoid``.
+
+    Shapes: as ``trapezoid``.
+
+    Raises:
+        RuntimeError: as ``trapezoid``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.trapz(torch.tensor([1.0, 2.0, 5.0]))
+        tensor(5.)
+    """
+    return _area("trapezoid", "trapz", y, x, dx, dim)
+
+
+@composite(operands=("y", "x"), implicit=True)
+def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+    """The running areas under ``y`` along ``dim`` by the trapezoid rule; see ``trapezoid``.
+
+    Shapes: y (*, n, *) -> (*, n - 1, *).
+
+    Raises:
+        RuntimeError: if ``x`` does not fit, or for bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.cumulative_trapezoid(torch.tensor([1.0, 2.0, 5.0]))
+        tensor([1.5000, 5.0000])
+    """
+    return _area("cumulative_trapezoid", "cumulative_trapezoid", y, x, dx, dim)
+
+
+@composite(method=True, operands=("input", "bins", "weight", "out"))
+def histogram(input: Any, bins: Any = 100, *, range: Any = None, weight: Any = None, density: bool = False, out: Any = None) -> Any:
+    """Counts of elements in bins, and the bins' edges: ``bins`` of equal width over ``range``, or between given edges.
+
+    With ``weight`` the sums of weights; ``density`` divides by the total and the widths. The last bin holds its right edge too.
+
+    Shapes: any -> counts (n) and edges (n + 1); ``weight`` has the input's shape.
+
+    Dtypes: float32 and float64; counts and edges have the input's.
+
+    Raises:
+        RuntimeError: if there is no bin, the range is empty or not finite, edges are no vector, or the weight's shape or dtype differs.
+
+    Example:
+        >>> import jtorch as torch
+        >>> counts, edges = torch.histogram(torch.tensor([1.0, 2.0, 2.5]), bins=2, range=(0.0, 4.0))
+        >>> counts, edges
+        (tensor([1., 2.]), tensor([0., 2., 4.]))
+    """
+    if isinstance(bins, Tensor):
+        if range is not None:
+            raise _invalid("histogram", "both edges and range")
+        return _C._histogram_edges(input, bins, weight, density, out=out)
+    return _C._histogram_count(input, bins, None if range is None else tuple(range), weight, density, out=out)
+
+
+@composite(operands=("input", "weight"), lists=("bins",), native=False, dispatched="in parts")
+def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None, density: bool = False) -> Any:
+    """Counts of points in a grid of bins, and the bins' edges in each dimension.
+
+    Shapes: input (*A, d) -> (n_1, ..., n_d); weight (*A). ``bins`` is one number, or d numbers, or d vectors of edges.
+
+    Dtypes: float32 and float64; counts and edges have the input's.
+
+    Raises:
+        RuntimeError: if bins, range or weight do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> points = torch.tensor([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+        >>> torch.histogramdd(points, bins=[2, 2], range=[0.0, 1.0, 0.0, 1.0]).hist
+        tensor([[0., 1.],
+                [1., 1.]])
+    """
+    if isinstance(bins, int):
+        bins = (bins,) * (input.shape[-1] if input.ndim else 1)
+    bins = tuple(bins)
+    if any(isinstance(b, Tensor) for b in bins):
+        if range is not None:
+            raise _invalid("histogramdd", "both edges and range")
+        hist = _C._histogramdd_edges(input, list(bins), weight, density)
+        return _HISTOGRAMDD((hist, bins))
+    hist, *edges = _C._histogramdd_count(input, bins, None if range is None else tuple(range), weight, density)
+    return _HISTOGRAMDD((hist, tuple(edges)))
+
+
+_HISTOGRAMDD = make("histogramdd", ("hist", "bin_edges"))

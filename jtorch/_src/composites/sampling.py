@@ -1,0 +1,543 @@
+"""Tensors of random numbers: factories, and samples whose distributions tensors describe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...autograd.dual import has_tangent, refuse_tangents
+from ...autograd.grad_mode import MODE
+from ...autograd.names import named
+from ...core import Tensor, from_host, requiring
+from ...random import examples, refuse_out, refuse_same, twister_of
+from ..bind.arguments import sizes, whole
+from ..bind.cores import composite
+from ..bind.everything import _C, PUBLIC
+from ..bind.factories import check_dtype, check_options, check_pinned
+from ..draws import key_sampling as _key_sampling
+from ..draws import sampling as _sampling
+from ..engine import META, limits
+from ..facts import devices, dtypes
+from ..facts.errors import broadcast_shapes, check_long, check_longs, must_be_tensor
+from ..tensor.running import write_out
+from .filling import (
+    Draw,
+    blank,
+    drawn,
+    fill,
+    from_key,
+    integer_draw,
+    is_example,
+    key_for,
+    need,
+    normal_draw,
+    numbers,
+    on_host,
+    sampled,
+    serial,
+    strides_of,
+    taken,
+    uniform_draw,
+    whole_strides,
+)  # fmt: skip
+
+# ---- factories -------------------------------------------------------------------------------------------------------------------
+
+
+def _sizes(name: str, size: Any) -> tuple[int, ...]:
+    """Sizes given spread or packed.
+
+    Raises:
+        TypeError: for anything but integers.
+        RuntimeError: for negative ones.
+    """
+    packed = size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+    check_longs(name, "size", packed)
+    found = list(sizes(name, "size", packed))
+    for n in found:
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {found}")
+    return tuple(found)
+
+
+def _given_sizes(name: str, spread: tuple[Any, ...], size: Any) -> tuple[int, ...]:
+    if (size is None) == (not spread):
+        raise TypeError(f"{name}() received an invalid combination of arguments - got ({', '.join(type(n).__name__ for n in spread)})")
+    return _sizes(name, spread if size is None else (tuple(size) if isinstance(size, (tuple, list)) else size,))
+
+
+def _made(
+    name: str,
+    shape: tuple[int, ...],
+    draw: Draw,
+    dtype: dtypes.dtype,
+    generator: Any,
+    out: Any,
+    layout: Any,
+    device: Any,
+    requires_grad: bool,
+    apart: bool = False,
+) -> Any:
+    """A new tensor of drawn numbers, or ``out`` filled with them."""
+    check_options(name, layout, False)
+    refuse_out(out)
+    if out is None and devices.placement(device) == META:
+        twister_of(generator)  # refused there too
+        limits.check_size(shape, dtype.np.itemsize, META)
+        return from_host(np.broadcast_to(np.zeros((), dtype.np), shape), device, requires_grad)
+    made = numbers(draw, generator, shape, None, dtype.np, device if out is None else out.device, apart)
+    if out is not None:
+        return write_out(made, out, name, asked=True)
+    if requires_grad:
+        made.requires_grad = True
+    return made
+
+
+def _wanted(name: str, dtype: Any, out: Any, default: dtypes.dtype) -> dtypes.dtype:
+    given = check_dtype(name, dtype)
+    return given or (out.dtype if isinstance(out, Tensor) else default)
+
+
+@composite(operands=("out",), factory=True, differentiable=False)
+def rand(
+    *sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    """A tensor of numbers drawn evenly from [0, 1).
+
+    Args:
+        sizes: the sizes, spread or in one tuple.
+        size: the sizes by name, in a tuple.
+        generator: where random numbers come from; the default generator if it is None.
+        out: a tensor that the result is written into, and that is returned.
+        dtype: the dtype of the result; the default dtype if it is None.
+        layout: ``torch.strided``; others are refused.
+        device: where the result lies; the default device if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
+
+    Shapes: the sizes, spread or in one tuple.
+
+    Dtypes: floating-point and complex ones; the default dtype unless ``dtype`` is given.
+
+    Raises:
+        NotImplementedError: for an integer ``dtype``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.rand(3)
+        tensor([0.4963, 0.7682, 0.0885])
+    """
+    check_pinned(pin_memory, device)
+    kind = _wanted("rand", dtype, out, dtypes.get_default_dtype())
+    return _made("rand", _given_sizes("rand", sizes, size), uniform_draw(kind), kind, generator, out, layout, device, requires_grad)
+
+
+@composite(operands=("out",), factory=True, differentiable=False)
+def randn(
+    *sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    """A tensor of standard normal numbers.
+
+    Args:
+        sizes: the sizes, spread or in one tuple.
+        size: the sizes by name, in a tuple.
+        generator: where random numbers come from; the default generator if it is None.
+        out: a tensor that the result is written into, and that is returned.
+        dtype: the dtype of the result; the default dtype if it is None.
+        layout: ``torch.strided``; others are refused.
+        device: where the result lies; the default device if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
+
+    Shapes: the sizes, spread or in one tuple.
+
+    Dtypes: floating-point and complex ones (variance 1/2 in either part); the default dtype unless ``dtype`` is given.
+
+    Raises:
+        NotImplementedError: for an integer ``dtype``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.randn(3)
+        tensor([ 1.5410, -0.2934, -2.1788])
+    """
+    check_pinned(pin_memory, device)
+    kind = _wanted("randn", dtype, out, dtypes.get_default_dtype())
+    return _made("randn", _given_sizes("randn", sizes, size), normal_draw(kind), kind, generator, out, layout, device, requires_grad)
+
+
+@composite(operands=("out",), factory=True, differentiable=False)
+def randint(
+    *bounds: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None,
+    layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    """A tensor of integers drawn evenly from [low, high): ``randint(high, size)`` or ``randint(low, high, size)``.
+
+    Args:
+        bounds: ``high, size`` or ``low, high, size``.
+        low: the lowest number, 0 by default.
+        high: the number above the highest.
+        size: the sizes, in a tuple.
+        generator: where random numbers come from; the default generator if it is None.
+        out: a tensor that the result is written into, and that is returned.
+        layout: ``torch.strided``; others are refused.
+        device: where the result lies; the default device if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
+        dtype: the dtype of the result; int64 if it is None.
+
+    Shapes: ``size``.
+
+    Dtypes: int64 unless ``dtype`` is given, any real one.
+
+    Raises:
+        RuntimeError: if ``low`` is not below ``high``, or a bound does not fit the dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.randint(3, 10, (5,))
+        tensor([7, 6, 3, 5, 4])
+    """
+    check_pinned(pin_memory, device)
+    given = list(bounds)
+    if size is None and given and isinstance(given[-1], (tuple, list)):
+        size = given.pop()
+    names = [n for n, v in (("low", low), ("high", high)) if v is None]
+    if len(given) == 1 and low is None:
+        names = ["high"] if high is None else ["low"]
+    if size is None or len(given) > len(names):
+        raise TypeError(f"randint() received an invalid combination of arguments - got ({', '.join(type(b).__name__ for b in bounds)})")
+    placed = dict(zip(names, given, strict=False))
+    low, high = placed.get("low", low), placed.get("high", high)
+    if high is None:
+        raise TypeError('randint() missing 1 required positional arguments: "high"')
+    kind = _wanted("randint", dtype, out, dtypes.int64)
+    draw = integer_draw(kind, whole("randint", "low", low or 0), whole("randint", "high", high))
+    return _made("randint", _sizes("randint", (tuple(size),)), draw, kind, generator, out, layout, device, requires_grad)
+
+
+@composite(operands=("out",), factory=True, differentiable=False)
+def randperm(
+    n: int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    """The integers below ``n`` in random order.
+
+    Args:
+        n: how many numbers there are: 0 to ``n - 1``.
+        generator: where random numbers come from; the default generator if it is None.
+        out: a tensor that the result is written into, and that is returned.
+        layout: ``torch.strided``; others are refused.
+        device: where the result lies; the default device if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
+        dtype: the dtype of the result; int64 if it is None.
+
+    Shapes: (n).
+
+    Dtypes: int64 unless ``dtype`` is given, any real one.
+
+    Raises:
+        RuntimeError: if ``n`` is negative, or too large for the dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.randperm(5)
+        tensor([4, 0, 1, 3, 2])
+    """
+    check_pinned(pin_memory, device)
+    kind = _wanted("randperm", dtype, out, dtypes.int64)
+    n = whole("randperm", "n", n)
+    shape = _sizes("randperm", (n,))
+    need("randperm", kind, (dtypes.INTEGRAL, dtypes.FLOATING))
+    if n - 1 > _sampling.largest_whole(kind.np):
+        if not kind.is_floating_point:
+            raise RuntimeError(f"value cannot be converted to type {kind.np.name}_t without overflow")
+        raise RuntimeError(f"n is too large for result tensor type: '{kind.legacy}'")
+    return _made("randperm", shape, serial(_sampling.permutation), kind, generator, out, layout, device, requires_grad, True)
+
+
+def _like(input: Any, options: dict[str, Any], requires_grad: bool, filled: Callable[[Any], Any]) -> Any:
+    made = PUBLIC["empty_like"](input, **options)
+    if examples() and not is_example(made):
+        made = blank(made, made.shape)
+    elif is_example(made) and made.dtype is input.dtype and made._al is None:
+        made._strides = input._strides  # as other examples, so do those of the result lie in between its elements
+    made = filled(made)._written(0)
+    return requiring(made) if requires_grad else made
+
+
+@composite(operands=("input",), differentiable=False, ignored=True)
+def rand_like(
+    input: Any, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    requires_grad: bool = False, memory_format: Any = None,
+) -> Any:  # fmt: skip
+    """``rand`` of the shape, dtype and device of ``input``.
+
+    Args:
+        input: the tensor whose shape the result has.
+        generator: where random numbers come from; the default generator if it is None.
+        dtype: the dtype of the result; that of ``input`` if it is None.
+        layout: ``torch.strided``, or None for that of ``input``.
+        device: where the result lies; where ``input`` does if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
+        memory_format: how the result lies in memory; ``torch.preserve_format`` is as ``input`` does.
+
+    Shapes: that of ``input``.
+
+    Raises:
+        NotImplementedError: for integers and bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.rand_like(torch.zeros(3))
+        tensor([0.4963, 0.7682, 0.0885])
+    """
+    options = {"dtype": dtype, "layout": layout, "device": device, "pin_memory": pin_memory, "memory_format": memory_format}
+    return _like(input, options, requires_grad, lambda t: t.uniform_(generator=generator))
+
+
+@composite(operands=("input",), differentiable=False, ignored=True)
+def randn_like(
+    input: Any, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    requires_grad: bool = False, memory_format: Any = None,
+) -> Any:  # fmt: skip
+    """``randn`` of the shape, dtype and device of ``input``.
+
+    Args:
+        input: the tensor whose shape the result has.
+        generator: where random numbers come from; the default generator if it is None.
+        dtype: the dtype of the result; that of ``input`` if it is None.
+        layout: ``torch.strided``, or None for that of ``input``.
+        device: where the result lies; where ``input`` does if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
+        memory_format: how the result lies in memory; ``torch.preserve_format`` is as ``input`` does.
+
+    Shapes: that of ``input``.
+
+    Raises:
+        NotImplementedError: for integers and bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.randn_like(torch.zeros(3))
+        tensor([ 1.5410, -0.2934, -2.1788])
+    """
+    options = {"dtype": dtype, "layout": layout, "device": device, "pin_memory": pin_memory, "memory_format": memory_format}
+    return _like(input, options, requires_grad, lambda t: t.normal_(generator=generator))
+
+
+@composite(operands=("input",), differentiable=False, ignored=True)
+def randint_like(
+    input: Any, low: int | None = None, high: Any = None, *, generator: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
+) -> Any:  # fmt: skip
+    """``randint`` of the shape, dtype and device of ``input``: ``randint_like(input, high)`` or ``randint_like(input, low, high)``.
+
+    Shapes: that of ``input``.
+
+    Raises:
+        RuntimeError: if ``low`` is not below ``high``, or a bound does not fit the dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.randint_like(torch.zeros(5), 10)
+        tensor([4., 9., 3., 0., 3.])
+    """
+    low, high = (0, low) if high is None else (low or 0, high)
+    if high is None:
+        raise TypeError('randint_like() missing 1 required positional arguments: "high"')
+    bounds = whole("randint_like", "low", low), whole("randint_like", "high", high)
+    options = {"dtype": dtype, "layout": layout, "device": device, "pin_memory": pin_memory, "memory_format": memory_format}
+    return _like(input, options, requires_grad, lambda t: fill("random_", t, generator, integer_draw(t.dtype, *bounds)))
+
+
+# ---- draws that depend on tensors ------------------------------------------------------------------------------------------------
+
+
+def _finished(name: str, node: str, made: Any, out: Any, *parameters: Any) -> Any:
+    """The result; it requires grad if a parameter does, whose gradient is zero, as in torch."""
+    if out is not None:
+        return write_out(made, out, name, asked=name in ("bernoulli", "multinomial"))
+    tracked = [p for p in parameters if isinstance(p, Tensor) and ((p._rg and MODE.enabled) or has_tangent(p))]
+    return named(_C._drawn(made, tracked), node) if tracked else made
+
+
+@composite(operands=("mean", "std", "out"), ignored=True)
+def normal(
+    mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    """Normal numbers with a ``mean`` and ``std`` each, numbers or tensors that broadcast; of two numbers as many as ``size`` says.
+
+    Shapes: those of ``mean`` and ``std``, broadcast; or ``size``.
+
+    Raises:
+        RuntimeError: if a standard deviation is negative.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.normal(torch.tensor([0.0, 100.0]), 1.0)
+        tensor([ 1.5410, 99.7066])
+        >>> torch.normal(0.0, 1.0, (2,))
+        tensor([-2.1788,  0.5684])
+    """
+    check_pinned(pin_memory, device)
+    refuse_out(out)
+    if size is not None:
+        kind = _wanted("normal", dtype, out, dtypes.get_default_dtype())
+        draw = normal_draw(kind, float(mean), float(std))
+        return _made("normal", _sizes("normal", (tuple(size),)), draw, kind, generator, out, layout, device, requires_grad)
+    if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
+        raise must_be_tensor("normal", "mean", 1, mean)
+    if isinstance(out, Tensor) and out.dtype.category < dtypes.FLOATING:
+        raise NotImplementedError(f"\"normal_kernel_cpu\" not implemented for '{out.dtype.scalar_name}'")
+    tensors = [t.detach() for t in (mean, std) if isinstance(t, Tensor)]  # type: ignore[attr-defined]
+    shape = broadcast_shapes(*(t._aval.shape for t in tensors))
+    twister_of(generator)
+    refuse_same(*tensors)
+    noise = blank(tensors[0], shape)
+    if not isinstance(std, Tensor):
+        return _finished("normal", "NormalBackward1", noise.normal_(0, std, generator=generator) + tensors[0], out, mean)
+    if not is_example(tensors[-1]) and not tensors[-1].is_meta and not (on_host(tensors[-1]) >= 0).all():
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+    made = noise.normal_(generator=generator) * tensors[-1] + (tensors[0] if isinstance(mean, Tensor) else mean)
+    return _finished("normal", f"NormalBackward{len(tensors) + 1}", made, out, mean, std)
+
+
+@composite(method=True, operands=("input", "out"))
+def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out: Any = None) -> Any:
+    """Ones with the probabilities that ``input`` holds (or all with ``p``), and zeros.
+
+    Shapes: that of ``input``.
+
+    Dtypes: floating-point ones.
+
+    Raises:
+        RuntimeError: if a probability is not between 0 and 1.
+        NotImplementedError: for other dtypes, unless ``p`` is given.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.bernoulli(torch.tensor([0.0, 0.5, 1.0]))
+        tensor([0., 0., 1.])
+    """
+    if isinstance(p, Tensor):
+        raise TypeError("bernoulli() received an invalid combination of arguments - got (Tensor, Tensor)")
+    refuse_out(out)
+    if p is not None:
+        refuse_tangents("aten::bernoulli that does not support it.", input)
+    source = input.detach()
+    twister_of(generator)
+    refuse_same(source)
+    if isinstance(out, Tensor) and out.is_complex():
+        raise NotImplementedError(f"\"bernoulli_tensor_cpu_self_\" not implemented for '{out.dtype.scalar_name}'")
+    made = blank(out if isinstance(out, Tensor) else source, source.shape)  # drawn in the dtype that is wanted
+    made.bernoulli_(source if p is None else p, generator=generator)._written(0)
+    return _finished("bernoulli", "BernoulliBackward0", made, out, input)
+
+
+def _categories(twister: Any, p: np.ndarray, num_samples: int, replacement: bool, order: Any) -> np.ndarray:
+    """Indices drawn for each row of ``p``; ``order`` are the strides of one example."""
+    rows = p.reshape(-1, p.shape[-1])
+    if not (np.isfinite(rows) & (rows >= 0)).all():
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if (rows.sum(axis=1) <= 0).any():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    if replacement and num_samples > 1:
+        found = _sampling.categories(twister, rows, num_samples)
+    else:
+        # The largest of p / Exp(1) is drawn with probability p, the next from the rest likewise, and so on.
+        draw = serial(_sampling.exponential, 1.0)
+        races = drawn(draw, twister, p.shape, order if len(order) == p.ndim else None).astype(p.dtype)
+        races = (rows / races.reshape(rows.shape)).astype(np.float64)
+        found = races.argmax(1)[:, None] if num_samples == 1 else np.argsort(-races, axis=1, kind="stable")[:, :num_samples]
+    return found.reshape(*p.shape[:-1], num_samples).astype(np.int64)
+
+
+@composite(method=True, operands=("input", "out"))
+def multinomial(input: Any, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None) -> Any:
+    """Indices drawn with the probabilities, in whatever scale, that the rows of ``input`` hold.
+
+    Args:
+        input: weights that need not sum to 1, in one row or several.
+        num_samples: how many indices to draw from each row.
+        replacement: whether an index may be drawn again.
+        generator: where random numbers come from; the default generator if it is None.
+        out: a tensor that the result is written into, and that is returned.
+
+    Shapes: input (n) or (m, n) -> (num_samples) or (m, num_samples).
+
+    Dtypes: floating-point ones -> int64.
+
+    Raises:
+        RuntimeError: if probabilities are negative, not finite or all zero, or there are too few to draw without replacement.
+
+    Differs from torch: the probabilities are read on the host.
+
+    Example:
+        >>> import jtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.multinomial(torch.tensor([0.0, 3.0, 1.0]), 4, replacement=True)
+        tensor([2, 1, 1, 2])
+    """
+    refuse_out(out)
+    if input.ndim not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if not input.dtype.is_floating_point:
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.dtype.scalar_name}")
+    check_long(num_samples)
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and num_samples > input.shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    if isinstance(out, Tensor) and out.dtype is not dtypes.int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.scalar_name}")
+    if input.is_meta:
+        return _finished("multinomial", "MultinomialBackward0", input.new_empty((*input.shape[:-1], num_samples), dtype=dtypes.int64), out)
+    if is_example(input):
+        # Examples of one dimension are the rows of a matrix, drawn in the order of its memory; those of two are put one after the other.
+        order = whole_strides([level.size for level in examples()], input._aval.shape, strides_of(input)) if input.ndim == 1 else ()
+    else:
+        order = strides_of(PUBLIC["empty_like"](input.detach()))  # expanded dimensions have an order there
+    limits.check_size((*input.shape[:-1], num_samples), 8)
+    made = sampled(
+        lambda twister, p: _categories(twister, p, num_samples, replacement, order),
+        lambda key, p: _key_sampling.categories(key, p, num_samples, replacement),
+        generator,
+        input,
+    )
+    return _finished("multinomial", "MultinomialBackward0", made, out)
+
+
+@composite(namespace="_C", operands=("input",))
+def _rrelu_slopes(input: Any, lower: float, upper: float, generator: Any = None) -> Any:
+    """Slopes in [lower, upper) for the elements of ``input`` that are not positive, drawn one after the other, and 1 for the others."""
+    key = key_for(generator)
+    if key is not None:
+        dtype = input.dtype.np
+        slopes = from_key(key, lambda key, shape: _key_sampling.uniform(key, shape, lower, upper, dtype), tuple(input.shape), dtype, None)
+        return PUBLIC["where"](input.detach() <= 0, slopes, PUBLIC["ones"]((), dtype=input.dtype))
+    values = on_host(input.detach())
+    flat = np.ones(values.size, values.dtype)
+    places = np.flatnonzero(values.reshape(-1) <= 0)
+    twister = twister_of(generator)
+    with twister.lock:
+        drawn_slopes = _sampling.uniform(twister, places.size, float(lower), float(upper), np.dtype(np.float64))
+    flat[places] = drawn_slopes.astype(values.dtype)
+    return taken(flat.reshape(values.shape), input.device)

@@ -1,0 +1,541 @@
+"""What a tensor tells about itself beyond its metadata, and calls that exist for other runtimes."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ...core import Tensor, alias_of, lazy_bits
+from ..bind.cores import composite
+from ..bind.everything import PROPERTIES, PROPERTY_SETTERS, PUBLIC
+from ..engine import META
+from ..facts.devices import accelerator_type
+from ..facts.errors import must_be_tensor, not_offered
+from ..facts.warned_once import outside
+from ..tensor.untyped_storage import storage_of
+
+
+@composite(namespace="Tensor", operands=("self",), dispatched="never")
+def untyped_storage(self: Any) -> Any:
+    """The memory the tensor looks at.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(2).untyped_storage().nbytes()
+        8
+    """
+    return storage_of(self)
+
+
+@composite(namespace="Tensor", operands=("self",), dispatched="never")
+def storage(self: Any) -> Any:
+    """The memory the tensor looks at, with its dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     torch.arange(3)[1:].storage().tolist()
+        [0, 1, 2]
+    """
+    from ..tensor.typed_storage import TypedStorage
+
+    return TypedStorage(wrap_storage=storage_of(self), dtype=self.dtype)
+
+
+@composite(method=True, operands=("input",), dispatched="never", implicit=True)
+def is_floating_point(input: Any) -> Any:
+    """Whether the dtype is a real floating-point type.
+
+    Args:
+        input: the tensor.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.is_floating_point(torch.tensor(1))
+        False
+    """
+    if not isinstance(input, Tensor):
+        raise must_be_tensor("is_floating_point", "input", 1, input)
+    return input.dtype.is_floating_point
+
+
+@composite(method=True, operands=("input",), dispatched="never", implicit=True)
+def is_complex(input: Any) -> Any:
+    """Whether the dtype is complex.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.is_complex(torch.tensor(1j))
+        True
+    """
+    if not isinstance(input, Tensor):
+        raise must_be_tensor("is_complex", "input", 1, input)
+    return input.dtype.is_complex
+
+
+@composite(method=True, operands=("input",), dispatched="never", implicit=True)
+def is_signed(input: Any) -> Any:
+    """Whether the dtype holds negative numbers.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.is_signed(torch.tensor([1], dtype=torch.uint8))
+        False
+    """
+    if not isinstance(input, Tensor):
+        raise must_be_tensor("is_signed", "input", 1, input)
+    return input.dtype.is_signed
+
+
+@composite(operands=("input",), dispatched="never", implicit=True)
+def numel(input: Any) -> Any:
+    """The number of elements.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.numel(torch.zeros(2, 3))
+        6
+    """
+    if not isinstance(input, Tensor):
+        raise must_be_tensor("numel", "input", 1, input)
+    return input.numel()
+
+
+@composite(method=True, operands=("input",), dispatched="never")
+def is_nonzero(input: Any) -> Any:
+    """Whether the only element is not zero.
+
+    Raises:
+        RuntimeError: unless there is exactly one element.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.is_nonzero(torch.tensor([2.0]))
+        True
+    """
+    if not isinstance(input, Tensor):
+        raise must_be_tensor("is_nonzero", "input", 1, input)
+    if input.numel() != 1:
+        raise RuntimeError(f"Boolean value of Tensor with {'no values' if input.numel() == 0 else 'more than one value'} is ambiguous")
+    return bool(input)
+
+
+@composite(method=True, operands=("input",))
+def is_distributed(input: Any) -> Any:
+    """False: no tensor here is one of several parts that processes hold for each other.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(1).is_distributed()
+        False
+    """
+    return False
+
+
+@composite(method=True, operands=("input",), dispatched="never", implicit=True)
+def is_conj(input: Any) -> Any:
+    """Whether the tensor is a view that shows the conjugates of the numbers in memory.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1j])
+        >>> x.is_conj(), x.conj().is_conj()
+        (False, True)
+    """
+    if not isinstance(input, Tensor):
+        raise must_be_tensor("is_conj", "input", 1, input)
+    return lazy_bits(input)[0]
+
+
+@composite(method=True, operands=("input",), dispatched="never", implicit=True)
+def is_neg(input: Any) -> Any:
+    """Whether the tensor is a view that shows the negatives of the numbers in memory.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1j])
+        >>> x.imag.is_neg(), x.conj().imag.is_neg()
+        (False, True)
+    """
+    if not isinstance(input, Tensor):
+        raise must_be_tensor("is_neg", "input", 1, input)
+    return lazy_bits(input)[1]
+
+
+@composite(method=True, operands=("input",))
+def resolve_conj(input: Any) -> Any:
+    """The tensor itself, or a copy of a view that shows the conjugates of what is in memory.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1j]).conj().resolve_conj()
+        tensor([0.-1.j])
+    """
+    if not isinstance(input, Tensor):
+        raise must_be_tensor("resolve_conj", "input", 1, input)
+    return PUBLIC["clone"](input) if lazy_bits(input)[0] else input
+
+
+@composite(method=True, operands=("input",))
+def resolve_neg(input: Any) -> Any:
+    """The tensor itself, or a copy of a view that shows the negatives of what is in memory.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1j]).conj().imag.resolve_neg()
+        tensor([-1.])
+    """
+    if not isinstance(input, Tensor):
+        raise must_be_tensor("resolve_neg", "input", 1, input)
+    return PUBLIC["clone"](input) if lazy_bits(input)[1] else input
+
+
+@composite(method=True, operands=("input",), dispatched="never", implicit=True)
+def is_inference(input: Any) -> Any:
+    """Whether the tensor was made in inference mode.
+
+    Views are as what they look at, wherever they are made.
+
+    Example:
+        >>> import jtorch as torch
+        >>> with torch.inference_mode():
+        ...     x = torch.zeros(1)
+        >>> x.is_inference(), x[0].is_inference(), (x + 1).is_inference()
+        (True, True, False)
+    """
+    return input._inference
+
+
+@composite(namespace="Tensor", operands=("self", "tensor"), dispatched="never")
+def is_set_to(self: Any, tensor: Any) -> Any:
+    """Whether both look at the same memory in the same way.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.zeros(2)
+        >>> x.is_set_to(x.detach()), x.is_set_to(x.clone())
+        (True, False)
+    """
+    if any(lazy_bits(self)) or any(lazy_bits(tensor)):
+        return False
+    a, b = alias_of(self), alias_of(tensor)
+    return a.storage is b.storage and a.offset == b.offset and self.shape == tensor.shape and self.stride() == tensor.stride()
+
+
+@composite(method=True, operands=("input", "other"), dispatched="never")
+def is_same_size(input: Any, other: Any) -> Any:
+    """Whether both have one shape.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.is_same_size(torch.zeros(2), torch.zeros(3))
+        False
+    """
+    return tuple(input.shape) == tuple(other.shape)
+
+
+@composite(method=True, operands=("input",), dispatched="never", implicit=True)
+def get_device(input: Any) -> Any:
+    """The index of the accelerator, or -1 on the CPU.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.get_device(torch.zeros(1, device="cpu"))
+        -1
+    """
+    d = input.device
+    if d.type in ("cpu", META):
+        return -1
+    return d.index or 0
+
+
+@composite(namespace="Tensor", operands=("self",), dispatched="never")
+def dim_order(self: Any, *, ambiguity_check: bool = False) -> Any:
+    """The dimensions from the outermost in memory to the innermost.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(2, 3).t().dim_order()
+        (1, 0)
+    """
+    strides = self.stride()
+    return tuple(sorted(range(len(strides)), key=lambda i: (-strides[i], i)))
+
+
+@composite(namespace="Tensor", operands=("self",), dispatched="never")
+def is_pinned(self: Any, device: Any = None) -> Any:
+    """False: JAX manages host memory itself.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(1).is_pinned()
+        False
+    """
+    return False
+
+
+@composite(namespace="Tensor", operands=("self",), dispatched="in parts")
+def pin_memory(self: Any, device: Any = None) -> Any:
+    """The tensor itself where there is an accelerator, for which JAX manages the host's memory itself.
+
+    Raises:
+        RuntimeError: where there is none.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1])
+        >>> x.pin_memory() if torch.cuda.is_available() else x
+        tensor([1])
+    """
+    if accelerator_type() is None:
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+    return self
+
+
+@composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
+def is_shared(self: Any) -> Any:
+    """Whether other processes can see the memory: they cannot.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(1).is_shared()
+        False
+    """
+    return False
+
+
+@composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
+def share_memory_(self: Any) -> Any:
+    """Not offered: JAX arrays cannot lie in memory that processes share.
+
+    Raises:
+        NotImplementedError: always.
+    """
+    raise not_offered("Tensor.share_memory_", "JAX arrays cannot lie in memory that processes share")
+
+
+@composite(namespace="Tensor", operands=("self",))
+def record_stream(self: Any, s: Any) -> Any:
+    """Nothing to do: XLA keeps memory alive as long as it is used. It is accepted so that programs for CUDA run.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(1).record_stream(None)
+    """
+
+
+# ---- what the runtime tells about a tensor -----------------------------------------------------------------------------------------
+
+
+@composite(namespace="Tensor", operands=("self",))
+def _is_view(self: Any) -> Any:
+    """Whether the tensor is a view of another one.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.zeros(2)
+        >>> x._is_view(), x[0]._is_view()
+        (False, True)
+    """
+    return self._base is not None
+
+
+@composite(namespace="Tensor", operands=("self",), ignored=True)
+def _is_zerotensor(self: Any) -> Any:
+    """Whether the tensor stands for zeros without memory: never, here.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(2)._is_zerotensor()
+        False
+    """
+    return False
+
+
+@composite(namespace="Tensor", operands=("self",), ignored=True)
+def _is_all_true(self: Any) -> Any:
+    """Whether all elements of a bool tensor are true, as a tensor.
+
+    Shapes: self (*) -> ().
+    Dtypes: bool.
+
+    Raises:
+        RuntimeError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([True, False])._is_all_true()
+        tensor(False)
+    """
+    return PUBLIC["_is_all_true"](self)
+
+
+@composite(namespace="Tensor", operands=("self",), ignored=True)
+def _is_any_true(self: Any) -> Any:
+    """Whether an element of a bool tensor is true, as a tensor.
+
+    Shapes: self (*) -> ().
+    Dtypes: bool.
+
+    Raises:
+        RuntimeError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([True, False])._is_any_true()
+        tensor(True)
+    """
+    return PUBLIC["_is_any_true"](self)
+
+
+@composite(namespace="Tensor", operands=("self",))
+def const_data_ptr(self: Any) -> Any:
+    """``data_ptr()``, for readers.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.zeros(2)
+        >>> x.const_data_ptr() == x.data_ptr()
+        True
+    """
+    return self.data_ptr()
+
+
+@composite(namespace="Tensor", operands=("self",), ignored=True)
+def _use_count(self: Any) -> Any:
+    """The number of references that the runtime counts: 1, for Python counts the references to a tensor.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(1)._use_count()
+        1
+    """
+    return 1
+
+
+@composite(namespace="Tensor", operands=("self",), ignored=True)
+def _fix_weakref(self: Any) -> None:
+    """Nothing to do: tensors are ordinary objects, whose weak references stay right.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(1)._fix_weakref()
+    """
+
+
+@composite(namespace="Tensor", operands=("self",), native=False)
+def _clear_non_serializable_cached_data(self: Any) -> None:
+    """Nothing to do: tensors cache nothing that cannot be saved.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(1)._clear_non_serializable_cached_data()
+    """
+
+
+@composite(namespace="Tensor", operands=("self",), native=False)
+def storage_type(self: Any) -> Any:
+    """The old class for storages of the tensor's dtype.
+
+    Raises:
+        KeyError: for dtypes that had none.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(1).storage_type().__name__
+        'FloatStorage'
+    """
+    found = self.storage()
+    return found._get_legacy_storage_class() or type(found)
+
+
+@composite(namespace="Tensor", operands=("self",), native=False, ignored=True)
+def _typed_storage(self: Any) -> Any:
+    """``storage()``, without a warning.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(2)._typed_storage().size()
+        2
+    """
+    return self.storage()
+
+
+def _grad_dtype(t: Tensor) -> Any:
+    """The dtype of gradients that are added to ``grad``: that of the tensor.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(1).grad_dtype
+        torch.float32
+    """
+    return t.dtype
+
+
+def _set_grad_dtype(t: Tensor, dtype: Any) -> None:
+    if dtype is not t.dtype:
+        raise not_offered("Tensor.grad_dtype = ...", "gradients have the dtype of their tensor")
+
+
+def _no_name(t: Tensor) -> None:
+    """None: tensors have no names."""
+
+
+def _volatile(t: Tensor) -> bool:
+    """False: it has no effect; use ``no_grad``."""
+    warnings.warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.", stacklevel=outside())
+    return False
+
+
+def _set_volatile(t: Tensor, value: Any) -> None:
+    _volatile(t)
+
+
+def _cdata(t: Tensor) -> int:
+    """A number that names the object."""
+    return id(t)
+
+
+def _grad_fn(t: Tensor) -> Any:
+    """As ``grad_fn``."""
+    return t.grad_fn
+
+
+def _post_accumulate_grad_hooks(t: Tensor) -> Any:
+    """The hooks that run after a gradient was added to ``grad``, or None."""
+    return t._post_hooks
+
+
+def _never_symbolic(t: Tensor) -> bool:
+    """False: shapes are numbers here."""
+    return False
+
+
+def _cuda_array_interface(t: Tensor) -> Any:
+    """What libraries that speak CUDA's array interface read.
+
+    Raises:
+        AttributeError: off CUDA devices, or for what the protocol cannot say.
+    """
+    kind = f"{t.type()}"  # type: ignore[attr-defined]
+    if t.device.type != "cuda":
+        raise AttributeError(
+            f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {kind} If CUDA data is required use tensor.cuda() to copy "
+            "tensor to device memory."
+        )
+    if t.requires_grad:
+        raise RuntimeError(
+            "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients aren't required, use var.detach() to get "
+            "Variable that doesn't require grad."
+        )
+    return t.contiguous().jax().__cuda_array_interface__  # type: ignore[attr-defined]
+
+
+PROPERTIES.update({
+    "name": _no_name, "volatile": _volatile, "grad_dtype": _grad_dtype, "_cdata": _cdata, "_grad_fn": _grad_fn,
+    "_post_accumulate_grad_hooks": _post_accumulate_grad_hooks, "_has_symbolic_sizes_strides": _never_symbolic,
+    "__cuda_array_interface__": _cuda_array_interface,
+})  # fmt: skip
+PROPERTY_SETTERS.update({"volatile": _set_volatile, "grad_dtype": _set_grad_dtype})

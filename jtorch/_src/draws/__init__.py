@@ -1,0 +1,1 @@
+"""Random numbers: PyTorch's own streams, and JAX's keys under the same names. Floor 3."""

@@ -1,0 +1,808 @@
+"""Running traces: op by op while they are new, as one compiled program once they repeat; donation of what is no longer referenced."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from . import ahead, limits, programs, room, tiers
+from . import values as _values
+from .calls import Call, Guarded, Shapes, known, shapes_of
+from .checks import failure, refuted
+from .signalled import is_signalled
+from .tiers import device_array, moved
+from .trie import State
+from .values import META, SPECIAL, Aval, Lifted, Value, concrete, default_device, is_jax_default, meta_value, placed
+
+try:
+    from jax._src.core import trace_state_clean as outside_jax
+except ImportError:  # JAX has no public name for this; without it every run takes the safe way
+
+    def outside_jax() -> bool:
+        """Whether no transformation of JAX is running."""
+        return False
+
+
+# XLA's CPU client hands every program of more than about a thousand flops to another thread. Waking that thread and then the waiting one
+# costs 40 to 90 microseconds, several times what a small program takes; PyTorch computes on the calling thread, too. This has an effect
+# only before the first use of JAX.
+if os.environ.get("JTORCH_CPU_ASYNC", "0") != "1":
+    jax.config.update("jax_cpu_enable_async_dispatch", False)
+
+_refs = sys.getrefcount
+_new = object.__new__
+_ArrayImpl = type(jax.device_put(np.zeros(1)))
+_Jitted = type(jax.jit(lambda: 0))
+_ndarray = np.ndarray
+
+#: How a kept program refuses arrays that it was not made for, and how NumPy may fail where XLA gives numbers: the kernel is compiled then.
+_REFUSALS = (TypeError, ValueError, LookupError, ArithmeticError)
+#: In place of the seconds spent on a trace: its program could not be compiled.
+NEVER = float("-inf")
+#: By what ``Shapes.alone`` is set back where the kernel is part of a longer trace, and where that is compiled.
+SET_BACK, NEVER_AT_ONCE = 32, 1 << 60
+#: Smallest input worth donating.
+DONATE_BYTES = 256
+
+
+class Stats:
+    """Counters for tests and curious users (``jtorch._src.engine.stats``)."""
+
+    def __init__(self) -> None:
+        self.flushes = self.compiled = self.replayed = self.stepped = self.failed = 0
+
+    def __repr__(self) -> str:
+        return f"flushes={self.flushes} compiled={self.compiled} replayed={self.replayed} stepped={self.stepped} failed={self.failed}"
+
+
+stats = Stats()
+
+
+class Plan:
+    """A compiled program for a trace, a set of live outputs and a set of donated inputs."""
+
+    __slots__ = ("fn", "jitted", "key", "live", "live_set", "donated", "kept", "checked", "kinds", "cold", "used", "wary", "size")
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        live: tuple[int, ...],
+        donated: tuple[int, ...],
+        kept: tuple[int, ...],
+        checked: bool,
+        kinds: list[str],
+        key: str | None,
+    ) -> None:
+        self.fn = self.jitted = fn
+        self.live, self.donated, self.kept = live, donated, kept
+        self.checked = checked  # whether it answers the last call's checks
+        self.key = key  # under which it is kept for other processes
+        self.live_set = frozenset(live)
+        self.kinds = kinds
+        self.cold = True  # not compiled yet: that happens in the first call
+        self.used = 0  # the number of the flush that used it last
+        self.wary = bool(donated)  # see ``_execute``
+        self.size = -1  # of the program's cache in JAX, after the last call
+
+
+def quickly(shapes: Shapes, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
+    """The value, or values, of a call that NumPy runs, the shortest way there is; None if it has to go another one."""
+    quick = shapes.quick
+    if quick is None:
+        return None
+    try:
+        if len(ins) == 2:  # the commonest cases, unrolled
+            v, w = ins
+            a = v.array
+            b = w.array
+            if type(a) is not _ndarray or type(b) is not _ndarray:
+                return None
+            out = quick(a, b, *numbers) if numbers else quick(a, b)
+        elif len(ins) == 1:
+            v = ins[0]
+            a = v.array
+            if type(a) is not _ndarray:
+                return None
+            out = quick(a, *numbers) if numbers else quick(a)
+        else:
+            arrays = [v.array for v in ins]
+            for a in arrays:
+                if type(a) is not _ndarray:
+                    return None
+            out = quick(*arrays, *numbers)
+    except Exception as error:
+        if is_signalled(error):
+            raise
+        return None  # the longer way finds out
+    if type(out) is not _ndarray:
+        return several(shapes, out)
+    v = _new(Value)
+    v.aval = shapes.outs  # type: ignore[assignment]
+    v.array = out
+    v.index = 0
+    v.trace = v.meta = None
+    return v
+
+
+def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
+    """Runs one call now. Operands may be tracers (then so is the result) or without data (then only shapes are computed)."""
+    args: Sequence[Any]
+    if len(ins) == 2 and not numbers:  # the two commonest cases, unrolled
+        v, w = ins
+        a, b = args = v.array, w.array
+        shapes = call.shapes.get((v.aval, w.aval))
+        if shapes is None or shapes.mixed or a is None or b is None or v.trace is SPECIAL or w.trace is SPECIAL:
+            return _immediately(call, ins, numbers)
+        if not shapes.on_host and (type(a) is _ndarray or type(b) is _ndarray):
+            args = device_array(v), device_array(w)
+    elif len(ins) == 1 and not numbers:
+        v = ins[0]
+        args = (v.array,)
+        shapes = call.shapes.get((v.aval,))
+        if shapes is None or v.array is None or v.trace is SPECIAL:
+            return _immediately(call, ins, numbers)
+        if not shapes.on_host and type(v.array) is _ndarray:
+            args = (device_array(v),)
+    else:
+        args = []
+        avals = []
+        for v in ins:
+            array = v.array
+            if array is None or v.trace is SPECIAL:
+                return _immediately(call, ins, numbers)
+            args.append(array)
+            avals.append(v.aval)
+        shapes = call.shapes.get(tuple(avals))
+        if shapes is None or shapes.mixed or not (args or (shapes.on_host and shapes.estimate is not None)):
+            return _immediately(call, ins, numbers)
+        if not shapes.on_host:
+            args = [device_array(v) for v in ins]
+        args += numbers
+    try:
+        result = shapes.run(*args)
+    except (jax.errors.JaxRuntimeError, MemoryError) as error:
+        raise translate(error, call.name, None) from error
+    except _REFUSALS as error:
+        result = _again(call, shapes, args, error)
+    if type(result) is not _ArrayImpl and type(result) is not _ndarray:
+        return several(shapes, result)
+    # What the result is was learnt when the call was first seen: asking the array would take longer.
+    v = _new(Value)
+    v.aval = shapes.outs  # type: ignore[assignment]
+    v.array = result
+    v.index = 0
+    v.trace = v.meta = None
+    return v
+
+
+def _again(call: Call, shapes: Shapes, args: Sequence[Any], error: Exception) -> Any:
+    """Runs a call by itself after an error: a kept program takes only what it was made for, such as arrays laid out in one way."""
+    if not outside_jax():
+        return call.jitted(*args)  # becomes part of what JAX is tracing
+    if shapes.run is call.alone or is_signalled(error) or (shapes.on_host and _values.tier == "host"):
+        raise error
+    shapes.quick = None
+    shapes.run, shapes.on_host = call.alone, False
+    return call.alone(*args)
+
+
+def several(shapes: Shapes, result: Any) -> Any:
+    """The value, or values, of a result that is not one array: several, checks on values, or tracers.
+
+    Inside a JAX transformation even concrete operands give tracers.
+    """
+    if type(result) is Guarded:
+        _checked(result)
+        result = result.outs
+    avals = shapes.outs
+    if type(avals) is Aval:
+        return _known(result, avals)
+    return [_known(r, aval) for r, aval in zip(result, avals, strict=True)]
+
+
+def _of_host(result: Any) -> bool:
+    """Whether NumPy has computed what a kernel gave."""
+    if type(result) is Guarded:
+        result = result.flags
+    elif type(result) is tuple and result:
+        result = result[0]
+    return type(result) is _ndarray
+
+
+def _known(result: Any, aval: Aval) -> Value:
+    if type(result) is not _ArrayImpl and type(result) is not _ndarray:
+        return concrete(result)
+    v = _new(Value)
+    v.aval = aval
+    v.array = result
+    v.index = 0
+    v.trace = v.meta = None
+    return v
+
+
+def unguarded(result: Any) -> Any:
+    """What a call run by itself gave, without its checks, which are made."""
+    if type(result) is Guarded:
+        _checked(result)
+        return result.outs
+    return result
+
+
+def _checked(result: Guarded) -> None:
+    """Raises the first check of a call run by itself that failed; those of tracers are not made."""
+    if not isinstance(result.flags, jax.core.Tracer):
+        error = failure(result.flags, result.checks)
+        if error is not None:
+            raise error
+
+
+def _order(v: Lifted) -> int:
+    return v.order
+
+
+def _immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
+    arrays = []
+    for v in ins:
+        a = v.array
+        if a is None:
+            lifted = [v for v in ins if isinstance(v, Lifted)]
+            if lifted:
+                return max(lifted, key=_order).run(call, ins, numbers)
+            if v.aval.device == META:
+                return _meta(call, ins)
+            from .record import read
+
+            a = read(v)
+        arrays.append(a)
+    if not arrays and not is_jax_default(default_device()):
+        shapes_of(call, (), default_device())  # refuses impossible sizes
+        with placed(default_device()):
+            result = unguarded(call.jitted(*numbers))
+        return concrete(result) if not isinstance(result, (tuple, list)) else [concrete(r) for r in result]
+    if len(ins) > 1:
+        place = ins[0].aval.device
+        for v in ins:
+            if v.aval.device is not place and v.aval.device != place:
+                # An error in torch too, unless the others are 0-dim.
+                shapes_of(call, tuple([v.aval for v in ins]), default_device())
+                from .record import gathered
+
+                arrays = [v.array for v in gathered(call, ins)]
+                break
+    run, known = call.jitted, None
+    if not any(v.trace is SPECIAL for v in ins):
+        known = shapes_of(call, tuple([v.aval for v in ins]), default_device())  # so that the next time takes the short way
+        run = known.run
+    if known is None or not known.on_host:
+        arrays = [moved(a, v.aval.device) if type(a) is _ndarray else a for a, v in zip(arrays, ins, strict=True)]
+    try:
+        result = run(*arrays, *numbers)
+    except Exception as error:
+        if is_signalled(error):
+            raise
+        shapes_of(call, tuple([v.aval for v in ins]), default_device())  # a wrong shape or device: raises in torch's words
+        if run is call.jitted or not isinstance(error, _REFUSALS):
+            raise translate(error, call.name, None) from error
+        if known is not None and known.on_host and _values.tier == "host" and outside_jax():
+            raise
+        result, known = call.jitted(*arrays, *numbers), None  # see ``_again``
+    if known is not None and _of_host(result):
+        return several(known, result)
+    if type(result) is Guarded:
+        _checked(result)
+        if isinstance(result.flags, jax.core.Tracer) and (error := refuted(result.checks, ins, numbers)) is not None:
+            raise error
+        result = result.outs
+    if type(result) is tuple:
+        return [concrete(r) for r in result]
+    if isinstance(result, list):
+        return [concrete(r) for r in result]
+    return concrete(result)
+
+
+def _meta(call: Call, ins: Sequence[Value]) -> Any:
+    outs = shapes_of(call, tuple([v.aval for v in ins]), default_device() if not ins else META).outs
+    if type(outs) is Aval:
+        return meta_value(outs.shape, outs.dtype)
+    return [meta_value(a.shape, a.dtype) for a in outs]
+
+
+def _baseline() -> tuple[int, int]:
+    """Reference counts of a value that only the list has, seen through the two loops used below; they differ between Pythons."""
+    values = [Value()]
+    live = [_refs(v) for i, v in enumerate(values)]
+    values[0].array = object()
+    leaf = [_refs(v.array) for v in values]
+    return live[0], leaf[0]
+
+
+_ONLY_LIST, _ONLY_VALUE = _baseline()
+
+
+def run_trace(trace: Any) -> None:
+    """Runs ``trace`` and makes its live values concrete. On failure those that could not be computed stay pending in it."""
+    _where_it_belongs(_run_trace, trace)
+
+
+def _where_it_belongs(run: Callable[[Any], None], trace: Any) -> None:
+    """Runs a trace on the device of its ops, and outside of JAX's own traces."""
+    device = trace.state.device
+    if device is not None and not is_jax_default(device):
+        with placed(device):
+            run(trace)
+    elif outside_jax():
+        run(trace)
+    else:  # inside jax.jit or jax.grad: what is pending is concrete, and must not become part of JAX's own trace
+        trace.wary = True
+        with jax.ensure_compile_time_eval():
+            run(trace)
+
+
+class _Part:
+    """A trace up to a state of it."""
+
+    __slots__ = ("state", "values", "leaves", "numbers", "ran", "wary", "asked", "flags")
+
+    def __init__(self, trace: Any) -> None:
+        self.ran = self.flags = None
+        self.wary = self.asked = False
+        self.state: State = trace.state  # first: what belongs to it is in the trace by now
+        self.values: list[Value] = trace.values
+        self.leaves: list[Value] = list(trace.leaves)
+        self.numbers: list[Any] = trace.numbers[: sum(len(s.call.kinds) for s in self.state.steps())]  # type: ignore[union-attr]
+
+
+def run_for_another(trace: Any) -> None:
+    """Makes the live values concrete that a trace of another thread has by now.
+
+    That thread may be recording: nothing is donated, and the trace is left as it is.
+    """
+    part = _Part(trace)
+    _where_it_belongs(_run_part, part)
+
+
+def _run_part(part: _Part) -> None:
+    state, values, leaves, numbers = part.state, part.values, part.leaves, part.numbers
+    size = sum([1 if type(s.outs) is Aval else len(s.outs) for s in state.steps()])  # type: ignore[arg-type]
+    live = tuple([i for i, v in enumerate(values) if i < size and _refs(v) > _ONLY_LIST and v.array is None])
+    if not live:
+        return
+    stats.flushes += 1
+    state.hits += 1
+    plan = _plan_for(state, live, (), leaves)
+    if plan is not None:
+        try:
+            _execute(plan, part, state, values, leaves, numbers)
+            return
+        except Exception as error:  # the owner finds out whether the whole program is at fault
+            if is_signalled(error):
+                raise
+    _step(part, state, live, values, leaves, numbers)
+
+
+def _run_trace(trace: Any) -> None:
+    state: State = trace.state
+    held = trace.values, trace.leaves, trace.numbers
+    if state.parent is None:
+        return
+    stats.flushes += 1
+    try:
+        _compute(trace, state, *held)
+    except Exception as error:
+        # Where a signal's handler read a value, that ran the trace, and this run had nothing left to work on.
+        if is_signalled(error):
+            raise
+        if trace.state is state:
+            for undo in reversed(trace.undo):
+                undo(held[0], held[1])
+            raise
+    # Values that are computed left the trace as they got their arrays, and the others nothing refers to.
+    if trace.known is None:
+        for v in held[1]:
+            if v.trace is trace:
+                v.trace = None
+    trace.wary = False
+    # Without a call in between, so that who comes next finds the trace either as it was or empty.
+    trace.values, trace.leaves, trace.numbers, trace.undo, trace.nbytes, trace.ran, trace.state = [], [], [], [], 0, None, trace.end
+
+
+def _compute(trace: Any, state: State, values: list[Value], leaves: list[Value], numbers: list[Any]) -> None:
+    ran = trace.ran
+    if ran is not None:  # an earlier run was interrupted, or failed for good
+        if type(ran) is not list:
+            raise RuntimeError(f"this tensor's value is lost: {ran}") from ran
+        if len(ran) > 1:
+            _bind(trace, values, ran)
+    live = tuple([i for i, v in enumerate(values) if _refs(v) > _ONLY_LIST and v.array is None])
+    if live:
+        state.hits += 1
+        plan = _plan_for(state, live, _free(leaves), leaves)
+        if plan is not None:
+            try:
+                _execute(plan, trace, state, values, leaves, numbers)
+                return
+            except Exception as error:
+                ran = trace.ran
+                if trace.state is not state or is_signalled(error) or (ran is not None and len(ran) > 1):
+                    raise  # it tells nothing about the program
+                if any(type(a := leaves[i].array) is not _ndarray and a.is_deleted() for i in plan.donated):
+                    # It has run before, and now failed after it had been given inputs to overwrite.
+                    trace.ran = lost = translate(error, "a program that overwrites its inputs", None)
+                    raise lost from error
+            _step(trace, state, live, values, leaves, numbers)  # finds the op that fails, or gets by without the whole program
+            if plan.cold:  # and will do so from now on
+                stats.failed += 1
+                state.spent = NEVER
+                state.plans = None
+        else:
+            _step(trace, state, live, values, leaves, numbers)
+            if state.small is None:
+                state.small = tiers.small(state.steps())
+            elif state.hits == 2 and not state.small:  # it comes again
+                _set_back(state, SET_BACK)
+
+
+def _set_back(state: State, count: int) -> None:
+    """Notes that the kernels of a trace are part of what recording is of use for."""
+    for s in state.steps():
+        shapes = s.call.shapes.get(s.avals)  # type: ignore[union-attr]
+        if shapes is not None:
+            shapes.alone -= count
+
+
+def _free(leaves: list[Value]) -> tuple[int, ...]:
+    """Inputs that nothing refers to any more."""
+    found = []
+    for i, v in enumerate(leaves):
+        alone = _refs(v) <= _ONLY_LIST and _refs(v.array) <= _ONLY_VALUE
+        if alone and v.aval.nbytes >= DONATE_BYTES and (v.meta is None or not v.meta.keep):
+            found.append(i)
+    return tuple(found)
+
+
+def _heirs(steps: list[State], live: tuple[int, ...], free: tuple[int, ...], leaves: list[Value]) -> list[tuple[int, int]]:
+    """Which live output takes over which free input's buffer, as pairs (input, output).
+
+    An output that is computed before the input's last use would need a copy of the input first, which costs more than donating saves. So
+    an heir comes from the step that uses the input last, in the order of its operands (the new parameters of an optimiser's step for the
+    old ones), or from a later step.
+    """
+    uses: dict[int, tuple[int, int]] = {}
+    made: dict[Aval, list[tuple[int, int]]] = {}  # outputs of each aval as (step, output)
+    wanted = set(live)
+    output = 0
+    for n, s in enumerate(steps):
+        for place, i in enumerate(s.ids):
+            if i < 0:
+                uses[-i - 1] = (n, place)
+        for aval in (s.outs,) if type(s.outs) is Aval else s.outs:
+            if output in wanted:
+                made.setdefault(aval, []).append((n, output))
+            output += 1
+    pairs = []
+    for i in sorted((i for i in free if i in uses), key=uses.__getitem__):
+        last = uses[i][0]
+        heirs = made.get(leaves[i].aval, ())
+        heir = next((h for h in heirs if h[0] == last), None) or next((h for h in heirs if h[0] > last), None)
+        if heir is not None:
+            made[leaves[i].aval].remove(heir)
+            pairs.append((i, heir[1]))
+    return pairs
+
+
+def _plan_for(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves: list[Value]) -> Plan | None:
+    if _values.alone is not None:
+        return None
+    plans = state.plans
+    if plans:
+        found = plans.get((live, free))
+        if found is not None:
+            return found
+        wanted, given = set(live), set(free)
+        for plan in list(plans.values()):
+            if wanted <= plan.live_set and given.issuperset(plan.donated) and len(plan.live) <= 2 * len(live) + 4:
+                return plan
+    if not _worth_compiling(state):
+        if tiers.soon(state):
+            _begin(state, live, free, leaves)
+        return None
+    stats.compiled += 1
+    room.one_more()
+    _set_back(state, NEVER_AT_ONCE)
+    if state.worth is not None:
+        tiers.compiled_seconds += state.worth[1]
+    plan = _planned(state, live, free, leaves)
+    plans = state.plans
+    if plans is None:
+        plans = state.plans = {}
+    return plans.setdefault((live, free), plan)
+
+
+def _worth_compiling(state: State) -> bool:
+    """Whether to compile the trace as a whole now: because its runs op by op have taken so much longer than those of the whole would that
+    this has paid for compiling, or because compiling its kernels one by one would cost more."""
+    if state.spent == NEVER:
+        return False
+    steps = state.steps()
+    if len(steps) == 1:
+        call: Any = state.call
+        if not call.whole or call.demanded:
+            return call.demanded
+        if not tiers.settled(call, state.avals).on_host:
+            return True
+    if _values.tier == "host":
+        return False
+    saved, compiling = state.worth = state.worth or tiers.estimate_of(steps)
+    if state.spent and saved * state.spent > compiling:
+        return True
+    if state.hits >= 2 and not _values.on_host(state.device):  # each op costs a launch there, and each kernel had to be compiled, too
+        return tiers.may_compile(compiling, stats.flushes)
+    if any(s.call.apart for s in steps):  # type: ignore[union-attr]
+        return False
+    if any(_widens(s) for s in steps):  # a view larger than what there is of it should become part of what uses it
+        return True
+    cold = {}
+    for s in steps:
+        shapes = known(s.call, s.avals)  # type: ignore[arg-type]
+        if not shapes.on_host and s.avals not in s.call.warm:  # type: ignore[union-attr]
+            cold[id(shapes)] = tiers.kernel_seconds(shapes.estimate)  # type: ignore[union-attr]
+    return len(cold) >= 3 and sum(cold.values()) > compiling
+
+
+def _widens(step: State) -> bool:
+    outs = step.outs
+    return step.call.view and type(outs) is Aval and outs.nbytes > limits.SMALL and outs.nbytes > step.avals[0].nbytes  # type: ignore[union-attr]
+
+
+def _begin(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves: list[Value]) -> None:
+    """Has a trace compiled by another thread that will soon be."""
+    state.begun = True
+    if not ahead.possible():
+        return
+    plan = _planned(state, live, free, leaves)
+    pools = _pools([0] * len(plan.kinds), plan.kinds) if plan.kinds else (None, None, None)
+    try:
+        programs.begin(plan.jitted, plan.key, ([leaves[i].aval.sds for i in plan.donated], [leaves[i].aval.sds for i in plan.kept], *pools))
+    except Exception as error:  # of lowering it, which will be tried once more
+        if is_signalled(error):
+            raise
+
+
+def _planned(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves: list[Value]) -> Plan:
+    """The program of a trace, which is compiled when it is first called."""
+    steps = state.steps()
+    n_leaves = max(0, -min(i for s in steps for i in (0, *s.ids)))  # an op that was interrupted may have left one input more
+    heirs = _heirs(steps, live, free, leaves)
+    # JAX gives the buffers of donated inputs, in order, to the first outputs of the same shape.
+    donated = tuple(i for i, _ in heirs)
+    first = tuple(o for _, o in heirs)
+    live = first + tuple(o for o in live if o not in set(first))
+    kept = tuple(i for i in range(n_leaves) if i not in set(donated))
+    kinds = [k for s in steps for k in s.call.kinds]  # type: ignore[union-attr]
+
+    def program(given: list[Any], held: list[Any], floats: Any, ints: Any, complexes: Any) -> tuple[list[Any], Any]:
+        leaves: list[Any] = [None] * n_leaves
+        for i, a in zip(donated, given, strict=True):
+            leaves[i] = a
+        for i, a in zip(kept, held, strict=True):
+            leaves[i] = a
+        floats, integers, complexes = (iter(() if pool is None else pool) for pool in (floats, ints, complexes))
+        pools = {"f": floats, "i": integers, "b": integers, "c": complexes}
+        numbers = [next(pools[k]) != 0 if k == "b" else next(pools[k]) for k in kinds]
+        results: list[Any] = []
+        flags = None
+        at = 0
+        for s in steps:
+            call = s.call
+            operands = [leaves[-i - 1] if i < 0 else results[i] for i in s.ids]
+            k = len(call.kinds)  # type: ignore[union-attr]
+            out = call.jitted(*operands, *numbers[at : at + k])  # type: ignore[union-attr]
+            at += k
+            flags = None
+            if isinstance(out, Guarded):
+                flags = out.flags  # asked for the last call only: all others were answered before the next was recorded
+                out = out.outs
+            if isinstance(out, (tuple, list)):
+                results.extend(out)
+            else:
+                results.append(out)
+        return [results[i] for i in live], flags
+
+    key = programs.key_of("plan", programs.identity_of_steps(steps), live, donated, n_leaves)
+    jitted = jax.jit(program, donate_argnums=(0,), keep_unused=True, compiler_options=programs.OPTIONS)
+    return Plan(jitted, live, donated, kept, bool(state.checks), kinds, key)
+
+
+def _pools(numbers: list[Any], kinds: Sequence[str]) -> tuple[Any, Any, Any]:
+    """The numbers as one array for each kind, so that they cost one transfer; None for a kind that does not occur, which costs nothing."""
+    if "i" not in kinds and "b" not in kinds and "c" not in kinds:
+        return np.array(numbers, np.float64), None, None
+    floats = [x for x, k in zip(numbers, kinds, strict=True) if k == "f"]
+    ints = [int(x) for x, k in zip(numbers, kinds, strict=True) if k in "ib"]
+    complexes = [x for x, k in zip(numbers, kinds, strict=True) if k == "c"]
+    return (
+        np.array(floats, np.float64) if floats else None,
+        np.array(ints, np.int64) if ints else None,
+        np.array(complexes, np.complex128) if complexes else None,
+    )
+
+
+def _execute(plan: Plan, trace: Any, state: State, values: list[Value], leaves: list[Value], numbers: list[Any]) -> None:
+    """Runs a trace's program and gives its values what it returns.
+
+    A program overwrites the inputs that it is given for good, so that an interrupt must not come between the two. Running a program
+    that JAX has seen with such inputs before, and appending what it gives to ``trace.ran``, is one call into C, and whoever finds results
+    there gives them to the values first (``_bind`` may be repeated). What JAX has not seen goes through its Python code, where results can
+    get lost: until a call was none of these, ``wary`` programs get copies.
+    """
+    pools = _pools(numbers, plan.kinds) if numbers else (None, None, None)
+    given = [device_array(leaves[i]) for i in plan.donated]
+    held = [device_array(leaves[i]) for i in plan.kept]
+    plan.used = stats.flushes
+    cold = plan.cold
+    fn: Any = plan.fn
+    if cold and plan.key is not None:
+        fn = programs.ready(fn, plan.key, (given, held, *pools), ([0] * len(plan.live), 0 if plan.checked else None))
+    if given and (plan.wary or trace.wary):
+        given = [jax.device_put(a, may_alias=False) for a in given]
+    ran: list[Any] = [plan]
+    run = map(fn, (given,), (held,), (pools[0],), (pools[1],), (pools[2],))
+    if trace.state is not state:  # a signal's handler read a value, and so ran the trace
+        return
+    trace.ran = ran
+    try:
+        ran.extend(run)
+    except (TypeError, ValueError) as error:
+        if fn is plan.jitted or is_signalled(error):
+            raise
+        # A kept program takes only what it was made for, and says so before it takes anything.
+        plan.fn, plan.wary, plan.size = plan.jitted, bool(given), -1
+        _execute(plan, trace, state, values, leaves, numbers)
+        return
+    _bind(trace, values, ran)
+    if cold:
+        plan.fn, plan.cold = _direct(fn), False
+    else:
+        stats.replayed += 1
+    if given:
+        fn = plan.fn
+        size = fn._cache_size() if type(fn) is _Jitted else -1  # type: ignore[attr-defined]
+        if size < 0 or size != plan.size:
+            plan.size, plan.wary = size, True
+        elif plan.wary:
+            plan.wary = any(getattr(jax.config, name, False) for name in programs.WATCHING)
+
+
+def _direct(fn: Any) -> Any:
+    """What a compiled program calls in the end, without the Python function around it."""
+    inner = getattr(fn, "_call", None)
+    return inner if type(inner) is _Jitted else fn
+
+
+def _bind(trace: Any, values: list[Value], ran: list[Any]) -> None:
+    """Gives values what the program of their trace gave; to do so once more does no harm."""
+    plan, (outs, flags) = ran
+    if trace.asked:
+        trace.flags = flags
+    for i, a in zip(plan.live, outs):
+        v = values[i]
+        v.array = a
+        v.trace = None
+
+
+def _step(trace: Any, state: State, live: Sequence[int], values: list[Value], leaves: list[Value], numbers: list[Any]) -> None:
+    """Runs the trace op by op, dropping each intermediate after its last use."""
+    stats.stepped += 1
+    steps = state.steps()
+    last: dict[int, int] = {}
+    for n, s in enumerate(steps):
+        for i in s.ids:
+            last[i] = n
+    for i in live:
+        last[i] = -1
+    results: list[Any] = []
+    at = 0
+    call = line = None
+    try:
+        for n, s in enumerate(steps):
+            call, ids, line = s.call, s.ids, s.line
+            if call.view and len(results) not in last and type(s.outs) is Aval:  # nothing uses it, and it may be larger than memory
+                results.append(None)
+                at += len(call.kinds)
+                continue
+            shapes = known(call, s.avals)  # type: ignore[arg-type]
+            if shapes.on_host:
+                operands = [leaves[-i - 1].array if i < 0 else results[i] for i in ids]
+            else:
+                operands = [_on_device(leaves, results, i, aval) for i, aval in zip(ids, s.avals, strict=True)]
+            if call.kinds:
+                k = at + len(call.kinds)
+                operands += numbers[at:k]
+                at = k
+            if s.avals not in call.warm:
+                call.warm.add(s.avals)
+            try:
+                out = shapes.run(*operands)
+            except _REFUSALS as error:
+                out = _again(call, shapes, operands, error)  # type: ignore[arg-type]
+            if type(out) is _ndarray or type(out) is _ArrayImpl:
+                results.append(out)
+            else:
+                if type(out) is Guarded:
+                    if trace.asked and n == len(steps) - 1:
+                        trace.flags = out.flags
+                    out = out.outs
+                if isinstance(out, (tuple, list)):
+                    results.extend(out)
+                else:
+                    results.append(out)
+            for i in ids:
+                if i >= 0 and last[i] == n:
+                    results[i] = None
+    except Exception as error:
+        if is_signalled(error):
+            raise
+        raise translate(error, call.name if call else "", line) from error
+    finally:  # what was computed before an op failed stays
+        for i in live:
+            if i < len(results):
+                v = values[i]
+                v.array = results[i]
+                v.trace = None
+    state.spent += 1
+
+
+def _on_device(leaves: list[Value], results: list[Any], i: int, aval: Aval) -> Any:
+    """An operand of a compiled kernel."""
+    if i < 0:
+        return device_array(leaves[-i - 1])
+    a = results[i]
+    if type(a) is _ndarray:
+        a = results[i] = moved(a, aval.device)
+    return a
+
+
+def flags_of(trace: Any) -> Any:
+    """What the checks of a trace's last call say. The trace stays as it is, and its values pending."""
+    numbers, leaves = trace.numbers, trace.leaves
+    results: list[Any] = []
+    flags = None
+    for s in trace.state.steps():
+        operands = [leaves[-i - 1].array if i < 0 else results[i] for i in s.ids]
+        operands += numbers[s.numbers_at : s.numbers_at + len(s.call.kinds)]
+        out = s.call.jitted(*operands)
+        flags = None
+        if isinstance(out, Guarded):
+            flags, out = out.flags, out.outs
+        if isinstance(out, (tuple, list)):
+            results.extend(out)
+        else:
+            results.append(out)
+    return flags
+
+
+def translate(error: BaseException, name: str, line: tuple[str, int] | None) -> BaseException:
+    """An error of a failing op as the user should see it: which op, and the line that recorded it."""
+    where = f" (recorded at {line[0]}:{line[1]})" if line else ""
+    text = str(error).strip()
+    if isinstance(error, MemoryError):
+        return OutOfMemoryError(f"{name}{where}: out of memory: {text}")
+    if isinstance(error, jax.errors.JaxRuntimeError):
+        if "RESOURCE_EXHAUSTED" in text:
+            return OutOfMemoryError(f"{name}{where}: out of memory: {text}")
+        return RuntimeError(f"{name}{where}: {text}")
+    try:
+        return type(error)(f"{name}{where}: {text}")
+    except Exception:
+        return RuntimeError(f"{name}{where}: {text}")
+
+
+class OutOfMemoryError(RuntimeError):
+    """The device could not hold an op's result."""
+
+    __module__ = "jtorch"

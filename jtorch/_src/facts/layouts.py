@@ -1,0 +1,193 @@
+"""How elements lie in memory: layout and memory_format objects, and strides.
+
+Of the layouts only strided data exists here; the others are names that programs pass and compare.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...dispatch import add_plain
+from .size import SYMBOLIC, less
+
+
+class _Named:
+    """A value that is nothing but its name; one object each, also after pickling and copying."""
+
+    __slots__ = ("_name",)
+    _name: str
+
+    def __new__(cls, *_: object) -> _Named:
+        raise TypeError(f"cannot create 'torch.{cls.__name__}' instances")
+
+    def __repr__(self) -> str:
+        return f"torch.{self._name}"
+
+    def __reduce__(self) -> str:
+        return self._name
+
+    def __copy__(self) -> _Named:
+        return self
+
+    def __deepcopy__(self, memo: object) -> _Named:
+        return self
+
+
+class layout(_Named):
+    """How a tensor's elements are stored: ``torch.strided`` and its sparse and nested relatives."""
+
+    __slots__ = ()
+    __module__ = "jtorch"  # where pickles find its values
+
+
+class memory_format(_Named):
+    """The order of a dense tensor's dimensions in memory."""
+
+    __slots__ = ()
+    __module__ = "jtorch"  # where pickles find its values
+
+
+def _make(cls: type[_Named], name: str) -> _Named:
+    made = object.__new__(cls)
+    made._name = name
+    return made
+
+
+strided = _make(layout, "strided")
+sparse_coo = _make(layout, "sparse_coo")
+sparse_csr = _make(layout, "sparse_csr")
+sparse_csc = _make(layout, "sparse_csc")
+sparse_bsr = _make(layout, "sparse_bsr")
+sparse_bsc = _make(layout, "sparse_bsc")
+_mkldnn = _make(layout, "_mkldnn")
+jagged = _make(layout, "jagged")
+
+contiguous_format: Any = _make(memory_format, "contiguous_format")
+legacy_contiguous_format = contiguous_format
+channels_last = _make(memory_format, "channels_last")
+channels_last_3d = _make(memory_format, "channels_last_3d")
+preserve_format: Any = _make(memory_format, "preserve_format")
+
+add_plain(layout, memory_format)
+
+
+# ---- strides ---------------------------------------------------------------------------------------------------------------------
+
+
+_contiguous: dict[tuple[int, ...], tuple[int, ...]] = {}
+
+
+def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Row-major strides."""
+    found = _contiguous.get(shape)
+    if found is None:
+        strides = [1] * len(shape)
+        for i in range(len(shape) - 2, -1, -1):
+            strides[i] = strides[i + 1] * max(shape[i + 1], 1)
+        found = _contiguous[shape] = tuple(strides)
+    return found
+
+
+def format_strides(shape: tuple[int, ...], memory_format: Any) -> tuple[int, ...]:
+    """The strides of a dense tensor in a memory format.
+
+    Raises:
+        RuntimeError: if the format does not fit the number of dimensions.
+    """
+    name = str(memory_format).removeprefix("torch.")
+    if name in ("contiguous_format", "preserve_format"):
+        return contiguous_strides(shape)
+    ndim = {"channels_last": 4, "channels_last_3d": 5}.get(name)
+    if ndim is None:
+        raise TypeError(f"argument 'memory_format' must be torch.memory_format, not {type(memory_format).__name__}")
+    if len(shape) != ndim:
+        raise RuntimeError(f"required rank {ndim} tensor to use {name} format")
+    order = [0, *range(2, ndim), 1]
+    strides = [0] * ndim
+    step = 1
+    for i in reversed(order):
+        strides[i] = step
+        step *= max(shape[i], 1)
+    return tuple(strides)
+
+
+def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether strides are row-major, where sizes of 1 have any stride and empty tensors are always contiguous."""
+    if 0 in shape:
+        return True
+    expected = 1
+    for n, s in zip(reversed(shape), reversed(strides), strict=True):
+        if n != 1:
+            if s != expected:
+                return False
+            expected *= n
+    return True
+
+
+def column_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides of batches of matrices that lie one column after the other."""
+    found = _columns.get(shape)
+    if found is None:
+        *batch, m, n = shape
+        step = max(m, 1) * max(n, 1)
+        found = _columns[shape] = (*[s * step for s in contiguous_strides(tuple(batch))], 1, max(m, 1))
+    return found
+
+
+_columns: dict[tuple[int, ...], tuple[int, ...]] = {}
+
+
+def in_format(shape: tuple[int, ...], strides: tuple[int, ...], memory_format: Any) -> bool:
+    """Whether a dense tensor is in a memory format; strides of dimensions of size 1 do not matter. False for another number of them."""
+    if memory_format in (contiguous_format, preserve_format):
+        return is_contiguous(shape, strides)
+    try:
+        format_strides(shape, memory_format)
+    except RuntimeError:
+        return False
+    expected = 1
+    for d in (1, *range(len(shape) - 1, 1, -1), 0):
+        if shape[d] != 1:
+            if strides[d] != expected:
+                return False
+            expected *= shape[d]
+    return True
+
+
+def suggests_channels_last(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether the order of strides is that of channels-last memory, with or without gaps; ambiguous ones count as row-major."""
+    if strides[1] == 0:
+        return False
+    least = 0
+    for d in (1, *range(len(shape) - 1, 1, -1), 0):
+        if shape[d] == 0 or (less(strides[d], least) if SYMBOLIC else strides[d] < least) or (d == 0 and least == strides[1]):
+            return False
+        least = strides[d] * max(shape[d], 1)
+    return True
+
+
+def suggested_format(shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+    """The memory format that results of operations on images have; the contiguous one where strides say nothing else."""
+    if len(shape) in (4, 5) and suggests_channels_last(shape, strides):
+        return channels_last if len(shape) == 4 else channels_last_3d
+    return contiguous_format
+
+
+def is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether the elements fill a stretch of memory without gaps or overlaps, in whatever order."""
+    expected = 1
+    if SYMBOLIC and not {type(n) for n in (*shape, *strides)} <= {int}:
+        left = [(s, n) for n, s in zip(shape, strides, strict=True) if n != 1]
+        while left:
+            inner = next((i for i, (s, _) in enumerate(left) if s == expected), None)
+            if inner is None:
+                return False
+            expected *= left.pop(inner)[1]
+        return True
+    for s, n in sorted((s, n) for n, s in zip(shape, strides, strict=True) if n != 1):
+        if n == 0:
+            return True
+        if s != expected:
+            return False
+        expected *= n
+    return True

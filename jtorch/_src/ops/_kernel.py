@@ -1,0 +1,655 @@
+"""From a declaration to calls the engine can run: operands assembled and promoted inside the traced kernel, and derivative calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.interpreters.partial_eval import dce_jaxpr
+
+from ..engine import Aval, Call, Guarded, any_size, flush, trie
+from ..engine.calls import MANY
+from ..engine.programs import identity, key_of, remember, remembered, told
+from ..engine.tracing import traced
+from ..facts import dtypes
+from ..facts.errors import broadcast_shapes
+from . import _pieces
+from ._declare import DTYPE, NUMBER, OPS, STATIC, TENSOR_LIST, TENSOR_OR_STATIC, UNLESS_ROUNDED, Op, collecting
+from ._numeric import zeros_and_ones
+from ._sizes import counted, fewer
+
+#: Entries of a layout: how one parameter was given. Statics stand as ``Fixed``.
+T = "T"  # a tensor
+ABSENT = None  # None, or left at its default
+FLOAT, INT, BOOL, COMPLEX = "f", "i", "b", "c"  # Python numbers that are inputs of the trace
+NUMBERS = {float: FLOAT, int: INT, bool: BOOL, complex: COMPLEX}
+_HALVES = (dtypes.float16.np, dtypes.bfloat16.np)
+_NUMBER_DTYPES = {INT: dtypes.int64, BOOL: dtypes.bool_}
+_KINDS = {FLOAT: np.dtype(np.float64), INT: np.dtype(np.int64), BOOL: np.dtype(np.bool_), COMPLEX: np.dtype(np.complex128)}
+
+
+class Fixed:
+    """A static argument in a layout, compared by value and type (``2`` is not ``2.0``)."""
+
+    __slots__ = ("value", "key")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.key = (type(value), "nan" if value != value else value)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Fixed) and self.key == other.key
+
+    def __repr__(self) -> str:
+        return f"={self.value!r}"
+
+
+class Info:
+    """What a call is made of: kept in ``Call.extra``.
+
+    Attributes:
+        kernel: the call's function of flat arrays and numbers.
+        saved: for each operand, whether its value may be kept for the derivative; ``masks`` refines it (see ``kept_for``).
+        checked: for each operand, whether torch saves it, so that an in-place change must be refused.
+        saves_result: whether it needs the results.
+        saves_number: whether an operand that torch saves was given as a number: nothing is kept for it, but walking twice is refused.
+        shown: which of these residuals are results that the caller sees, by their numbers.
+        hidden: how many results at the end are residuals that the caller never sees.
+        vjps: derivative calls by (operand avals, needed operands, given cotangents).
+    """
+
+    __slots__ = (
+        "op",
+        "layout",
+        "kernel",
+        "saved",
+        "checked",
+        "saves_result",
+        "saves_number",
+        "hidden",
+        "single",
+        "vjps",
+        "tracked",
+        "differentiable",
+        "name",
+        "masks",
+        "shown",
+    )
+
+    def __init__(self, op: Op, layout: tuple[Any, ...]) -> None:
+        self.op, self.layout = op, layout
+        self.vjps: dict[Any, Call] = {}
+        self.kernel: Any = None
+        self.saved: tuple[bool, ...] = ()
+        self.checked: tuple[bool, ...] = ()
+        self.saves_result = False
+        self.saves_number = False
+        self.hidden = 0
+        self.single = True
+        self.tracked: Call | None = None
+        self.differentiable = op.differentiable
+        self.name = op.name
+        self.shown = op.shown
+        self.masks: dict[Any, tuple[bool, ...]] = {}
+
+
+_calls: dict[tuple[Op, tuple[Any, ...]], Call] = {}
+#: Caches of calls that the binding keeps for each op, emptied with ``_calls``.
+caches: list[dict[Any, Any]] = []
+
+
+def forget_calls() -> None:
+    """Forgets every call: kernels traced under another default dtype are stale."""
+    flush()
+    _calls.clear()
+    for cache in caches:
+        cache.clear()
+    trie.clear()
+
+
+dtypes.on_default_change.append(forget_calls)
+
+
+def call_of(op: Op, layout: tuple[Any, ...]) -> Call:
+    """The call of ``op`` with its parameters given as ``layout`` says."""
+    found = _calls.get((op, layout))
+    if found is None:
+        found = _make(op, layout, forward=False)
+        info: Info = found.extra
+        if op.fwd is not None:  # run in place of the kernel where a gradient is needed; keeps residuals
+            info.tracked = _make(op, layout, forward=True)
+        found = _calls.setdefault((op, layout), found)  # whole, and the first: another thread may have made it, too
+    return found
+
+
+def _make(op: Op, layout: tuple[Any, ...], forward: bool) -> Call:
+    info = Info(op, layout)
+    names = _operand_names(op, layout)
+    saves = op.saves
+    info.checked = (True,) * len(names) if saves is None else tuple(n in saves for n in names)
+    # Residuals are recomputed from the operands for a second derivative, so ops that have them keep all.
+    info.saved = (True,) * len(names) if forward else info.checked
+    info.saves_result = saves is not None and "result" in saves
+    kinds = tuple(_number_kinds(op, layout))
+    given = [e for p, e in zip(op.params, layout, strict=True) if _is_number(p, e) and p.name in (saves or ())]
+    info.saves_number = op.wraps and bool(given)
+    n = len(names)
+    body = op.fwd if forward else op.body
+
+    def fn(*flat: Any) -> Any:
+        operands = _Operands(op, layout, flat[:n], flat[n:])
+        guards: list[Any] = []
+        with collecting(guards):
+            out = body(*operands.args, **operands.kwargs)  # type: ignore[misc]
+        if operands.narrow is not None:
+            out = cast(out, operands.narrow)
+        if forward:
+            result, residuals = out
+            info.single = not isinstance(result, (tuple, list))
+            residuals = tuple(r for r in residuals)
+            info.hidden = len(residuals)
+            out = ((result,) if info.single else tuple(result)) + residuals
+        else:
+            info.single = not isinstance(out, (tuple, list))
+        out = _strong(out) if not isinstance(out, (tuple, list)) else tuple([_strong(o) for o in out])
+        if guards:
+            return Guarded(out, jnp.stack([_flag(g) for g in guards]), tuple([(g.exc_type, g.message, operands.span(g)) for g in guards]))
+        return out
+
+    fn.__name__ = fn.__qualname__ = op.name
+    info.kernel = fn
+    call = Call(op.name, fn, kinds, info, _identity(op, layout, forward))
+    call.whole = op.family == "program"
+    call.apart = op.apart
+    call.bounds = op.bounds
+    call.view = op.family == "view"
+    if op.elementwise and not forward:
+        call.general = any_size.general
+    if not forward and (piecewise := _pieces.FORWARD.get(op.path)) is not None:
+        call.jitted = _pieces.InPieces(call.jitted, piecewise, _statics(layout))
+    return call
+
+
+def _identity(op: Op, layout: tuple[Any, ...], forward: bool) -> str | None:
+    """What the call is in every process; None for ops that are not this package's."""
+    if OPS.get(op.path) is not op or op.module.partition(".")[0] not in ("jtorch", "torch"):
+        return None
+    return identity(op.path, forward, tuple([("fixed", entry.value) if isinstance(entry, Fixed) else entry for entry in layout]))
+
+
+def _statics(layout: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple([entry.value for entry in layout if isinstance(entry, Fixed)])
+
+
+def _flag(g: Any) -> Any:
+    bad = jnp.ravel(jnp.asarray(g.bad, bool))
+    n = bad.size
+    if g.value is None or jnp.size(g.value) == 0 or n == 0:
+        return jnp.stack([jnp.any(bad).astype(np.int64), jnp.zeros((), np.int64)])
+    values = jnp.ravel(jnp.asarray(g.value)).astype(np.int64)
+    if n == 1:
+        return jnp.stack([bad[0].astype(np.int64), values[0]])
+    first = _first(bad, n)
+    value = values[jnp.minimum(first, n - 1)] if values.size > 1 else values[0]
+    return jnp.stack([(first < n).astype(np.int64), value])
+
+
+def _first(bad: Any, n: int) -> Any:
+    """The first place where ``bad`` holds, else ``n``: one pass that vectorises, as "any" and "argmax" do not.
+
+    Large arrays are taken in columns, whose rows are counted in 16 bits: half the time.
+    """
+    dtype = np.int32 if fewer(n, 2**31) else np.int64
+    width = next((w for w in (256, 1024) if n % w == 0 and 16 <= n // w < 2**15), 0) if fewer(n, 2**31) else 0
+    if not width:
+        return jnp.min(jnp.where(bad, lax.broadcasted_iota(dtype, (n,), 0), counted(n, np.dtype(dtype))))
+    count = n // width
+    rows = lax.broadcasted_iota(np.int16, (count, width), 0)
+    row = jnp.min(jnp.where(bad.reshape(count, width), rows, np.int16(count)), axis=0).astype(dtype)
+    return jnp.min(jnp.where(row < count, row * dtype(width) + lax.iota(dtype, width), dtype(n)))
+
+
+def _strong(x: Any) -> Any:
+    x = jnp.asarray(x)
+    return lax.convert_element_type(x, x.dtype) if x.weak_type else x
+
+
+def _operand_names(op: Op, layout: tuple[Any, ...]) -> list[str]:
+    """The parameter of each tensor operand, in flat order."""
+    names: list[str] = []
+    for p, entry in zip(op.params, layout, strict=True):
+        if entry is T:
+            names.append(p.name)
+        elif p.kind == TENSOR_LIST and entry is not None:
+            names.extend([p.name] * sum(entry))
+    return names
+
+
+def _is_number(p: Any, entry: Any) -> bool:
+    return isinstance(entry, str) and entry is not T and p.kind not in (STATIC, DTYPE)
+
+
+def _number_kinds(op: Op, layout: tuple[Any, ...]) -> list[str]:
+    return [e for p, e in zip(op.params, layout, strict=True) if _is_number(p, e)]
+
+
+class _Operands:
+    """A kernel's arguments assembled from flat arrays and numbers, promoted and aligned as the op declares.
+
+    ``slots`` describes each tensor operand for the way back: (original shape, original dtype, promoted dtype). ``narrow`` is the dtype
+    of the result where the op computes in float32 for it.
+    """
+
+    __slots__ = ("args", "kwargs", "narrow", "slots", "origins")
+
+    def __init__(self, op: Op, layout: tuple[Any, ...], arrays: Sequence[Any], numbers: Sequence[Any]) -> None:
+        target = _target(op, layout, arrays)
+        self.narrow: np.dtype | None = None
+        if op.wide and target in _HALVES and (numbers or (len(arrays) > 1 and not arrays[1].ndim and arrays[1].dtype != target)):
+            # A number is not rounded to half precision before it is used; nor is a second operand of no dimensions and another dtype.
+            self.narrow, target = target, np.dtype(np.float32)
+        shape_ndim = self._ndim(op, layout, arrays) if op.broadcast else 0
+        self.args: list[Any] = []
+        self.kwargs: dict[str, Any] = {}
+        self.slots: list[tuple[tuple[int, ...], Any]] = []
+        #: What the kernel gets of each operand and number, in the order in which the engine counts them, with the dtype it came in.
+        self.origins: list[tuple[Any, Any]] = []
+        taken: list[tuple[Any, Any]] = []
+        next_array, next_number = iter(arrays).__next__, iter(numbers).__next__
+
+        promoted = op.promote if isinstance(op.promote, tuple) else None
+
+        def take(name: str) -> Any:
+            a = next_array()
+            self.slots.append((a.shape, a.dtype))
+            if target is not None and a.dtype != target and (promoted is None or name in promoted):
+                a = cast(a, target)
+            if op.broadcast and a.ndim < shape_ndim:
+                a = lax.expand_dims(a, range(shape_ndim - a.ndim))
+            self.origins.append((a, self.slots[-1][1]))
+            return a
+
+        for p, entry in zip(op.params, layout, strict=True):
+            if p.kind in (STATIC, DTYPE):
+                value = entry.value
+            elif entry is T:
+                value = take(p.name)
+            elif p.kind == TENSOR_LIST:
+                value = None if entry is None else [take(p.name) if present else None for present in entry]
+            elif entry is ABSENT:
+                if p.required or p.default is None:
+                    value = None
+                else:
+                    value = p.default
+                    if p.kind != TENSOR_OR_STATIC and target is not None and p.kind != NUMBER:
+                        value = jnp.asarray(value, target)
+            elif isinstance(entry, Fixed):
+                value = entry.value
+            else:
+                value = _number(f"{op.name}.{p.name}", entry, next_number(), target, p.kind)
+                taken.append((value, _KINDS[entry]))
+            if p.keyword_only:
+                if not (entry is ABSENT and not p.required):
+                    self.kwargs[p.name] = value
+            else:
+                self.args.append(value)
+        self.origins += taken
+
+    def span(self, g: Any) -> tuple[Any, ...] | None:
+        """The span of a guard as the engine wants it: which operand or number it is about. None where that is not told by its elements."""
+        for at, (a, given) in enumerate(self.origins):
+            if a is g.array and g.span is not None:
+                low, high, hole, skip = g.span
+                exact = g.exact
+                if given != a.dtype and not np.can_cast(given, a.dtype):  # what does not fit was changed by converting it
+                    if hole is None and jnp.issubdtype(given, jnp.floating) and jnp.issubdtype(a.dtype, jnp.floating):
+                        return at, low, high, hole, skip, False  # rounding keeps the order
+                    if a.dtype.kind not in "iu" or given.kind not in "iub":
+                        return None
+                    info = np.iinfo(a.dtype)
+                    low, high, skip, exact = max(low, int(info.min)), min(high, int(info.max)), None, False
+                return at, low, high, hole, skip, exact
+        return None
+
+    @staticmethod
+    def _ndim(op: Op, layout: tuple[Any, ...], arrays: Sequence[Any]) -> int:
+        return len(broadcast_shapes(*[a.shape for a in arrays]))
+
+
+def whole(a: Any, target: np.dtype) -> Any:
+    """Floating-point numbers as integers, as the processors convert that torch is mostly run on.
+
+    They know int32 and int64, and give the smallest number of these for all that is beyond their range and for NaN, where XLA stops at the
+    limits and gives 0. What is narrower takes the lowest bits of that; torch goes to uint8 by way of int64.
+    """
+    native = np.dtype(np.int32 if target in (np.int8, np.int16, np.uint16, np.int32) else np.int64)
+    if a.dtype.itemsize < 4:
+        a = lax.convert_element_type(a, np.float32)
+    limit = np.asarray(2.0 ** (8 * native.itemsize - 1), a.dtype)
+    high = a >= limit
+    if target == np.uint64:  # what is in its upper half is converted without the highest bit
+        a = jnp.where(high, a - limit, a)
+    # Numbers below the range are stopped at the smallest one already.
+    found = lax.convert_element_type(jnp.where(a < limit, a, -limit), native)
+    if target == np.uint64:
+        return jnp.where(high, found ^ np.int64(-(2**63)), found).astype(target)
+    return lax.convert_element_type(found, target)
+
+
+def cast(a: Any, target: np.dtype) -> Any:
+    """Converts as torch does: complex to real drops the imaginary part, numbers to bool by comparison with zero."""
+    if a.dtype == target:
+        return a
+    if target == np.bool_:
+        return a != jnp.zeros((), a.dtype)
+    if a.dtype == np.bool_ and target.kind not in "iu" and target.itemsize > 1:  # floating-point types of a byte need not have a zero
+        return zeros_and_ones(a, target)
+    if jnp.issubdtype(a.dtype, jnp.complexfloating) and not jnp.issubdtype(target, jnp.complexfloating):
+        a = jnp.real(a)
+    if target.kind in "iu" and jnp.issubdtype(a.dtype, jnp.floating):
+        return whole(a, target)
+    if target == dtypes.float8_e4m3fn.np:
+        limit = np.asarray(448, a.dtype) if a.dtype.itemsize > 1 else None
+        a = a if limit is None or not jnp.issubdtype(a.dtype, jnp.floating) else jnp.clip(a, -limit, limit)
+    elif target == dtypes.float8_e8m0fnu.np:
+        # There is no sign and no zero: torch takes the smallest number.
+        return jnp.where(a == 0, np.asarray(2.0**-127, target), lax.convert_element_type(jnp.abs(a), target))
+    return lax.convert_element_type(a, target)
+
+
+def _number(name: str, kind: str, value: Any, target: np.dtype | None, param_kind: int) -> Any:
+    value = jnp.asarray(value)
+    if target is None:
+        return lax.convert_element_type(value, value.dtype)
+    if param_kind == NUMBER and (name != "addcmul.value" or kind != FLOAT):  # torch drops the fraction of that one
+        full, name = name, name.rpartition(".")[2]
+        if kind == FLOAT and not jnp.issubdtype(target, jnp.inexact):
+            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
+        if kind == COMPLEX and not jnp.issubdtype(target, jnp.complexfloating):
+            raise RuntimeError(f"For non-complex input tensors, argument {name} must not be a complex number.")
+        if kind == BOOL and target != np.bool_ and (name == "alpha" or full == "addr.beta"):
+            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
+    return cast(value, target)
+
+
+def _given(op: Op, layout: tuple[Any, ...]) -> list[Any]:
+    """The entries of the operands that are either all tensors or all numbers."""
+    return [e for p, e in zip(op.params, layout, strict=True) if p.name in op.alike]
+
+
+def _target(op: Op, layout: tuple[Any, ...], arrays: Sequence[Any]) -> np.dtype | None:
+    """The dtype that the op's operands are cast to, or None if it takes them as they come."""
+    if op.promote is None:
+        return None
+    entries: list[tuple[dtypes.dtype, int]] = []
+    next_array = iter(arrays).__next__
+    promoted = op.promote if isinstance(op.promote, tuple) else None
+    scalar = dtypes.DIMENSIONED if op.promote == "expanded" else dtypes.ZERO_DIM
+    for p, entry in zip(op.params, layout, strict=True):
+        if p.kind in (STATIC, DTYPE, NUMBER):
+            continue
+        if promoted is not None and p.name not in promoted:
+            if entry is T:
+                next_array()
+            continue
+        if entry is T:
+            a = next_array()
+            entries.append((dtypes.BY_NP[np.dtype(a.dtype)], dtypes.DIMENSIONED if a.ndim else scalar))
+            if a.ndim and p.name in op.alike and any(e is not T and e is not ABSENT for e in _given(op, layout)):
+                raise TypeError(f"{op.name}() takes tensors or numbers as {' and '.join(op.alike)}, not one of each")
+        elif p.kind == TENSOR_LIST:
+            for present in entry or ():
+                if present:
+                    a = next_array()
+                    entries.append((dtypes.BY_NP[np.dtype(a.dtype)], dtypes.DIMENSIONED if a.ndim else scalar))
+        elif isinstance(entry, Fixed):
+            if entry.value is not None:
+                entries.append((dtypes.of_number(entry.value), dtypes.NUMBER))
+        elif entry is not ABSENT:
+            kind_dtype = _NUMBER_DTYPES.get(entry) or (dtypes.get_default_dtype() if entry == FLOAT else dtypes.default_complex())
+            entries.append((kind_dtype, dtypes.NUMBER))
+    if op.check is not None:
+        op.check([kind for kind, _ in entries])
+    found = dtypes.result_type_of(tuple(entries))
+    if found.category < dtypes.FLOATING and _becomes_float(op, layout):
+        found = dtypes.get_default_dtype()
+    return found.np
+
+
+def _becomes_float(op: Op, layout: tuple[Any, ...]) -> bool:
+    """Whether integers and bool are promoted to the default dtype."""
+    if op.promote == UNLESS_ROUNDED:
+        return all(entry.value is None for p, entry in zip(op.params, layout, strict=True) if p.name == "rounding_mode")
+    return op.promote == "float"
+
+
+def kept_for(call: Call, avals: tuple[Aval, ...], outs: tuple[Aval, ...], needs: tuple[bool, ...]) -> tuple[bool, ...]:
+    """For each operand, whether the gradients of the needed operands really depend on its value.
+
+    ``x * 2`` needs no operand, ``x * y`` only ``y`` if only ``x`` requires grad: what is not needed is not kept alive, and may be changed
+    in place, as in torch. Found by tracing the derivative once and removing dead code.
+    """
+    info: Info = call.extra
+    found = info.masks.get((avals, needs))
+    if found is None and info.op.elementwise and any_size.sizes_of((*avals, *outs)) is not None:
+        small = tuple([any_size.stand_in(a) for a in avals])
+        if small != avals:
+            found = kept_for(call, small, tuple([any_size.stand_in(a) for a in outs]), needs)
+            _put(info.masks, (avals, needs), found)
+    if found is None:
+        found = info.saved
+        key = key_of("kept", call.identity, avals, outs, needs) if any(found) and not info.hidden else None
+        fact = remembered(key)
+        if fact is not None:
+            found = fact
+        elif any(found) and not info.hidden:
+            visible = outs[: len(outs) - info.hidden]
+            derivative = vjp_of(call, avals, outs, needs, tuple([a.differentiable for a in visible]), kept=info.saved)
+            saved = [a for a, keep in zip(avals, info.saved, strict=True) if keep]
+            saved += outs[: saved_results(info, len(outs))]
+            jaxpr = traced(derivative, (*saved, *[a for a in visible if a.differentiable]))[0].jaxpr
+            used = iter(dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))[1])
+            found = tuple([keep and next(used) for keep in info.saved])
+            remember(key, found)
+        _put(info.masks, (avals, needs), found)
+    return found
+
+
+def vjp_of(
+    call: Call,
+    avals: tuple[Aval, ...],
+    outs: tuple[Aval, ...],
+    needs: tuple[bool, ...],
+    given: tuple[bool, ...],
+    recompute: bool = False,
+    kept: tuple[bool, ...] | None = None,
+) -> Call:
+    """The call of the derivative: ``(saved operands, saved results, given cotangents, numbers) -> gradients of the needed operands``.
+
+    Operands whose values are not ``kept`` are replaced by zeros of their aval. With ``recompute`` residuals are computed again from the
+    operands instead of being taken as saved results, so that the derivative can be differentiated.
+    """
+    info: Info = call.extra
+    if kept is None:
+        kept = info.saved
+    found = info.vjps.get((avals, needs, given, recompute, kept))
+    if found is not None:
+        return found
+    n_saved = sum(kept)
+    n_results = 0 if recompute else saved_results(info, len(outs))
+    n_given = sum(given)
+    visible = outs[: len(outs) - info.hidden]
+    op = info.op
+
+    def fn(*flat: Any) -> Any:
+        saved = iter(flat[:n_saved])
+        arrays = [next(saved) if keep else jnp.zeros(a.shape, a.dtype) for keep, a in zip(kept, avals, strict=True)]
+        at = n_saved + n_results
+        results = flat[n_saved:at]
+        cts = iter(flat[at : at + n_given])
+        numbers = flat[at + n_given :]
+        cotangents = [next(cts) if have else None for have in given]
+        with collecting(None):
+            if recompute:
+                again = info.kernel(*arrays, *numbers)
+                results = (again.outs if isinstance(again, Guarded) else again)[len(visible) :]
+            if op.rule is not None:
+                grads = _by_rule(info, arrays, numbers, results, cotangents, visible, needs)
+            else:
+                grads = _by_jax(info, arrays, numbers, cotangents, needs)
+        return tuple([_strong(g) for g in grads])
+
+    fn.__name__ = fn.__qualname__ = f"{op.name}_backward"
+    derived = Info(_derived(op), ())
+    derived.saved = derived.checked = (True,) * (n_saved + n_results + n_given)
+    derived.single = False
+    derived.kernel = fn
+    name = call.identity and identity("vjp", call.identity, avals, outs, needs, given, recompute, kept)
+    found = Call(f"{op.name}_backward", fn, call.kinds, derived, name)
+    found.apart = op.apart
+    if op.elementwise:
+
+        def general(_: Call, given_avals: tuple[Aval, ...]) -> any_size.General | None:
+            sizes = any_size.sizes_of((*avals, *outs, *given_avals))
+            if sizes is None:
+                return None
+            small, small_outs = (tuple([any_size.stand_in(a) for a in group]) for group in (avals, outs))
+            same = found if small == avals and small_outs == outs else vjp_of(call, small, small_outs, needs, given, recompute, kept)
+            return any_size.General(same, tuple([any_size.stand_in(a) for a in given_avals]), sizes)
+
+        found.general = general
+    if (piecewise := _pieces.DERIVATIVES.get(op.path)) is not None and all(given) and not n_saved and not n_results:
+        found.jitted = _pieces.InPieces(found.jitted, _needed(piecewise, avals, needs), _statics(info.layout))
+    _put(info.vjps, (avals, needs, given, recompute, kept), found)
+    return found
+
+
+def _put(cache: dict[Any, Any], key: Any, found: Any) -> None:
+    """Keeps something that belongs to shapes, of which a program may meet ever new ones: the older half goes when there are too many."""
+    cache[key] = found
+    if len(cache) > MANY:
+        for old in list(cache)[: MANY // 2]:
+            cache.pop(old, None)
+
+
+def _needed(piecewise: _pieces.Piecewise, avals: tuple[Aval, ...], needs: tuple[bool, ...]) -> _pieces.Piecewise:
+    """The derivative of the needed operands."""
+
+    def run(arrays: Sequence[Any], *statics: Any) -> Any:
+        found = piecewise(arrays, avals, *statics)
+        return None if found is None else tuple([g for g, need in zip(found, needs, strict=True) if need])
+
+    return run
+
+
+def saved_results(info: Info, n_outs: int) -> int:
+    """How many results the derivative is given: the residuals, or all visible ones, or none."""
+    if info.hidden:
+        return info.hidden
+    return n_outs if info.saves_result else 0
+
+
+#: The op that an op's derivative is an instance of: differentiated by JAX, with everything saved.
+_derived_ops: dict[Op, Op] = {}
+
+
+def _derived(op: Op) -> Op:
+    found = _derived_ops.get(op)
+    if found is None:
+        found = _derived_ops[op] = Op(name=f"{op.name}_backward", body=op.body, params=(), namespace="_C", family="derived")
+    return found
+
+
+def _by_rule(
+    info: Info, arrays: list[Any], numbers: Any, results: Any, cts: list[Any], outs: Sequence[Aval], needs: Sequence[bool]
+) -> list[Any]:
+    op = info.op
+    operands = _Operands(op, info.layout, arrays, numbers)
+    filled = [jnp.zeros(a.shape, a.dtype) if c is None else c for c, a in zip(cts, outs, strict=True)]
+    if operands.narrow is not None:
+        filled = [cast(c, np.dtype(np.float32)) for c in filled]
+    g = filled[0] if info.single else tuple(filled)
+    if info.hidden:
+        saved: Any = tuple(results)
+    elif info.saves_result:
+        saved = results[0] if info.single else tuple(results)
+    else:
+        saved = None
+    grads = op.rule(g, saved, *operands.args, **operands.kwargs)  # type: ignore[misc]
+    if not isinstance(grads, (tuple, list)):
+        grads = (grads,)
+    flat: list[Any] = []
+    for grad in grads:
+        flat.extend(grad if isinstance(grad, (tuple, list)) else (grad,))
+    found = []
+    entries = _gradient_positions(op, info.layout)
+    for entry, slot, need in zip(entries, operands.slots, needs, strict=True):
+        if need:
+            grad = flat[entry]
+            found.append(jnp.zeros(slot[0], slot[1]) if grad is None else unbroadcast(grad, slot[0], slot[1]))
+    return found
+
+
+def _gradient_positions(op: Op, layout: tuple[Any, ...]) -> list[int]:
+    """For each flat operand, its place among the gradients that a rule returns (one for each tensor parameter, given or not)."""
+    places = []
+    at = 0
+    for p, entry in zip(op.params, layout, strict=True):
+        if not p.holds_tensors:
+            continue
+        if p.kind == TENSOR_LIST:
+            for present in entry or ():
+                if present:
+                    places.append(at)
+                at += 1
+            if entry is None:
+                at += 1
+        else:
+            if entry is T:
+                places.append(at)
+            at += 1
+    return places
+
+
+def unbroadcast(grad: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Sums ``grad`` over the axes that broadcasting added to ``shape``, and casts it to ``dtype``."""
+    if grad.shape != shape:
+        lead = grad.ndim - len(shape)
+        axes = tuple(range(lead)) + tuple(i + lead for i, n in enumerate(shape) if n == 1 and grad.shape[i + lead] != 1)
+        if axes:
+            grad = jnp.sum(grad, axis=axes)
+        grad = jnp.broadcast_to(grad.reshape(shape), shape) if grad.size == int(np.prod(shape)) else jnp.broadcast_to(grad, shape)
+    return cast(grad, np.dtype(dtype))
+
+
+def _by_jax(info: Info, arrays: list[Any], numbers: Any, cts: list[Any], needs: Sequence[bool]) -> list[Any]:
+    wanted = [i for i, need in enumerate(needs) if need]
+    kernel = info.kernel
+
+    def f(*xs: Any) -> list[Any]:
+        full = list(arrays)
+        for i, x in zip(wanted, xs, strict=True):
+            full[i] = x
+        out = kernel(*full, *numbers)
+        if isinstance(out, Guarded):
+            out = out.outs
+        if not isinstance(out, (tuple, list)):
+            out = (out,)
+        return [o for o, c in zip(out, cts, strict=True) if c is not None]
+
+    with told():  # the operation itself has warned
+        _, pull = jax.vjp(f, *[arrays[i] for i in wanted])
+    grads = pull([_conj(c) for c in cts if c is not None])
+    return [_conj(g) for g in grads]
+
+
+def _conj(x: Any) -> Any:
+    """JAX's cotangents of complex values are the conjugates of torch's gradients."""
+    return jnp.conj(x) if jnp.issubdtype(x.dtype, jnp.complexfloating) else x

@@ -1,0 +1,78 @@
+"""What losses share: how they are reduced, and pieces whose gradients at kinks are torch's."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..engine.programs import warn
+from ..facts.warned_once import outside
+from ._declare import Array
+from ._numeric import is_integral, scalar_name
+
+
+def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
+    """The reduction that the arguments ask for: the old ``size_average`` and ``reduce`` win over ``reduction``.
+
+    Raises:
+        ValueError: for an unknown ``reduction``.
+    """
+    if size_average is not None or reduce is not None:
+        found = "none" if reduce is False else "sum" if size_average is False else "mean"
+        warn(f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.", stacklevel=outside())
+        return found
+    return checked(reduction)
+
+
+def checked(reduction: str) -> str:
+    """``reduction`` itself.
+
+    Raises:
+        ValueError: if it is unknown.
+    """
+    if reduction == "elementwise_mean":
+        warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=outside())
+        return "mean"
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return reduction
+
+
+def reduced(loss: Array, reduction: str) -> Array:
+    """The loss itself, its mean or its sum."""
+    if reduction == "none":
+        return loss
+    if reduction == "mean" and is_integral(loss):
+        raise RuntimeError(
+            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+            f"Got: {scalar_name(loss.dtype)}"
+        )
+    return jnp.mean(loss) if reduction == "mean" else jnp.sum(loss)
+
+
+def spread(g: Array, reduction: str, count: int) -> Array:
+    """The gradient of every element, given the gradient of ``reduced``: a scalar for mean and sum."""
+    return g / np.asarray(count, g.dtype) if reduction == "mean" else g
+
+
+def hinge(x: Array) -> Array:
+    """``max(x, 0)`` with gradient 1 at 0, as torch's ``clamp_min``."""
+    below = lax.stop_gradient(jnp.where(x < 0, np.zeros((), x.dtype), x))  # NaN stays, without a gradient
+    return jnp.where(x >= 0, x, below)
+
+
+def positive(x: Array) -> Array:
+    """``x`` where it is above 0, else 0, for NaN too; gradient 0 at 0: what torch's kernels for margins of classes compute."""
+    return jnp.where(x > 0, x, np.zeros((), x.dtype))
+
+
+def magnitude(x: Array) -> Array:
+    """The absolute values of real numbers, with gradient 0 where they are 0 or NaN."""
+    sign = lax.stop_gradient(jnp.sign(x))
+    return x * jnp.where(sign == sign, sign, np.zeros((), x.dtype))
+
+
+def number(value: float, x: Array) -> Array:
+    """A constant in the dtype of ``x``."""
+    return np.asarray(value, x.dtype)  # type: ignore[return-value]

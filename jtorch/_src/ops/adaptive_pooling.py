@@ -1,0 +1,696 @@
+"""Pooling whose windows follow from the result's size (adaptive and fractional), and the inverse of maximum pooling."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..facts import dtypes
+from ._declare import Array, defvjp, guard_range, op
+from ._nodes import Rule
+from ._pooling import Windows, add_at, flat_index, spread_evenly, spread_to_tap, take_over, window_argmax, window_sum
+
+Sizes = int | tuple[int | None, ...] | None
+
+# ------------------------------------------------------------------------------------------------------------------- arguments
+
+
+def _sizes(function: str, output_size: Sizes, input: Array, n: int) -> tuple[int, ...]:
+    """``output_size`` for each of ``n`` dimensions; None keeps the input's."""
+    if isinstance(output_size, int):
+        return (output_size,) * n
+    if output_size is None:
+        raise TypeError("object of type 'NoneType' has no len()")
+    given = tuple(output_size)
+    if n == 1:
+        if len(given) != 1:
+            raise RuntimeError(f"{function}() argument 'output_size' should contain one int (got {len(given)})")
+        return given  # type: ignore[return-value]
+    if input.ndim <= len(given):  # torch looks before the kernel does
+        raise ValueError(f"Input dimension should be at least {len(given) + 1}")
+    given = tuple(size if want is None else want for want, size in zip(given, input.shape[input.ndim - len(given) :], strict=True))
+    if len(given) != n:
+        raise RuntimeError(
+            f"{function}(): internal error: output_size.size() must be {n}" if "max" in function else f"{function}: output_size must be {n}"
+        )
+    return given  # type: ignore[return-value]
+
+
+def _negative(name: str, out: tuple[int, ...]) -> RuntimeError:
+    # As torch writes them: without a blank before the last of three.
+    listed = f"{out[0]}, {out[1]},{out[2]}" if len(out) == 3 else ", ".join(map(str, out))
+    return RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{listed}}}")
+
+
+def _check(function: str, input: Array, out: tuple[int, ...], n: int) -> None:
+    name = function
+    if n == 1:
+        if input.ndim not in (2, 3):
+            raise RuntimeError(
+                f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while checking "
+                f"arguments for {function})"
+            )
+        if function == "adaptive_avg_pool1d":  # torch runs it as a two-dimensional one of height 1
+            name, out = "adaptive_avg_pool2d", (1, *out)
+            if any(o < 0 for o in out):
+                raise _negative(name, out)
+            _check_filled(name, (*input.shape[:-1], 1, input.shape[-1]), 2)
+            return
+    elif "avg" in function and any(o < 0 for o in out):
+        raise _negative(name, out)
+    elif input.ndim not in (n + 1, n + 2):
+        colon = ":" if "max" in function else ""
+        raise RuntimeError(f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got{colon} {list(input.shape)}")
+    channels = input.ndim == n + 2 and ("max" in function or n == 3)  # must be there too
+    _check_filled(name, input.shape, n + channels)
+    if any(o < 0 for o in out):
+        bad = next(o for o in out if o < 0)
+        raise RuntimeError(f"Trying to create tensor with negative dimension {bad}: {[*input.shape[:-n], *(1,) * (n == 1), *out]}")
+
+
+def _check_filled(name: str, shape: tuple[int, ...], n: int) -> None:
+    for axis in range(len(shape) - n, len(shape)):
+        if shape[axis] == 0:
+            shown = list(shape)
+            raise RuntimeError(
+                f"{name}(): Expected input to have non-zero size for non-batch dimensions, "
+                f"but input has sizes {shown} with dimension {axis} being empty"
+            )
+
+
+def _refuse(name: str, input: Array) -> None:
+    if not jnp.issubdtype(input.dtype, jnp.floating):
+        raise NotImplementedError(f"\"{name}\" not implemented for '{dtypes.from_np(input.dtype).scalar_name}'")
+
+
+# ---------------------------------------------------------------------------------------------------------------------- windows
+
+
+def _bounds(size: int, out: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where each of ``out`` windows over ``size`` elements begins and ends."""
+    i = np.arange(out)
+    return i * size // out, -(-(i + 1) * size // out)
+
+
+def _tiles(size: tuple[int, ...], out: tuple[int, ...]) -> Windows | None:
+    """The windows as equal tiles, where sizes divide."""
+    if any(o == 0 or s % o for s, o in zip(size, out, strict=True)):
+        return None
+    kernel = tuple(s // o for s, o in zip(size, out, strict=True))
+    n = len(size)
+    return Windows(size, kernel, kernel, (0,) * n, (1,) * n, out)
+
+
+def _ranges_sum(x: Array, axis: int, start: np.ndarray, end: np.ndarray) -> Array:
+    """The sums of ``x[start:end]`` along ``axis``, one for each pair of bounds."""
+    total = None
+    for t in range(int((end - start).max(initial=0))):
+        inside = start + t < end
+        term = jnp.take(x, np.minimum(start + t, x.shape[axis] - 1), axis)
+        if not inside.all():
+            term = jnp.where(inside.reshape([-1 if i == axis else 1 for i in range(x.ndim)]), term, jnp.zeros((), x.dtype))
+        total = term if total is None else total + term
+    if total is None:
+        return jnp.zeros((*x.shape[:axis], len(start), *x.shape[axis + 1 :]), x.dtype)
+    return total
+
+
+# ---------------------------------------------------------------------------------------------------------------------- average
+
+
+def _adaptive_avg(function: str, n: int, input: Array, output_size: Sizes) -> Array:
+    out = _sizes(function, output_size, input, n)
+    if n > 1 and function == "adaptive_avg_pool2d" and out == (1, 1) and input.ndim >= 2:
+        if not jnp.issubdtype(input.dtype, jnp.inexact):  # torch takes the mean here
+            name = dtypes.from_np(input.dtype).scalar_name
+            raise RuntimeError(
+                f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {name}"
+            )
+        if 0 not in input.shape[-2:]:
+            return jnp.mean(input, (-2, -1), keepdims=True)
+    _check(function, input, out, n)
+    _refuse("adaptive_avg_pool2d" if n < 3 else "adaptive_avg_pool3d_cpu", input)
+    size = input.shape[-n:]
+    wide = input.astype(np.float32) if input.dtype.itemsize == 2 else input
+    tiles = _tiles(size, out)
+    if tiles is not None:
+        return (window_sum(wide, tiles) / tiles.taps).astype(input.dtype)
+    first = input.ndim - n
+    for i, (s, o) in reversed(list(enumerate(zip(size, out, strict=True)))):
+        start, end = _bounds(s, o)
+        wide = _ranges_sum(wide, first + i, start, end) / _along(end - start, first + i, wide)
+    return wide.astype(input.dtype)
+
+
+def _along(values: np.ndarray, axis: int, like: Array) -> Array:
+    return jnp.asarray(values.reshape([-1 if i == axis else 1 for i in range(like.ndim)]), like.dtype)
+
+
+def _adaptive_avg_rule(function: str, n: int):  # type: ignore[no-untyped-def]
+    def rule(g: Array, _result: None, input: Array, output_size: Sizes) -> tuple[Array]:
+        out = _sizes(function, output_size, input, n)
+        size = input.shape[-n:]
+        wide = g.astype(np.float32) if g.dtype.itemsize == 2 else g
+        tiles = _tiles(size, out)
+        if tiles is not None:
+            return (spread_evenly(wide / tiles.taps, tiles).astype(g.dtype),)
+        first = g.ndim - n
+        for i, (s, o) in enumerate(zip(size, out, strict=True)):
+            start, end = _bounds(s, o)
+            share = wide / _along(end - start, first + i, wide)
+            element = np.arange(s)  # the windows that an element lies in follow each other
+            wide = _ranges_sum(share, first + i, np.searchsorted(end, element, "right"), np.searchsorted(start, element, "right"))
+        return (wide.astype(g.dtype),)
+
+    return rule
+
+
+@op(
+    namespace="nn.functional", aliases=("adaptive_avg_pool1d",), aten="adaptive_avg_pool1d", strides="signal", node="SqueezeBackward1",
+    implicit=True,
+)
+def adaptive_avg_pool1d(input: Array, output_size: int | tuple[int, ...]) -> Array:
+    """Averages a sequence over ``output_size`` windows that cover it evenly.
+
+    Shapes: input (N, C, L) or (C, L) -> (N, C, output_size) or (C, output_size).
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError).
+
+    Raises:
+        RuntimeError: for another rank, an empty sequence, or a negative size.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.adaptive_avg_pool1d(torch.tensor([[1.0, 2.0, 3.0, 4.0]]), 2)
+        tensor([[1.5000, 3.5000]])
+    """
+    return _adaptive_avg("adaptive_avg_pool1d", 1, input, output_size)
+
+
+def _node_of_average(n: int) -> Rule:
+    whole = (1, (1,), (1,) * n)
+    return lambda made: "MeanBackward1" if made.given("output_size") in whole else f"AdaptiveAvgPool{n}DBackward0"
+
+
+@op(namespace="nn.functional", aten="adaptive_avg_pool2d", strides="image", native=False, node=_node_of_average(2), implicit=True)
+def adaptive_avg_pool2d(input: Array, output_size: int | tuple[int | None, ...] | None) -> Array:
+    """Averages an image over windows that cover it evenly; None keeps the size of a dimension.
+
+    Shapes: input (N, C, H, W) or (C, H, W) -> (N, C, *output_size) or (C, *output_size).
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError).
+
+    Raises:
+        RuntimeError: for another rank, an empty image, or a negative size.
+        ValueError: for a tuple ``output_size``, if there are too few dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.adaptive_avg_pool2d(torch.arange(8.0).reshape(1, 2, 4), (1, 2))
+        tensor([[[2.5000, 4.5000]]])
+    """
+    return _adaptive_avg("adaptive_avg_pool2d", 2, input, output_size)
+
+
+@op(namespace="nn.functional", aten="adaptive_avg_pool3d", native=False, node=_node_of_average(3), autocast="cpu float32", implicit=True)
+def adaptive_avg_pool3d(input: Array, output_size: int | tuple[int | None, ...] | None) -> Array:
+    """Averages a volume over windows that cover it evenly; None keeps the size of a dimension.
+
+    Shapes: input (N, C, D, H, W) or (C, D, H, W) -> (N, C, *output_size) or (C, *output_size).
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError).
+
+    Raises:
+        RuntimeError: for another rank, an empty volume, or a negative size.
+        ValueError: for a tuple ``output_size``, if there are too few dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.adaptive_avg_pool3d(torch.arange(8.0).reshape(1, 2, 2, 2), (2, 1, 1)).flatten()
+        tensor([1.5000, 5.5000])
+    """
+    return _adaptive_avg("adaptive_avg_pool3d", 3, input, output_size)
+
+
+for _n, _kernel in enumerate((adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d), 1):
+    defvjp(_kernel, _adaptive_avg_rule(_kernel.__name__, _n), saves=())
+
+
+# ---------------------------------------------------------------------------------------------------------------------- maximum
+
+
+def _adaptive_argmax(function: str, n: int, input: Array, output_size: Sizes) -> tuple[Array, Array]:
+    """The maxima and their flat places."""
+    out = _sizes(function, output_size, input, n)
+    _check(function, input, out, n)
+    _refuse("adaptive_max_pool2d" if n < 3 else "adaptive_max_pool3d_cpu", input)
+    size = input.shape[-n:]
+    tiles = _tiles(size, out)
+    if tiles is not None:
+        values, tap = window_argmax(input, tiles)
+        return values, flat_index(tap, tiles)
+    if 0 in out:
+        shape = (*input.shape[:-n], *out)
+        return jnp.zeros(shape, input.dtype), jnp.zeros(shape, np.int64)
+    first = input.ndim - n
+    values = input
+    places = jnp.broadcast_to(jnp.arange(math.prod(size), dtype=np.int64).reshape(size), input.shape)
+    for i, (s, o) in reversed(list(enumerate(zip(size, out, strict=True)))):
+        values, places = _ranges_argmax(values, places, first + i, *_bounds(s, o))
+    return values, places
+
+
+def _ranges_argmax(x: Array, places: Array, axis: int, start: np.ndarray, end: np.ndarray) -> tuple[Array, Array]:
+    best, where = jnp.take(x, start, axis), jnp.take(places, start, axis)
+    for t in range(1, int((end - start).max(initial=0))):
+        at = np.minimum(start + t, end - 1)
+        value, place = jnp.take(x, at, axis), jnp.take(places, at, axis)
+        inside = (start + t < end).reshape([-1 if i == axis else 1 for i in range(x.ndim)])
+        better = take_over(value, best) & inside
+        best, where = jnp.where(better, value, best), jnp.where(better, place, where)
+    return best, where
+
+
+def _adaptive_max(function: str, n: int, input: Array, output_size: Sizes, return_indices: bool) -> Any:
+    values, places = _adaptive_argmax(function, n, input, output_size)
+    return (values, places) if return_indices else values
+
+
+def _adaptive_max_gradient(kernel, function: str, n: int, always_indices: bool) -> None:  # type: ignore[no-untyped-def]
+    def fwd(input, output_size, return_indices=False):  # type: ignore[no-untyped-def]
+        values, places = _adaptive_argmax(function, n, input, output_size)
+        return (values, places) if always_indices or return_indices else values, (places,)
+
+    def rule(g, residuals, input, output_size, return_indices=False):  # type: ignore[no-untyped-def]
+        g = g[0] if always_indices or return_indices else g
+        out, size = _sizes(function, output_size, input, n), input.shape[-n:]
+        tiles = _tiles(size, out)
+        if tiles is None:
+            return (add_at(g, residuals[0], size),)
+        return (spread_to_tap(g, _tap_of(residuals[0], tiles), tiles),)
+
+    defvjp(kernel, rule, fwd=fwd, saves=("input",), shown=(1,))
+
+
+def _tap_of(places: Array, tiles: Windows) -> Array:
+    """The inverse of ``flat_index`` where windows are tiles."""
+    tap, scale = jnp.zeros(places.shape, np.int32), 1
+    rest = places
+    for size, k in zip(reversed(tiles.size), reversed(tiles.kernel), strict=True):
+        tap = tap + (rest % size % k * scale).astype(np.int32)
+        rest, scale = rest // size, scale * k
+    return tap
+
+
+@op(namespace="nn.functional", aten="adaptive_max_pool1d", strides="signal", native=False, node="SqueezeBackward1", implicit=True)
+def adaptive_max_pool1d(input: Array, output_size: int | tuple[int, ...], return_indices: bool = False) -> Array | tuple[Array, Array]:
+    """The maxima of a sequence over ``output_size`` windows that cover it evenly, with ``return_indices`` also their places.
+
+    Shapes: input (N, C, L) or (C, L) -> (N, C, output_size) or (C, output_size).
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError). The places are int64.
+
+    Raises:
+        RuntimeError: for another rank, an empty sequence, or a negative size.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.adaptive_max_pool1d(torch.tensor([[1.0, 4.0, 3.0, 2.0]]), 2, return_indices=True)
+        (tensor([[4., 3.]]), tensor([[1, 2]]))
+    """
+    return _adaptive_max("adaptive_max_pool1d", 1, input, output_size, return_indices)
+
+
+@op(namespace="nn.functional", aten="adaptive_max_pool2d", strides="image", native=False)
+def adaptive_max_pool2d(
+    input: Array, output_size: int | tuple[int | None, ...] | None, return_indices: bool = False
+) -> Array | tuple[Array, Array]:
+    """The maxima of an image over windows that cover it evenly, with ``return_indices`` also their places: ``row * W + column``.
+
+    Shapes: input (N, C, H, W) or (C, H, W) -> (N, C, *output_size) or (C, *output_size).
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError). The places are int64.
+
+    Raises:
+        RuntimeError: for another rank, an empty image, or a negative size.
+        ValueError: for a tuple ``output_size``, if there are too few dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.adaptive_max_pool2d(torch.arange(8.0).reshape(1, 2, 4), (1, 2))
+        tensor([[[5., 7.]]])
+    """
+    return _adaptive_max("adaptive_max_pool2d", 2, input, output_size, return_indices)
+
+
+@op(namespace="nn.functional", aten="adaptive_max_pool3d", native=False)
+def adaptive_max_pool3d(
+    input: Array, output_size: int | tuple[int | None, ...] | None, return_indices: bool = False
+) -> Array | tuple[Array, Array]:
+    """The maxima of a volume over windows that cover it evenly, with ``return_indices`` also their places, counted in row-major order.
+
+    Shapes: input (N, C, D, H, W) or (C, D, H, W) -> (N, C, *output_size) or (C, *output_size).
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError). The places are int64.
+
+    Raises:
+        RuntimeError: for another rank, an empty volume, or a negative size.
+        ValueError: for a tuple ``output_size``, if there are too few dimensions.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.adaptive_max_pool3d(torch.arange(8.0).reshape(1, 2, 2, 2), (2, 1, 1)).flatten()
+        tensor([3., 7.])
+    """
+    return _adaptive_max("adaptive_max_pool3d", 3, input, output_size, return_indices)
+
+
+@op(
+    namespace="nn.functional",
+    aliases=("adaptive_max_pool1d",),
+    native=("adaptive_max_pool1d",),
+    aten="adaptive_max_pool1d",
+    strides="signal",
+    node="SqueezeBackward1",
+    spelled={"adaptive_max_pool1d": {"return_indices": ""}},
+)
+def adaptive_max_pool1d_with_indices(
+    input: Array,
+    output_size: int | tuple[int, ...],
+    return_indices: bool = False,
+) -> tuple[Array, Array]:
+    """``adaptive_max_pool1d`` that always returns the indices too; ``torch.adaptive_max_pool1d`` is this one.
+
+    Shapes: input (N, C, L) or (C, L) -> twice (N, C, output_size) or (C, output_size).
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError). The places are int64.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.adaptive_max_pool1d(torch.tensor([[1.0, 4.0, 3.0, 2.0]]), 2)
+        (tensor([[4., 3.]]), tensor([[1, 2]]))
+    """
+    return _adaptive_max("adaptive_max_pool1d", 1, input, output_size, True)
+
+
+@op(namespace="nn.functional", aten="adaptive_max_pool2d", strides="image", native=False, node="AdaptiveMaxPool2DBackward0")
+def adaptive_max_pool2d_with_indices(
+    input: Array,
+    output_size: int | tuple[int | None, ...] | None,
+    return_indices: bool = False,
+) -> tuple[Array, Array]:
+    """``adaptive_max_pool2d`` that always returns the indices too.
+
+    Shapes: input (N, C, H, W) or (C, H, W) -> twice (N, C, *output_size) or (C, *output_size).
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError). The places are int64.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.adaptive_max_pool2d_with_indices(torch.tensor([[[1.0, 4.0], [3.0, 2.0]]]), 1)
+        (tensor([[[4.]]]), tensor([[[1]]]))
+    """
+    return _adaptive_max("adaptive_max_pool2d", 2, input, output_size, True)
+
+
+@op(namespace="nn.functional", aten="adaptive_max_pool3d", native=False, node="AdaptiveMaxPool3DBackward0")
+def adaptive_max_pool3d_with_indices(
+    input: Array,
+    output_size: int | tuple[int | None, ...] | None,
+    return_indices: bool = False,
+) -> tuple[Array, Array]:
+    """``adaptive_max_pool3d`` that always returns the indices too.
+
+    Shapes: input (N, C, D, H, W) or (C, D, H, W) -> twice (N, C, *output_size) or (C, *output_size).
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError). The places are int64.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.adaptive_max_pool3d_with_indices(torch.tensor([[[[1.0, 4.0], [3.0, 2.0]]]]), 1)
+        (tensor([[[[4.]]]]), tensor([[[[1]]]]))
+    """
+    return _adaptive_max("adaptive_max_pool3d", 3, input, output_size, True)
+
+
+for _n, _kernels in enumerate(
+    (
+        (adaptive_max_pool1d, adaptive_max_pool1d_with_indices),
+        (adaptive_max_pool2d, adaptive_max_pool2d_with_indices),
+        (adaptive_max_pool3d, adaptive_max_pool3d_with_indices),
+    ),
+    1,
+):
+    for _kernel in _kernels:
+        _adaptive_max_gradient(_kernel, f"adaptive_max_pool{_n}d", _n, _kernel is _kernels[1])
+
+
+# ------------------------------------------------------------------------------------------------------------------- fractional
+
+
+def _fractional_check(n: int, input: Array, samples: Array, kernel: tuple[int, ...], out: tuple[int, ...]) -> None:
+    names = ("time", "height", "width")[-n:]
+    function = "fractional_max_pool2d()" if n == 2 else "fractional_max_pool3d_out()"
+    ints = "Ints" if n == 2 else "three Ints"
+    if len(kernel) != n:
+        raise RuntimeError(f"fractional_max_pool{n}d: kernel_size must either be a single Int or tuple of {ints}")
+    if len(out) != n:
+        raise RuntimeError(f"fractional_max_pool{n}d: output_size must either be a single Int or tuple of {ints}")
+    if input.ndim not in (n + 1, n + 2):
+        raise RuntimeError(f"{function}: Expected {n + 1}D or {n + 2}D tensor, but got: {list(input.shape)}")
+    if 0 in input.shape[-n - 1 :]:
+        raise RuntimeError(f"{function}: Expected input to have non-zero size for non-batch dimensions, but got {list(input.shape)}")
+    for name, size, k, o in zip(names, input.shape[-n:], kernel, out, strict=True):
+        if k < 1:  # torch looks for the maximum of nothing, and names places that need not lie in the input
+            raise RuntimeError(f"fractional_max_pool{n}d: kernel_size must be greater than zero, but got {list(kernel)}")
+        if o + k - 1 > size - (n == 3):  # torch wants one more in volumes
+            raise RuntimeError(f"{function}: pool {name} {k} too large relative to input {name} {size}")
+    if min(out) < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(out)}: {[*input.shape[:-n], *out]}")
+    if samples.dtype != input.dtype:
+        raise RuntimeError("Expect _random_samples to have the same dtype as input")
+    if samples.ndim != 3:
+        raise RuntimeError(f"Expect _random_samples to have 3 dimensions, got {samples.ndim}")
+    batch = input.shape[0] if input.ndim == n + 2 else 1
+    if samples.shape[0] < batch:
+        raise RuntimeError("Expect _random_samples.size(0) no less then input batch size.")
+    if samples.shape[1] != input.shape[-n - 1]:
+        raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
+    if samples.shape[2] != n:
+        raise RuntimeError(f"Expect _random_samples.size(2) equals to {n} got {samples.shape[2]}.")
+
+
+def _fractional(n: int, input: Array, samples: Array, kernel: tuple[int, ...], out: tuple[int, ...]) -> tuple[Array, Array]:
+    _fractional_check(n, input, samples, kernel, out)
+    size, lead = input.shape[-n:], input.shape[:-n]
+    planes = math.prod(lead)
+    if 0 in (*lead, *out):
+        return jnp.zeros((*lead, *out), input.dtype), jnp.zeros((*lead, *out), np.int64)
+    samples = samples[: lead[0] if input.ndim == n + 2 else 1].reshape(planes, n)
+    if n == 2:  # torch takes the first number for the width
+        samples = samples[:, ::-1]
+    values = input.reshape(planes, *size)
+    places = jnp.broadcast_to(jnp.arange(math.prod(size), dtype=np.int64).reshape(size), values.shape)
+    for i in reversed(range(n)):
+        start = _fractional_starts(samples[:, i], size[i], out[i], kernel[i])
+        start = start.reshape(planes, *[out[i] if j == i else 1 for j in range(n)])
+        best = where = None
+        for t in range(kernel[i]):
+            value = jnp.take_along_axis(values, start + t, i + 1)
+            place = jnp.take_along_axis(places, start + t, i + 1)
+            if best is None or where is None:
+                best, where = value, place
+                continue
+            better = take_over(value, best)
+            best, where = jnp.where(better, value, best), jnp.where(better, place, where)
+        assert best is not None
+        assert where is not None
+        values, places = best, where
+    return values.reshape(*lead, *out), places.reshape(*lead, *out)
+
+
+def _fractional_starts(sample: Array, size: int, out: int, kernel: int) -> Array:
+    """Where each plane's windows begin, ``(planes, out)``."""
+    last = jnp.full((sample.shape[0], 1), size - kernel, np.int64)
+    if out == 1:
+        return last
+    alpha = jnp.asarray((size - kernel) / (out - 1), sample.dtype)
+    steps = jnp.arange(out - 1, dtype=sample.dtype)
+    begin = lax.convert_element_type(jnp.trunc((steps[None] + sample[:, None]) * alpha), np.int64)
+    begin = begin - lax.convert_element_type(jnp.trunc(sample * alpha), np.int64)[:, None]
+    return jnp.concatenate([begin, last], 1)
+
+
+def _fractional_gradient(kernel_function, n: int) -> None:  # type: ignore[no-untyped-def]
+    def fwd(input, _random_samples, kernel_size, output_size):  # type: ignore[no-untyped-def]
+        values, places = _fractional(n, input, _random_samples, kernel_size, output_size)
+        return (values, places), (places,)
+
+    def rule(g, residuals, input, _random_samples, _kernel_size, _output_size):  # type: ignore[no-untyped-def]
+        return add_at(g[0], residuals[0], input.shape[-n:]), None
+
+    defvjp(kernel_function, rule, fwd=fwd, shown=(1,))
+
+
+@op(namespace="_C", aten="fractional_max_pool2d")
+def fractional_max_pool2d(
+    input: Array, _random_samples: Array, kernel_size: tuple[int, ...], output_size: tuple[int, ...]
+) -> tuple[Array, Array]:
+    """The maxima over windows of ``kernel_size`` at pseudo-random places, and their flat places; ``_random_samples (N, C, 2)`` chooses."""
+    return _fractional(2, input, _random_samples, kernel_size, output_size)
+
+
+@op(namespace="_C", aten="fractional_max_pool3d")
+def fractional_max_pool3d(
+    input: Array, _random_samples: Array, kernel_size: tuple[int, ...], output_size: tuple[int, ...]
+) -> tuple[Array, Array]:
+    """As ``fractional_max_pool2d``, over volumes; ``_random_samples (N, C, 3)`` chooses."""
+    return _fractional(3, input, _random_samples, kernel_size, output_size)
+
+
+_fractional_gradient(fractional_max_pool2d, 2)
+_fractional_gradient(fractional_max_pool3d, 3)
+
+
+# --------------------------------------------------------------------------------------------------------------------- unpooling
+
+
+def _per_dim(value: int | tuple[int, ...], n: int) -> tuple[int, ...]:
+    return (value,) * n if isinstance(value, int) else tuple(value)
+
+
+def _unpool_size(size, kernel_size, stride, padding, output_size, n: int) -> tuple[int, ...]:  # type: ignore[no-untyped-def]
+    kernel, pad = _per_dim(kernel_size, n), _per_dim(padding, n)
+    strides = kernel if stride is None else _per_dim(stride, n)
+    default = [(s - 1) * st + k - 2 * p for s, st, k, p in zip(size[-n:], strides, kernel, pad, strict=True)]
+    if output_size is None:
+        return tuple(default)
+    if len(output_size) == n + 2:
+        output_size = output_size[2:]
+    if len(output_size) != n:
+        raise ValueError(
+            f"output_size should be a sequence containing {n} or {n + 2} elements, but it has a length of '{len(output_size)}'"
+        )
+    for d in range(n):
+        low, high = default[d] - strides[d], default[d] + strides[d]
+        if not low < output_size[d] < high:
+            raise ValueError(f'invalid output_size "{tuple(output_size)}" (dim {d} must be between {low} and {high})')
+    return tuple(output_size)
+
+
+def _unpool(n: int, input, indices, kernel_size, stride, padding, output_size) -> Array:  # type: ignore[no-untyped-def]
+    if input.ndim not in (n + 1, n + 2):
+        dim = max(n, 2)
+        raise RuntimeError(
+            f"Input to max_unpooling{dim}d should be a {dim + 1}d or {dim + 2}d Tensor, but got a tensor with "
+            f"{input.ndim + dim - n} dimensions."
+        )
+    if n == 3 and stride is not None and any(s <= 0 for s in _per_dim(stride, n)):
+        raise RuntimeError(f"strides should be greater than zero, but got stride: {list(_per_dim(stride, n))}")
+    size = _unpool_size(input.shape, kernel_size, stride, padding, output_size, n)
+    if indices.dtype != np.int64:
+        given = "" if n == 3 else f" but got: {dtypes.from_np(indices.dtype).scalar_name}"
+        raise RuntimeError(f"elements in indices should be type int64{given}")
+    if indices.shape != input.shape:
+        one = (1,) if n == 1 else ()  # torch runs the one-dimensional case as a two-dimensional one
+        raise RuntimeError(
+            f"Expected shape of indices to be same as that of the input tensor ({[*input.shape, *one]}) "
+            f"but got indices tensor with shape: {[*indices.shape, *one]}"
+        )
+    _refuse(f"max_unpool{max(n, 2)}d", input)
+    lead, total = input.shape[:-n], math.prod(size)
+    volume = "x".join(map(str, size if n > 1 else (*size, 1)))
+    guard_range(indices, 0, total - 1, RuntimeError, f"Found an invalid max index: {{}} (output volumes are of size {volume})")
+    planes, count = math.prod(lead), math.prod(input.shape[-n:])
+    rows = jnp.arange(planes, dtype=np.int64)[:, None]
+    filled = jnp.zeros((planes, total), input.dtype).at[rows, indices.reshape(planes, count)].set(input.reshape(planes, count), mode="drop")
+    return filled.reshape(*lead, *size)
+
+
+def _unpool_rule(n: int):  # type: ignore[no-untyped-def]
+    def rule(g, _result, input, indices, _kernel_size, _stride=None, _padding=0, _output_size=None):  # type: ignore[no-untyped-def]
+        planes, count = math.prod(input.shape[:-n]), math.prod(input.shape[-n:])
+        taken = jnp.take_along_axis(g.reshape(planes, math.prod(g.shape[-n:])), indices.reshape(planes, count), 1)
+        return taken.reshape(input.shape), None
+
+    return rule
+
+
+@op(namespace="nn.functional", native=False, node="SqueezeBackward1")
+def max_unpool1d(
+    input: Array,
+    indices: Array,
+    kernel_size: int | tuple[int, ...],
+    stride: int | tuple[int, ...] | None = None,
+    padding: int | tuple[int, ...] = 0,
+    output_size: tuple[int, ...] | None = None,
+) -> Array:
+    """Puts the maxima that ``max_pool1d`` found back to their places in zeros.
+
+    Shapes: input and indices (N, C, L) or (C, L) -> (N, C, L') or (C, L') with ``L' = (L - 1) * stride - 2 * padding + kernel_size``, or as
+    ``output_size`` says.
+
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError). ``indices`` are int64.
+
+    Raises:
+        ValueError: if ``output_size`` does not fit the pooling's numbers.
+        RuntimeError: if an index lies outside.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.max_unpool1d(torch.tensor([[4.0, 3.0]]), torch.tensor([[1, 2]]), 2)
+        tensor([[0., 4., 3., 0.]])
+    """
+    return _unpool(1, input, indices, kernel_size, stride, padding, output_size)
+
+
+@op(namespace="nn.functional", aten="max_unpool2d", strides="image", native=False, autocast="cpu float32")
+def max_unpool2d(
+    input: Array,
+    indices: Array,
+    kernel_size: int | tuple[int, ...],
+    stride: int | tuple[int, ...] | None = None,
+    padding: int | tuple[int, ...] = 0,
+    output_size: tuple[int, ...] | None = None,
+) -> Array:
+    """Puts the maxima that ``max_pool2d`` found back to their places in zeros.
+
+    Shapes: input and indices (N, C, H, W) or (C, H, W) -> (N, C, H', W') or (C, H', W'), each size as for ``max_unpool1d``.
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError). ``indices`` are int64.
+
+    Raises:
+        ValueError: if ``output_size`` does not fit the pooling's numbers.
+        RuntimeError: if an index lies outside.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.max_unpool2d(torch.tensor([[[9.0]]]), torch.tensor([[[2]]]), 2)
+        tensor([[[0., 0.],
+                 [9., 0.]]])
+    """
+    return _unpool(2, input, indices, kernel_size, stride, padding, output_size)
+
+
+@op(namespace="nn.functional", aten="max_unpool3d", native=False, autocast="cpu float32")
+def max_unpool3d(
+    input: Array,
+    indices: Array,
+    kernel_size: int | tuple[int, ...],
+    stride: int | tuple[int, ...] | None = None,
+    padding: int | tuple[int, ...] = 0,
+    output_size: tuple[int, ...] | None = None,
+) -> Array:
+    """Puts the maxima that ``max_pool3d`` found back to their places in zeros.
+
+    Shapes: input and indices (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W') or (C, D', H', W'), each size as for ``max_unpool1d``.
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError). ``indices`` are int64.
+
+    Raises:
+        ValueError: if ``output_size`` does not fit the pooling's numbers.
+        RuntimeError: if an index lies outside.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.max_unpool3d(torch.tensor([[[[9.0]]]]), torch.tensor([[[[5]]]]), 2).flatten()
+        tensor([0., 0., 0., 0., 0., 9., 0., 0.])
+    """
+    return _unpool(3, input, indices, kernel_size, stride, padding, output_size)
+
+
+for _n, _kernel in enumerate((max_unpool1d, max_unpool2d, max_unpool3d), 1):
+    defvjp(_kernel, _unpool_rule(_n), saves=("indices",))

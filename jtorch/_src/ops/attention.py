@@ -1,0 +1,218 @@
+"""The kernel of scaled dot product attention."""
+
+from __future__ import annotations
+
+import math
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..facts.errors import broadcast_shapes
+from ._declare import Array, defvjp, op
+from ._kernel import cast, unbroadcast
+from ._matrix import cpp_name
+from ._nodes import Made
+from ._numeric import wide
+from ._sizes import fewer
+
+#: Above this many probabilities they are computed again in the backward pass instead of being kept.
+_KEEP_AT_MOST = 1 << 26
+
+
+def _check(query: Array, key: Array, value: Array, attn_mask: Array | None, is_causal: bool) -> None:
+    if query.dtype != key.dtype or query.dtype != value.dtype:
+        raise RuntimeError(
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {cpp_name(query)} key.dtype: {cpp_name(key)} "
+            f"and value.dtype: {cpp_name(value)} instead."
+        )
+    if min(query.ndim, key.ndim, value.ndim) < 2:
+        raise RuntimeError(
+            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {query.ndim} key.dim: {key.ndim} "
+            f"and value.dim: {value.ndim} instead."
+        )
+    if attn_mask is not None:
+        if attn_mask.dtype not in (np.bool_, np.float32, query.dtype):
+            raise RuntimeError(
+                f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {cpp_name(attn_mask)} "
+                f"and  query.dtype: {cpp_name(query)} instead."
+            )
+        if is_causal and not _takes_both(query, key, value, attn_mask):
+            raise RuntimeError(BOTH)
+
+
+BOTH = "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
+
+
+def _takes_both(query: Array, key: Array, value: Array, attn_mask: Array) -> bool:
+    """Whether torch's fast kernel for the CPU, which allows a mask beside ``is_causal``, takes the operands."""
+    if not (query.ndim == key.ndim == value.ndim == 4) or 0 in query.shape + key.shape + value.shape:
+        return False
+    if not query.shape[-1] == key.shape[-1] == value.shape[-1] or attn_mask.ndim not in (2, 4):
+        return False
+    full = (*query.shape[:3], key.shape[2])
+    return all(n in (1, m) for n, m in zip(attn_mask.shape, full[-attn_mask.ndim :], strict=True))
+
+
+def _repeated(x: Array, heads: int) -> Array:
+    """Keys or values with each head repeated to make ``heads``."""
+    if x.ndim < 3 or x.shape[-3] == heads:
+        return x
+    return jnp.repeat(x, heads // x.shape[-3], axis=-3)
+
+
+def _gathered(g: Array, x: Array) -> Array:
+    """The gradient of ``_repeated`` (and of broadcasting) with respect to ``x``."""
+    if x.ndim >= 3 and g.shape[-3] != x.shape[-3] and x.shape[-3] != 1:
+        g = g.reshape(*g.shape[:-3], x.shape[-3], g.shape[-3] // x.shape[-3], *g.shape[-2:]).sum(-3)
+    return unbroadcast(g, x.shape, x.dtype)
+
+
+def _check_inner(batch: tuple[int, ...], expected: int, given: int) -> None:
+    if expected != given:
+        n = math.prod(batch)
+        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{n}, {expected}] but got: [{n}, {given}].")
+
+
+def _operands(query: Array, key: Array, value: Array, enable_gqa: bool) -> tuple[Array, Array, Array]:
+    """The three with equal leading dimensions.
+
+    Raises:
+        RuntimeError: if their shapes do not fit.
+    """
+    if enable_gqa and min(query.ndim, key.ndim, value.ndim) >= 3:
+        heads = query.shape[-3]
+        if key.shape[-3] == 0 or value.shape[-3] == 0 or heads % key.shape[-3] or heads % value.shape[-3]:
+            raise RuntimeError("Number of heads in key and value must divide the number of heads in ")
+        key, value = _repeated(key, heads), _repeated(value, heads)
+    batch = broadcast_shapes(query.shape[:-2], key.shape[:-2])
+    _check_inner(batch, query.shape[-1], key.shape[-1])
+    batch = broadcast_shapes(batch, value.shape[:-2])
+    _check_inner(batch, key.shape[-2], value.shape[-2])
+    return tuple(x if x.shape[:-2] == batch else jnp.broadcast_to(x, batch + x.shape[-2:]) for x in (query, key, value))  # type: ignore[return-value]
+
+
+def _factor(query: Array, scale: float | None) -> float:
+    if scale is not None:
+        return scale
+    return 1 / math.sqrt(query.shape[-1]) if query.shape[-1] else 0.0
+
+
+def _scores(query: Array, key: Array, attn_mask: Array | None, is_causal: bool, scale: float | None) -> tuple[Array, Array | None]:
+    """The masked scores in at least float32, and where attention is allowed (None: everywhere)."""
+    scores = wide(query @ jnp.swapaxes(key, -1, -2))
+    scores = scores * np.asarray(_factor(query, scale), scores.dtype)
+    allowed = None
+    if is_causal:
+        n, m = scores.shape[-2:]
+        allowed = lax.broadcasted_iota(np.int32, (n, m), 0) >= lax.broadcasted_iota(np.int32, (n, m), 1)
+        allowed = allowed.reshape((1,) * (scores.ndim - 2) + (n, m))
+    if attn_mask is not None:
+        shape = broadcast_shapes(scores.shape, attn_mask.shape)
+        mask = attn_mask.reshape((1,) * (len(shape) - attn_mask.ndim) + attn_mask.shape)
+        scores = jnp.broadcast_to(scores, shape)
+        if attn_mask.dtype == np.bool_:
+            # Added, as torch does it: choosing by a broadcast mask runs five times slower on CPU.
+            mask = lax.optimization_barrier(jnp.where(mask, np.zeros((), scores.dtype), np.asarray(-np.inf, scores.dtype)))
+        scores = scores + cast(mask, scores.dtype)
+    if allowed is not None:
+        scores = jnp.where(allowed, scores, np.asarray(-np.inf, scores.dtype))
+    return scores, allowed
+
+
+def _probabilities(scores: Array, maskable: bool) -> tuple[Array, Array]:
+    """The softmax of scores, rows without any finite score all zero, and the logarithms of the sums."""
+    top = jnp.max(scores, -1, keepdims=True, initial=-np.inf)
+    if maskable:
+        # A row without any finite score; a comparison with -inf in the place of this maximum runs five times slower on CPU.
+        top = jnp.maximum(top, np.finfo(top.dtype).min)
+    powers = jnp.exp(scores - top)
+    total = jnp.sum(powers, -1, keepdims=True)
+    if maskable:
+        total = jnp.where(total == 0, np.ones((), total.dtype), total)
+    return powers / total, top + jnp.log(total)
+
+
+def _attention_fwd(
+    query: Array,
+    key: Array,
+    value: Array,
+    attn_mask: Array | None = None,
+    keep: Array | None = None,
+    *,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> tuple[Array, tuple[Array, ...]]:
+    _check(query, key, value, attn_mask, is_causal)
+    q, k, v = _operands(query, key, value, enable_gqa)
+    scores, _ = _scores(q, k, attn_mask, is_causal, scale)
+    probabilities, log_sums = _probabilities(scores, attn_mask is not None)
+    weights = cast(probabilities if keep is None else probabilities * cast(keep, probabilities.dtype), query.dtype)
+    kept = fewer(probabilities.size, _KEEP_AT_MOST + 1) or probabilities.shape[-1] == 1
+    return weights @ v, (probabilities if kept else log_sums,)
+
+
+def _attention_rule(
+    g: Array,
+    residuals: tuple[Array],
+    query: Array,
+    key: Array,
+    value: Array,
+    attn_mask: Array | None = None,
+    keep: Array | None = None,
+    *,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> tuple[Array | None, ...]:
+    q, k, v = _operands(query, key, value, enable_gqa)
+    (probabilities,) = residuals
+    if probabilities.shape[-1] != k.shape[-2]:  # they are logarithms of sums
+        probabilities = jnp.exp(_scores(q, k, attn_mask, is_causal, scale)[0] - probabilities)
+    dropped = None if keep is None else cast(keep, probabilities.dtype)
+    weights = cast(probabilities if dropped is None else probabilities * dropped, query.dtype)
+    grad_v = jnp.swapaxes(weights, -1, -2) @ g
+    grad_p = wide(g @ jnp.swapaxes(v, -1, -2))
+    if dropped is not None:
+        grad_p = grad_p * dropped
+    grad_s = probabilities * (grad_p - jnp.sum(grad_p * probabilities, -1, keepdims=True))
+    scaled = cast(grad_s * np.asarray(_factor(query, scale), grad_s.dtype), query.dtype)
+    grad_q, grad_k = scaled @ k, jnp.swapaxes(scaled, -1, -2) @ q
+    grad_mask = None
+    if attn_mask is not None and attn_mask.dtype != np.bool_:
+        grad_mask = unbroadcast(grad_s, attn_mask.shape, attn_mask.dtype)
+    return unbroadcast(grad_q, query.shape, query.dtype), _gathered(grad_k, key), _gathered(grad_v, value), grad_mask, None
+
+
+def _node_of_attention(made: Made) -> str:
+    mask = made.is_tensor("attn_mask") and made.needs[3]
+    fused = made.avals[0].ndim == 4 and not made.is_tensor("keep") and not mask
+    return "ScaledDotProductFlashAttentionForCpuBackward0" if fused else "UnsafeViewBackward0"
+
+
+@op(namespace="_C", aten="_scaled_dot_product_attention_math", saves=("query", "key", "value"), node=_node_of_attention)
+def _attention(
+    query: Array,
+    key: Array,
+    value: Array,
+    attn_mask: Array | None = None,
+    keep: Array | None = None,
+    *,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Array:
+    """``softmax(query @ key.T * scale + mask) @ value``.
+
+    Shapes: query ``(*, H, L, E)``, key ``(*, H, S, E)``, value ``(*, H, S, V)`` give ``(*, H, L, V)``; leading dimensions broadcast. With
+    ``enable_gqa`` key and value may have fewer heads, which are repeated.
+
+    A bool mask is True where attention is allowed; rows that may attend to nothing give zeros. ``keep`` multiplies the probabilities: 0 or
+    ``1 / (1 - p)`` for dropout.
+    """
+    return _attention_fwd(query, key, value, attn_mask, keep, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)[0]
+
+
+defvjp(_attention, _attention_rule, fwd=_attention_fwd)
+

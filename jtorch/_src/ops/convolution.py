@@ -1,0 +1,598 @@
+"""Convolutions and transposed convolutions in one, two and three dimensions: torch's arguments and errors over ``_convolving``."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..facts import dtypes
+from ._convolving import Geometry, forward, grad_input, grad_weight
+from ._declare import Array, defvjp, op
+from ._nodes import Made, Rule
+from ._numeric import unsupported
+
+_SAVES = ("input", "weight")
+#: What torch's messages call the C++ types.
+_C_NAMES = {
+    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int",
+    "int16": "short int", "int8": "signed char", "uint8": "unsigned char", "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>", "bool": "bool",
+}  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------------------------- arguments
+
+
+def _expand(name: str, value: int | tuple[int, ...], n: int) -> tuple[int, ...]:
+    values = (value,) if isinstance(value, int) else tuple(value)
+    if len(values) not in (1, n):
+        raise RuntimeError(
+            f"expected {name} to be a single integer value or a list of {n} values to match the convolution dimensions, "
+            f"but got {name}={list(values)}"
+        )
+    return values * n if len(values) == 1 else values
+
+
+def _check_types(input: Array, weight: Array, bias: Array | None, n: int, transposed: bool = False) -> None:
+    if input.dtype == bool or (transposed and input.dtype.kind in "iu" and input.dtype != np.int64):
+        plain = "slow_conv2d_cpu" if n < 3 else "slow_conv3d_cpu" if weight.shape[2:] == (1, 1, 1) else "compute_columns3d"
+        raise unsupported(f"slow_conv_transpose{max(n, 2)}d_out_cpu" if transposed else plain, input)
+    if bias is not None and bias.dtype != input.dtype and not (transposed and input.dtype != weight.dtype):
+        raise RuntimeError(f"Input type ({_C_NAMES[input.dtype.name]}) and bias type ({_C_NAMES[bias.dtype.name]}) should be the same")
+    if input.dtype != weight.dtype:
+        expected, found = dtypes.from_np(input.dtype).scalar_name, dtypes.from_np(weight.dtype).scalar_name
+        raise RuntimeError(f"expected scalar type {expected} but found {found}")
+
+
+def _check_rank(name: str, input: Array, n: int) -> None:
+    if input.ndim not in (n + 1, n + 2):
+        raise RuntimeError(
+            f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: {list(input.shape)}"
+        )
+
+
+def _check_numbers(
+    stride: tuple[int, ...], padding: tuple[int, ...], dilation: tuple[int, ...], output_padding: tuple[int, ...], groups: int
+) -> None:
+    if any(p < 0 for p in padding):
+        raise RuntimeError("negative padding is not supported")
+    for i, p in enumerate(padding):
+        if p >= 2**62:
+            raise RuntimeError(f"Given padding={p} at dimension {i} , expected padding to be at most {2**62 - 1}")
+    if any(p < 0 for p in output_padding):
+        raise RuntimeError("negative output_padding is not supported")
+    if any(s <= 0 for s in stride):
+        raise RuntimeError("non-positive stride is not supported")
+    if any(d < 0 for d in dilation):
+        raise RuntimeError("dilation should be greater than zero")
+    if any(d == 0 for d in dilation):
+        raise RuntimeError(f"dilation should be greater than zero, but got {list(dilation)}")
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
+
+
+def _check_shapes(
+    input: Array, weight: Array, bias: Array | None, groups: int, transposed: bool, geo: Geometry, output_padding: tuple[int, ...]
+) -> None:
+    shape, kernel = list(weight.shape), weight.shape[2:]
+    if weight.shape[0] < groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size {shape} instead"
+        )
+    if weight.shape[0] % groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size [{shape}] instead"
+        )
+    channels, outs = (weight.shape[0], weight.shape[1] * groups) if transposed else (weight.shape[1] * groups, weight.shape[0])
+    given = f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {shape}"
+    if input.shape[1] != channels:
+        raise RuntimeError(
+            f"{given}, expected input{list(input.shape)} to have {channels} channels, but got {input.shape[1]} channels instead"
+        )
+    if bias is not None and bias.shape != (outs,):
+        start = given if transposed else f"Given weight of size {shape}"
+        raise RuntimeError(
+            f"{start}, expected bias to be 1-dimensional with {outs} elements, but got bias of size {list(bias.shape)} instead"
+        )
+    if 0 in kernel:
+        raise RuntimeError(f"kernel size should be greater than zero, but got kernel size {list(kernel)}")
+    size = input.shape[2:]
+    if transposed:
+        _check_transposed(size, kernel, geo, output_padding)
+        return
+    reach = [d * (k - 1) + 1 for k, d in zip(kernel, geo.dilation, strict=True)]
+    padded = [n + lo + hi for n, (lo, hi) in zip(size, geo.padding, strict=True)]
+    if any(p < r for p, r in zip(padded, reach, strict=True)):
+        raise RuntimeError(
+            f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: ({' x '.join(map(str, reach))}). "
+            "Kernel size can't be greater than actual input size"
+        )
+    if 0 in size:
+        raise RuntimeError(f"Only zero batch or zero channel inputs are supported, but got input shape: {list(input.shape)}")
+
+
+def _check_transposed(size: tuple[int, ...], kernel: tuple[int, ...], geo: Geometry, output_padding: tuple[int, ...]) -> None:
+    if any(p >= s and p >= d for p, s, d in zip(output_padding, geo.stride, geo.dilation, strict=True)):
+        # torch runs the one-dimensional case as a two-dimensional one of height 1.
+        names = ("depth", "height", "width")[-max(len(size), 2) :]
+        lists = [(0,) * (len(names) - len(size)) + output_padding, (1,) * (len(names) - len(size)) + geo.stride]
+        lists.append((1,) * (len(names) - len(size)) + geo.dilation)
+        told = [f"{what}_{name}: {v}" for what, values in zip(("output_padding", "stride", "dilation"), lists, strict=True)
+                for name, v in zip(names, values, strict=True)]  # fmt: skip
+        raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {' '.join(told)}")
+    out = _transposed_size(size, kernel, geo)
+    if any(o < 1 for o in out):
+        raise RuntimeError(
+            f"Given input size per channel: ({' x '.join(map(str, size))}). Calculated output size per channel: "
+            f"({' x '.join(map(str, out))}). Output size is too small"
+        )
+
+
+def _transposed_size(size: tuple[int, ...], kernel: tuple[int, ...], geo: Geometry) -> tuple[int, ...]:
+    return tuple(
+        (n - 1) * s - lo - hi + d * (k - 1) + 1
+        for n, k, s, (lo, hi), d in zip(size, kernel, geo.stride, geo.padding, geo.dilation, strict=True)
+    )
+
+
+def _geometry(
+    name: str,
+    input: Array,
+    weight: Array,
+    bias: Array | None,
+    stride: int | tuple[int, ...],
+    padding: int | tuple[int, ...] | str,
+    dilation: int | tuple[int, ...],
+    groups: int,
+    n: int,
+) -> Geometry:
+    """The checked geometry of a plain convolution; ``input`` has its batch dimension."""
+    if weight.ndim != n + 2:
+        if weight.ndim < 3:
+            raise RuntimeError("weight should have at least three dimensions")
+        n_weight = weight.ndim - 2
+        if padding == "same":
+            raise RuntimeError(
+                f"Expected {weight.ndim}-dimensional input for {weight.ndim}-dimensional weight{list(weight.shape)}, "
+                f"but got {input.ndim}-dimensional input of size {list(input.shape)} instead"
+            )
+        _expand("stride", (stride,) * n if isinstance(stride, int) else stride, n_weight)
+        raise RuntimeError(f"Expected {n + 2}D weight for {name}, but got weight of size: {list(weight.shape)}")
+    strides, dilations = _expand("stride", stride, n), _expand("dilation", dilation, n)
+    if isinstance(padding, str):
+        pairs = _named_padding(padding, strides, dilations, weight.shape[2:])
+        _check_numbers(strides, (), dilations, (), groups)
+    else:
+        paddings = _expand("padding", padding, n)
+        _check_numbers(strides, paddings, dilations, (), groups)
+        pairs = tuple((p, p) for p in paddings)
+    _check_types(input, weight, bias, n)
+    geo = Geometry(strides, pairs, dilations, groups)
+    _check_shapes(input, weight, bias, groups, False, geo, ())
+    return geo
+
+
+def _named_padding(
+    padding: str, stride: tuple[int, ...], dilation: tuple[int, ...], kernel: tuple[int, ...]
+) -> tuple[tuple[int, int], ...]:
+    if padding == "valid":
+        return ((0, 0),) * len(stride)
+    if padding != "same":
+        raise RuntimeError(f"Invalid padding string: '{padding}'")
+    if any(s != 1 for s in stride):
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    totals = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
+    return tuple((t // 2, t - t // 2) for t in totals)
+
+
+def _add_bias(result: Array, bias: Array | None) -> Array:
+    if bias is None:
+        return result
+    return result + bias.reshape(1, -1, *(1,) * (result.ndim - 2))
+
+
+def _bias_gradient(g: Array, bias: Array | None, empty: bool) -> Array | None:
+    """``g`` has its batch dimension. Where there is nothing to convolve, torch gives zeros, though the bias is added."""
+    if bias is not None and empty:
+        return jnp.zeros_like(bias)
+    return None if bias is None else jnp.sum(g, (0, *range(2, g.ndim)), dtype=g.dtype)
+
+
+# ------------------------------------------------------------------------------------------------------------ plain convolutions
+
+
+def _conv(name: str, n: int, input: Array, weight: Array, bias: Array | None, stride, padding, dilation, groups: int) -> Array:  # type: ignore[no-untyped-def]
+    _check_rank(name, input, n)
+    x = input[None] if input.ndim == n + 1 else input
+    geo = _geometry(name, x, weight, bias, stride, padding, dilation, groups, n)
+    result = _add_bias(forward(x, weight, geo), bias)
+    return result[0] if input.ndim == n + 1 else result
+
+
+def _conv_rule(name: str, n: int):  # type: ignore[no-untyped-def]
+    def rule(g: Array, _result: None, input: Array, weight: Array, bias=None, stride=1, padding=0, dilation=1, groups=1):  # type: ignore[no-untyped-def]
+        unbatched = input.ndim == n + 1
+        x, g = (input[None], g[None]) if unbatched else (input, g)
+        geo = _geometry(name, x, weight, bias, stride, padding, dilation, groups, n)
+        g, x, w = _conjugated(g, x, weight)
+        gx, gw = grad_input(g, w, x.shape, geo), grad_weight(g, x, w.shape, geo)
+        return gx[0] if unbatched else gx, gw, _bias_gradient(g, bias, x.size == 0 or weight.size == 0)
+
+    return rule
+
+
+def _conjugated(g: Array, x: Array, w: Array) -> tuple[Array, Array, Array]:
+    """Factors of complex gradients are conjugated."""
+    return (g, jnp.conj(x), jnp.conj(w)) if jnp.iscomplexobj(x) else (g, x, w)
+
+
+def _node_of_convolution(n: int) -> Rule:
+    def rule(made: Made) -> str:
+        if made.ndims[0] == n + 1:
+            return "SqueezeBackward1"
+        return "AddBackward0" if made.is_complex else "ConvolutionBackward0"
+
+    return rule
+
+
+@op(
+    method=False,
+    aliases=("nn.functional.conv1d",),
+    aten="conv1d",
+    saves=_SAVES,
+    strides="filtered",
+    node=_node_of_convolution(1),
+    autocast="lower",
+)
+def conv1d(
+    input: Array,
+    weight: Array,
+    bias: Array | None = None,
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] | str = 0,
+    dilation: int | tuple[int, ...] = 1,
+    groups: int = 1,
+) -> Array:
+    """Correlates sequences with ``weight`` and adds ``bias`` to each output channel. ``padding`` may be ``"same"`` or ``"valid"``.
+
+    Shapes: input (N, C, L) or (C, L), weight (O, C / groups, K), bias (O) -> (N, O, L') or (O, L').
+    Dtypes: all but bool, one for all operands.
+
+    Raises:
+        RuntimeError: if shapes, types or numbers do not fit together.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.conv1d(torch.tensor([[1.0, 2.0, 4.0, 8.0]]), torch.tensor([[[-1.0, 1.0]]]))
+        tensor([[1., 2., 4.]])
+    """
+    return _conv("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
+
+
+@op(
+    method=False,
+    aliases=("nn.functional.conv2d",),
+    aten="conv2d",
+    saves=_SAVES,
+    strides="weighted",
+    node=_node_of_convolution(2),
+    autocast="lower",
+)
+def conv2d(
+    input: Array,
+    weight: Array,
+    bias: Array | None = None,
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] | str = 0,
+    dilation: int | tuple[int, ...] = 1,
+    groups: int = 1,
+) -> Array:
+    """Correlates images with ``weight`` and adds ``bias`` to each output channel. ``padding`` may be ``"same"`` or ``"valid"``.
+
+    Args:
+        input: a batch of images, with channels, or one image.
+        weight: a kernel for each output channel.
+        bias: a number for each output channel, or None.
+        stride: how far the kernel moves: a number, or one for each dimension.
+        padding: zeros to add at each side, or ``"valid"`` or ``"same"``.
+        dilation: how far apart the kernel's elements are.
+        groups: in how many groups channels are connected.
+
+    Shapes: input (N, C, H, W) or (C, H, W), weight (O, C / groups, KH, KW), bias (O) -> (N, O, H', W') or (O, H', W').
+    Dtypes: all but bool, one for all operands.
+
+    Raises:
+        RuntimeError: if shapes, types or numbers do not fit together.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.conv2d(torch.arange(9.0).reshape(1, 3, 3), torch.ones(1, 1, 2, 2))
+        tensor([[[ 8., 12.],
+                 [20., 24.]]])
+    """
+    return _conv("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
+
+
+@op(
+    method=False,
+    aliases=("nn.functional.conv3d",),
+    aten="conv3d",
+    saves=_SAVES,
+    strides="weighted",
+    node=_node_of_convolution(3),
+    autocast="lower",
+)
+def conv3d(
+    input: Array,
+    weight: Array,
+    bias: Array | None = None,
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] | str = 0,
+    dilation: int | tuple[int, ...] = 1,
+    groups: int = 1,
+) -> Array:
+    """Correlates volumes with ``weight`` and adds ``bias`` to each output channel. ``padding`` may be ``"same"`` or ``"valid"``.
+
+    Shapes: input (N, C, D, H, W) or (C, D, H, W), weight (O, C / groups, KD, KH, KW), bias (O) -> (N, O, D', H', W') or (O, D', H', W').
+    Dtypes: all but bool, one for all operands.
+
+    Raises:
+        RuntimeError: if shapes, types or numbers do not fit together.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.conv3d(torch.ones(1, 2, 2, 2), torch.ones(1, 1, 2, 2, 2))
+        tensor([[[[8.]]]])
+    """
+    return _conv("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
+
+
+# ------------------------------------------------------------------------------------------------------- transposed convolutions
+
+
+def _transposed_geometry(input, weight, bias, stride, padding, output_padding, groups, dilation, n):  # type: ignore[no-untyped-def]
+    if weight.ndim != n + 2:
+        raise RuntimeError(f"Expected {n + 2}D weight for conv_transpose{n}d, but got weight of size: {list(weight.shape)}")
+    strides, paddings = _expand("stride", stride, n), _expand("padding", padding, n)
+    dilations, extra = _expand("dilation", dilation, n), _expand("output_padding", output_padding, n)
+    _check_numbers(strides, paddings, dilations, extra, groups)
+    _check_types(input, weight, bias, n, transposed=True)
+    # Extra rows of the result are rows less of padding at the end of the convolution that this one is the transpose of.
+    geo = Geometry(strides, tuple((p, p - e) for p, e in zip(paddings, extra, strict=True)), dilations, groups)
+    _check_shapes(input, weight, bias, groups, True, geo, extra)
+    size = _transposed_size(input.shape[2:], weight.shape[2:], geo)
+    return geo, (input.shape[0], weight.shape[1] * groups, *size)
+
+
+def _conv_transpose(name: str, n: int, input, weight, bias, stride, padding, output_padding, groups, dilation) -> Array:  # type: ignore[no-untyped-def]
+    _check_rank(name, input, n)
+    x = input[None] if input.ndim == n + 1 else input
+    geo, shape = _transposed_geometry(x, weight, bias, stride, padding, output_padding, groups, dilation, n)
+    result = _add_bias(grad_input(x, weight, shape, geo), bias)
+    return result[0] if input.ndim == n + 1 else result
+
+
+def _conv_transpose_rule(n: int):  # type: ignore[no-untyped-def]
+    def rule(g, _result, input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):  # type: ignore[no-untyped-def]
+        unbatched = input.ndim == n + 1
+        x, g = (input[None], g[None]) if unbatched else (input, g)
+        geo, _ = _transposed_geometry(x, weight, bias, stride, padding, output_padding, groups, dilation, n)
+        g, x, w = _conjugated(g, x, weight)
+        gx, gw = forward(g, w, geo), grad_weight(x, g, w.shape, geo)
+        return gx[0] if unbatched else gx, gw, _bias_gradient(g, bias, x.size == 0 or weight.size == 0)
+
+    return rule
+
+
+@op(
+    method=False,
+    aliases=("nn.functional.conv_transpose1d",),
+    aten="conv_transpose1d",
+    saves=_SAVES,
+    strides="filtered",
+    node=_node_of_convolution(1),
+    autocast="lower", implicit=True,
+)
+def conv_transpose1d(
+    input: Array,
+    weight: Array,
+    bias: Array | None = None,
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] = 0,
+    output_padding: int | tuple[int, ...] = 0,
+    groups: int = 1,
+    dilation: int | tuple[int, ...] = 1,
+) -> Array:
+    """The transpose (the gradient for the input) of ``conv1d``: each input element adds a scaled kernel to the result.
+
+    Shapes: input (N, C, L) or (C, L), weight (C, O / groups, K), bias (O) -> (N, O, L') or (O, L') with
+    ``L' = (L - 1) * stride - 2 * padding + dilation * (K - 1) + output_padding + 1``.
+
+    Dtypes: floating-point, complex and int64, one for all operands; others are refused (NotImplementedError).
+
+    Raises:
+        RuntimeError: if shapes, types or numbers do not fit together.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.conv_transpose1d(torch.tensor([[1.0, 2.0]]), torch.tensor([[[1.0, 10.0]]]))
+        tensor([[ 1., 12., 20.]])
+    """
+    return _conv_transpose("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+@op(
+    method=False,
+    aliases=("nn.functional.conv_transpose2d",),
+    aten="conv_transpose2d.input",
+    saves=_SAVES,
+    strides="weighted",
+    node=_node_of_convolution(2),
+    autocast="lower", implicit=True,
+)
+def conv_transpose2d(
+    input: Array,
+    weight: Array,
+    bias: Array | None = None,
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] = 0,
+    output_padding: int | tuple[int, ...] = 0,
+    groups: int = 1,
+    dilation: int | tuple[int, ...] = 1,
+) -> Array:
+    """The transpose (the gradient for the input) of ``conv2d``; sizes as for ``conv_transpose1d`` in each dimension.
+
+    Shapes: input (N, C, H, W) or (C, H, W), weight (C, O / groups, KH, KW), bias (O) -> (N, O, H', W') or (O, H', W').
+    Dtypes: floating-point, complex and int64, one for all operands; others are refused (NotImplementedError).
+
+    Raises:
+        RuntimeError: if shapes, types or numbers do not fit together.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.conv_transpose2d(torch.tensor([[[1.0, 2.0]]]), torch.ones(1, 1, 2, 2), stride=2)
+        tensor([[[1., 1., 2., 2.],
+                 [1., 1., 2., 2.]]])
+    """
+    return _conv_transpose("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+@op(
+    method=False,
+    aliases=("nn.functional.conv_transpose3d",),
+    aten="conv_transpose3d.input",
+    saves=_SAVES,
+    strides="weighted",
+    node=_node_of_convolution(3),
+    autocast="lower", implicit=True,
+)
+def conv_transpose3d(
+    input: Array,
+    weight: Array,
+    bias: Array | None = None,
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] = 0,
+    output_padding: int | tuple[int, ...] = 0,
+    groups: int = 1,
+    dilation: int | tuple[int, ...] = 1,
+) -> Array:
+    """The transpose (the gradient for the input) of ``conv3d``; sizes as for ``conv_transpose1d`` in each dimension.
+
+    Shapes: input (N, C, D, H, W) or (C, D, H, W), weight (C, O / groups, KD, KH, KW), bias (O) -> (N, O, D', H', W') or (O, D', H', W').
+    Dtypes: floating-point, complex and int64, one for all operands; others are refused (NotImplementedError).
+
+    Raises:
+        RuntimeError: if shapes, types or numbers do not fit together.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.conv_transpose3d(torch.tensor([[[[2.0]]]]), torch.ones(1, 1, 1, 1, 3))
+        tensor([[[[2., 2., 2.]]]])
+    """
+    return _conv_transpose("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+for _n, _kernel in enumerate((conv1d, conv2d, conv3d), 1):
+    defvjp(_kernel, _conv_rule(_kernel.__name__, _n), saves=_SAVES)
+for _n, _kernel in enumerate((conv_transpose1d, conv_transpose2d, conv_transpose3d), 1):
+    defvjp(_kernel, _conv_transpose_rule(_n), saves=_SAVES)
+
+
+# ------------------------------------------------------------------------------------------------------------------ other entrances
+
+
+@op(method=False, aten="convolution", saves=_SAVES)
+def convolution(
+    input: Array,
+    weight: Array,
+    bias: Array | None,
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    transposed: bool,
+    output_padding: tuple[int, ...],
+    groups: int,
+) -> Array:
+    """The general form of the convolutions in one to three dimensions, plain or ``transposed``; every input has a batch dimension.
+
+    Shapes: as for ``conv1d`` to ``conv3d`` and ``conv_transpose1d`` to ``conv_transpose3d``, always with N.
+    Dtypes: as for these.
+
+    Raises:
+        RuntimeError: if shapes, types or numbers do not fit together.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x, weight = torch.tensor([[[1.0, 2.0, 4.0]]]), torch.tensor([[[-1.0, 1.0]]])
+        >>> torch.convolution(x, weight, None, [1], [0], [1], False, [0], 1)
+        tensor([[[1., 2.]]])
+    """
+    n = weight.ndim - 2
+    if input.ndim != weight.ndim:
+        raise RuntimeError(
+            f"Expected {weight.ndim}-dimensional input for {weight.ndim}-dimensional weight {list(weight.shape)}, "
+            f"but got {input.ndim}-dimensional input of size {list(input.shape)} instead"
+        )
+    if transposed:
+        return _conv_transpose("convolution", n, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return _conv("convolution", n, input, weight, bias, stride, padding, dilation, groups)
+
+
+def _convolution_rule(g, _result, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):  # type: ignore[no-untyped-def]
+    n = weight.ndim - 2
+    if transposed:
+        return _conv_transpose_rule(n)(g, None, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return _conv_rule("convolution", n)(g, None, input, weight, bias, stride, padding, dilation, groups)
+
+
+defvjp(convolution, _convolution_rule, saves=_SAVES)
+
+
+@op(method=False, aliases=("nn.functional.conv_tbc",), aten="conv_tbc", saves=_SAVES, autocast="lower")
+def conv_tbc(input: Array, weight: Array, bias: Array, pad: int = 0) -> Array:
+    """Correlates sequences whose dimensions are (time, batch, channels) with ``weight``, zero-padded by ``pad`` on both sides.
+
+    Shapes: input (T, B, C), weight (K, C, O), bias (O) -> (T + 2 * pad - K + 1, B, O).
+    Dtypes: all but bool, one for all operands.
+
+    Raises:
+        RuntimeError: if shapes do not fit together.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.conv_tbc(torch.tensor([[[1.0]], [[2.0]], [[4.0]]]), torch.tensor([[[-1.0]], [[1.0]]]), torch.zeros(1)).flatten()
+        tensor([1., 2.])
+    """
+    _check_tbc(input, weight, bias, pad)
+    result = _conv("conv_tbc", 1, *_tbc_operands(input, weight), bias, 1, pad, 1, 1)
+    return result.transpose(2, 0, 1)
+
+
+def _check_tbc(input: Array, weight: Array, bias: Array, pad: int) -> None:
+    if input.ndim != 3:
+        raise RuntimeError("Input must have 3 dims: time, batch, in_channel")
+    if weight.ndim != 3:
+        raise RuntimeError("Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.")
+    if bias.ndim != 1:
+        raise RuntimeError("Bias must be 1-D")
+    if input.shape[2] != weight.shape[1]:
+        raise RuntimeError("Input dim 2 (input channels) is not == dim 1 in the weight tensor")
+    if weight.shape[2] != bias.shape[0]:
+        raise RuntimeError("Bias size must equal dim 2 in the weight tensor (output channels).")
+    length = input.shape[0] + 2 * pad - weight.shape[0] + 1
+    if length < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {length}: [{length}, {input.shape[1]}, {weight.shape[2]}]")
+    if input.dtype == bool:
+        raise unsupported("addmm_impl_cpu_", input)
+
+
+def _tbc_operands(input: Array, weight: Array) -> tuple[Array, Array]:
+    return input.transpose(1, 2, 0), weight.transpose(2, 1, 0)
+
+
+def _conv_tbc_rule(g: Array, _result: None, input: Array, weight: Array, bias: Array, pad: int = 0) -> tuple[Array, Array, Array | None]:
+    gx, gw, gb = _conv_rule("conv_tbc", 1)(g.transpose(1, 2, 0), None, *_tbc_operands(input, weight), bias, 1, pad, 1, 1)
+    return gx.transpose(2, 0, 1), gw.transpose(2, 1, 0), gb
+
+
+defvjp(conv_tbc, _conv_tbc_rule, saves=_SAVES)

@@ -1,0 +1,616 @@
+"""Factories: constants, ranges, identity, triangle positions and windows. Their kernels take no tensor, or one to be like.
+
+Whatever the binding adds for all of them (``out``, ``layout``, ``device``, ``pin_memory``, ``requires_grad``) is not seen here.
+"""
+
+from __future__ import annotations
+
+import math
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..engine import limits
+from ..facts.dtypes import default_complex, from_np, get_default_dtype
+from ._declare import Array, Dtype, Number, op
+from ._kernel import cast
+from ._numeric import rounded
+from .indexing import number_as
+
+
+def factory(**options: object):
+    """Declares an op of the factory family."""
+    return op(**{"family": "factory", "differentiable": False, "method": False, "out": True, **options})  # type: ignore[arg-type]
+
+
+def like(**options: object):
+    """Declares a factory that takes shape and dtype from a tensor, whose values it never reads."""
+    return op(**{"family": "like", "differentiable": False, "elementwise": True, "saves": (), "method": False, **options})  # type: ignore[arg-type]
+
+
+def _sizes(name: str, size: tuple[int, ...]) -> tuple[int, ...]:
+    for n in size:
+        if n < 0:
+            if name == "zeros":
+                raise RuntimeError("zeros: Dimension size must be non-negative.")
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(size)}")
+    return tuple(size)
+
+
+def _default(dtype: Dtype | None) -> np.dtype:
+    return get_default_dtype().np if dtype is None else dtype
+
+
+@factory(varargs="size", aten="zeros")
+def zeros(size: tuple[int, ...], *, dtype: Dtype | None = None) -> Array:
+    """A tensor of zeros.
+
+    Args:
+        size: the sizes, spread or in one tuple.
+        out: a tensor that the result is written into, and that is returned.
+        dtype: the dtype of the result; the default dtype if it is None.
+        layout: ``torch.strided``; others are refused.
+        device: where the result lies; the default device if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
+
+    Shapes: the sizes given, spread or as one sequence.
+    Dtypes: the default dtype unless ``dtype`` says otherwise.
+
+    Raises:
+        RuntimeError: if a size is negative.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(2, 3)
+        tensor([[0., 0., 0.],
+                [0., 0., 0.]])
+    """
+    return jnp.zeros(_sizes("zeros", size), _default(dtype))
+
+
+@factory(varargs="size", aten="ones")
+def ones(size: tuple[int, ...], *, dtype: Dtype | None = None) -> Array:
+    """A tensor of ones.
+
+    Args:
+        size: the sizes, spread or in one tuple.
+        out: a tensor that the result is written into, and that is returned.
+        dtype: the dtype of the result; the default dtype if it is None.
+        layout: ``torch.strided``; others are refused.
+        device: where the result lies; the default device if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
+
+    Shapes: the sizes given, spread or as one sequence.
+    Dtypes: the default dtype unless ``dtype`` says otherwise.
+
+    Raises:
+        RuntimeError: if a size is negative.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.ones(3, dtype=torch.int64)
+        tensor([1, 1, 1])
+    """
+    return jnp.ones(_sizes("ones", size), _default(dtype))
+
+
+@factory(varargs="size", aten="empty.memory_format")
+def empty(size: tuple[int, ...], *, dtype: Dtype | None = None) -> Array:
+    """A tensor whose values the caller means to overwrite.
+
+    Args:
+        size: the sizes, spread or in one tuple.
+        memory_format: how the result's dimensions lie in memory.
+        out: a tensor that the result is written into, and that is returned.
+        dtype: the dtype of the result; the default dtype if it is None.
+        layout: ``torch.strided``; others are refused.
+        device: where the result lies; the default device if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
+
+    Shapes: the sizes given, spread or as one sequence.
+    Dtypes: the default dtype unless ``dtype`` says otherwise.
+
+    Raises:
+        RuntimeError: if a size is negative.
+
+    Differs from torch: they are zeros.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.empty(2, 0).shape
+        torch.Size([2, 0])
+    """
+    return jnp.zeros(_sizes("empty", size), _default(dtype))
+
+
+def _number_dtype(value: Array | Number) -> np.dtype:
+    """The dtype that a number gives a tensor made of it: bool, int64, or the default floating or complex type."""
+    kind = jnp.asarray(value).dtype.kind
+    if kind == "b":
+        return np.dtype(bool)
+    if kind in "iu":
+        return np.dtype(np.int64)
+    return default_complex().np if kind == "c" else get_default_dtype().np
+
+
+@factory(aten="full")
+def full(size: tuple[int, ...], fill_value: Number, *, dtype: Dtype | None = None) -> Array:
+    """A tensor of one number.
+
+    Args:
+        size: the sizes in a tuple.
+        fill_value: the number that all elements have.
+        out: a tensor that the result is written into, and that is returned.
+        layout: ``torch.strided``; others are refused.
+        device: where the result lies; the default device if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
+        dtype: the dtype of the result; that of the number (bool, int64, the default dtype, a complex one) if it is None.
+
+    Shapes: ``size``.
+    Dtypes: ``dtype``, by default that of the number's kind: bool, int64, or the default floating or complex type.
+
+    Raises:
+        RuntimeError: if the number does not fit the dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.full((2, 2), 7)
+        tensor([[7, 7],
+                [7, 7]])
+    """
+    wanted = _number_dtype(fill_value) if dtype is None else dtype
+    return jnp.broadcast_to(number_as(fill_value, wanted), _sizes("full", size))
+
+
+@factory(out=False, aten="scalar_tensor")
+def scalar_tensor(s: Number, *, dtype: Dtype | None = None) -> Array:
+    """A 0-dim tensor of one number, of the default floating type unless ``dtype`` says otherwise.
+
+    Shapes: ().
+    Dtypes: ``dtype``, by default the default floating type.
+
+    Raises:
+        RuntimeError: if the number does not fit the dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.scalar_tensor(3)
+        tensor(3.)
+    """
+    return number_as(s, _default(dtype))
+
+
+@factory(namespace="_C", aten="scalar_tensor")
+def _scalar(s: Number, *, dtype: Dtype) -> Array:
+    """A 0-dim tensor of a number that is known to fit ``dtype``."""
+    return _cast(s, dtype)
+
+
+@factory(namespace="_C", sequence=True, aten="arange.start_step")
+def _arange(start: Number, step: Number, length: int, *, dtype: Dtype | None = None) -> Array:
+    """``start + step * i`` for ``i`` below ``length``; floats are computed in float64. The public function counts the length."""
+    wanted = np.dtype(_default(dtype))
+    wide = np.dtype(np.int64 if wanted.kind in "iu" else np.float64)
+    position = lax.broadcasted_iota(wide, (length,), 0)  # (of a size that may not be known)
+    return (_cast(start, wide) + _cast(step, wide) * position).astype(wanted)
+
+
+def _cast(number: Array | Number, dtype: np.dtype) -> Array:
+    return jnp.asarray(number).astype(dtype)
+
+
+def _steps(steps: int) -> None:
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+
+
+def _line(start: Array | Number, end: Array | Number, steps: int, dtype: np.dtype, wide: np.dtype) -> Array:
+    """Evenly spaced values counted from the nearer end, as torch does, so that both ends are exact. Of integers, the ends are cut first."""
+    first, last = _cast(start, wide), _cast(end, wide)
+    if dtype.kind in "iu":
+        first, last = jnp.trunc(first), jnp.trunc(last)
+    if steps == 1:
+        return first.reshape(1)
+    real = np.zeros((), wide).real.dtype
+    step = (last - first) / np.asarray(steps - 1, wide)
+    i = lax.iota(np.int64, steps)
+    forth = first + step * i.astype(real).astype(wide)
+    back = last - step * (steps - 1 - i).astype(real).astype(wide)
+    return jnp.where(i < steps // 2, forth, back)
+
+
+def _line_dtype(start: Array | Number, end: Array | Number, dtype: Dtype | None) -> np.dtype:
+    if dtype is not None:
+        return np.dtype(dtype)
+    kinds = {jnp.asarray(x).dtype.kind for x in (start, end)}
+    return default_complex().np if "c" in kinds else get_default_dtype().np
+
+
+def _wide(dtype: np.dtype) -> np.dtype:
+    """The type a line is computed in: float64 for integers, float32 for halves."""
+    if dtype.kind in "biu":
+        return np.dtype(np.float64)
+    return np.dtype(np.float32) if dtype.itemsize < 4 else dtype
+
+
+@factory(namespace="_C", sequence=True, aten="linspace")
+def _linspace(start: Number, end: Number, steps: int, *, dtype: Dtype | None = None) -> Array:
+    """``steps`` evenly spaced values from ``start`` to ``end``, both included.
+
+    Raises:
+        RuntimeError: if ``steps`` is negative.
+    """
+    _steps(steps)
+    wanted = _line_dtype(start, end, dtype)
+    wide = _wide(wanted)
+    if wide != wanted and wanted.kind not in "biu":
+        return _half_line(_cast(start, wide), _cast(end, wide), steps, wanted)
+    return cast(_line(start, end, steps, wanted, wide), wanted)
+
+
+def _half_line(first: Array, last: Array, steps: int, dtype: np.dtype) -> Array:
+    """A line of halves: torch rounds after each operation, also the positions."""
+
+    def half(x: Array) -> Array:
+        return rounded(x, dtype).astype(np.float32)
+
+    first, last = half(first), half(last)
+    if steps == 1:
+        return first.reshape(1).astype(dtype)
+    step = half(half(last - first) / half(jnp.asarray(steps - 1, np.float32)))
+    i = lax.iota(np.int64, steps)
+    forth = first + half(step * half(i.astype(np.float32)))
+    back = last - half(step * half((steps - 1 - i).astype(np.float32)))
+    return rounded(jnp.where(i < steps // 2, forth, back), dtype)
+
+
+@factory(namespace="_C", sequence=True, aten="logspace")
+def _logspace(start: Number, end: Number, steps: int, base: float = 10.0, *, dtype: Dtype | None = None) -> Array:
+    """``base`` to the power of ``steps`` evenly spaced exponents from ``start`` to ``end``, both included."""
+    _steps(steps)
+    wanted = _line_dtype(start, end, dtype)
+    wide = np.dtype(np.complex128 if wanted.kind == "c" else np.float64)
+    line = _line(start, end, steps, wanted, wide)
+    if wanted.kind not in "biu":
+        return jnp.power(jnp.asarray(base, wide), line).astype(wanted)
+    # Powers such as 10 ** 3 come out a hair below the integer; nothing that torch rounds down is that close.
+    powers = jnp.power(jnp.asarray(base, wide), line)
+    nearest = jnp.round(powers)
+    return cast(jnp.where(jnp.abs(powers - nearest) <= 1e-9 * jnp.abs(nearest), nearest, powers), wanted)
+
+
+@factory(aten="eye")
+def eye(n: int, m: int | None = None, *, dtype: Dtype | None = None) -> Array:
+    """An ``n`` by ``m`` matrix (square by default) with ones on the diagonal and zeros elsewhere.
+
+    Args:
+        n: the number of rows.
+        m: the number of columns; ``n`` if it is None.
+        out: a tensor that the result is written into, and that is returned.
+        dtype: the dtype of the result; the default dtype if it is None.
+        layout: ``torch.strided``; others are refused.
+        device: where the result lies; the default device if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
+
+    Shapes: (n, m).
+    Dtypes: the default dtype unless ``dtype`` says otherwise.
+
+    Raises:
+        RuntimeError: if a size is negative.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.eye(2, 3)
+        tensor([[1., 0., 0.],
+                [0., 1., 0.]])
+    """
+    columns = n if m is None else m
+    for name, size in (("n", n), ("m", columns)):
+        if size < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
+    wanted = _default(dtype)
+    if n * columns > limits.MOST:
+        raise RuntimeError(limits.UNCOUNTABLE)
+    return (lax.broadcasted_iota(np.int32, (n, columns), 0) == lax.broadcasted_iota(np.int32, (n, columns), 1)).astype(wanted)
+
+
+def _triangle_positions(name: str, row: int, col: int, offset: int, dtype: Dtype | None, lower: bool) -> Array:
+    for axis, size in (("row", row), ("col", col)):
+        if size < 0:
+            raise RuntimeError(f"{axis} must be non-negative, got{size}")
+    wanted = np.dtype(np.int64) if dtype is None else np.dtype(dtype)
+    if wanted not in (np.int32, np.int64):
+        raise NotImplementedError(f"\"{name}\" not implemented for '{from_np(wanted).scalar_name}'")
+    offset = max(-row, min(offset, col))
+    count = _triangle_count(row, col, offset if lower else offset - 1)
+    count = count if lower else row * col - count
+    limits.check_size((2, count), wanted.itemsize)
+    # In row ``i``: columns from ``first`` on, ``width`` many.
+    i = np.arange(row if col else 0, dtype=np.int64)
+    edge = np.clip(i + offset + (1 if lower else 0), 0, col)
+    first, width = (np.zeros_like(edge), edge) if lower else (edge, col - edge)
+    rows = np.repeat(i, width)
+    columns = np.arange(len(rows), dtype=np.int64) - np.repeat(np.cumsum(width) - width - first, width)
+    return jnp.asarray(np.stack((rows, columns)).astype(wanted))
+
+
+def _triangle_count(row: int, col: int, offset: int) -> int:
+    """How many elements of a matrix lie on or below a diagonal: ``sum(clip(i + offset + 1, 0, col))``."""
+    begin, end = max(0, -offset), max(0, min(row, col - offset))  # rows that grow, from the first with an element to the first full one
+    growing = max(0, end - begin)
+    return growing * (begin + offset + 1 + end + offset) // 2 + max(0, row - max(end, 0)) * col
+
+
+@factory(out=False, aten="tril_indices")
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = None) -> Array:
+    """Rows and columns, ``(2, n)``, of the lower triangle of a ``row`` by ``col`` matrix, up to diagonal ``offset``.
+
+    Shapes: (2, n) for n elements.
+    Dtypes: int64, or int32 if ``dtype`` says so.
+
+    Raises:
+        RuntimeError: if ``row`` or ``col`` is negative.
+        NotImplementedError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tril_indices(2, 2)
+        tensor([[0, 1, 1],
+                [0, 0, 1]])
+    """
+    return _triangle_positions("tril_indices", row, col, offset, dtype, True)
+
+
+@factory(out=False, aten="triu_indices")
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = None) -> Array:
+    """Rows and columns, ``(2, n)``, of the upper triangle of a ``row`` by ``col`` matrix, from diagonal ``offset`` on.
+
+    Shapes: (2, n) for n elements.
+    Dtypes: int64, or int32 if ``dtype`` says so.
+
+    Raises:
+        RuntimeError: if ``row`` or ``col`` is negative.
+        NotImplementedError: for other dtypes.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.triu_indices(2, 3, 1)
+        tensor([[0, 0, 1],
+                [1, 2, 2]])
+    """
+    return _triangle_positions("triu_indices", row, col, offset, dtype, False)
+
+
+# ---- windows: constants of their length, computed by NumPy in float64 -------------------------------------------------------------
+
+
+def _window(name: str, length: int, periodic: bool, dtype: Dtype | None, formula) -> Array:
+    """A window of ``length``; a periodic one is the longer symmetric one without its last value. ``formula(i, last)``."""
+    if length < 0:
+        raise RuntimeError(f"{name}_window requires non-negative window_length, got window_length={length}")
+    wanted = np.dtype(_default(dtype))
+    if wanted.kind in "biuc":
+        raise RuntimeError(f"{name}_window expects floating point dtypes, got: {from_np(wanted)!r}")
+    if length <= 1:
+        return jnp.ones((length,), wanted)
+    limits.check_size((length,), wanted.itemsize)
+    last = length if periodic else length - 1
+    return jnp.asarray(np.asarray(formula(np.arange(length, dtype=np.float64), last)), wanted)
+
+
+def _cosines(*coefficients: float):
+    """``c0 - c1 cos(x) + c2 cos(2x) - ...`` over one turn."""
+
+    def formula(i: np.ndarray, last: int) -> np.ndarray:
+        return sum(((-1) ** k * c * np.cos(2 * math.pi * k * i / last) for k, c in enumerate(coefficients)), np.zeros(len(i)))
+
+    return formula
+
+
+@factory(aten="hann_window")
+def hann_window(window_length: int, periodic: bool = True, *, dtype: Dtype | None = None) -> Array:
+    """The Hann window: a raised cosine. A ``periodic`` one is the symmetric one of one value more, without its last.
+
+    Shapes: (window_length).
+    Dtypes: the default dtype unless ``dtype`` names another floating-point one.
+
+    Raises:
+        RuntimeError: if the length is negative or the dtype not floating-point.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.hann_window(4)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000])
+        >>> torch.hann_window(3, periodic=False)
+        tensor([0., 1., 0.])
+    """
+    return _window("hann", window_length, periodic, dtype, _cosines(0.5, 0.5))
+
+
+@factory(aten="hamming_window")
+def hamming_window(
+    window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: Dtype | None = None
+) -> Array:
+    """The Hamming window: ``alpha - beta * cos``. ``periodic`` as for ``hann_window``.
+
+    Shapes: (window_length).
+    Dtypes: the default dtype unless ``dtype`` names another floating-point one.
+
+    Raises:
+        RuntimeError: if the length is negative or the dtype not floating-point.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.hamming_window(4)
+        tensor([0.0800, 0.5400, 1.0000, 0.5400])
+    """
+    return _window("hamming", window_length, periodic, dtype, _cosines(alpha, beta))
+
+
+@factory(aten="blackman_window")
+def blackman_window(window_length: int, periodic: bool = True, *, dtype: Dtype | None = None) -> Array:
+    """The Blackman window: three cosine terms. ``periodic`` as for ``hann_window``.
+
+    Shapes: (window_length).
+    Dtypes: the default dtype unless ``dtype`` names another floating-point one.
+
+    Raises:
+        RuntimeError: if the length is negative or the dtype not floating-point.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.blackman_window(4)[1:]
+        tensor([0.3400, 1.0000, 0.3400])
+    """
+    return _window("blackman", window_length, periodic, dtype, _cosines(0.42, 0.5, 0.08))
+
+
+@factory(aten="bartlett_window")
+def bartlett_window(window_length: int, periodic: bool = True, *, dtype: Dtype | None = None) -> Array:
+    """The Bartlett window: a triangle that reaches zero. ``periodic`` as for ``hann_window``.
+
+    Shapes: (window_length).
+    Dtypes: the default dtype unless ``dtype`` names another floating-point one.
+
+    Raises:
+        RuntimeError: if the length is negative or the dtype not floating-point.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.bartlett_window(4)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000])
+    """
+    return _window("bartlett", window_length, periodic, dtype, lambda i, last: 1 - np.abs(2 * i / last - 1))
+
+
+@factory(aten="kaiser_window")
+def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: Dtype | None = None) -> Array:
+    """The Kaiser window: a ratio of Bessel functions of shape ``beta``. ``periodic`` as for ``hann_window``.
+
+    Shapes: (window_length).
+    Dtypes: the default dtype unless ``dtype`` names another floating-point one.
+
+    Raises:
+        RuntimeError: if the length is negative or the dtype not floating-point.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.kaiser_window(4, True, 2.0)
+        tensor([0.4387, 0.8348, 1.0000, 0.8348])
+    """
+
+    def formula(i: np.ndarray, last: int) -> np.ndarray:
+        return np.i0(beta * np.sqrt(np.maximum(1 - (2 * i / last - 1) ** 2, 0))) / np.i0(np.float64(beta))
+
+    return _window("kaiser", window_length, periodic, dtype, formula)
+
+
+# ---- like another tensor ---------------------------------------------------------------------------------------------------------
+
+
+@like(aten="zeros_like")
+def zeros_like(input: Array, *, dtype: Dtype | None = None) -> Array:
+    """Zeros in the form of another tensor.
+
+    Args:
+        input: the tensor whose shape the result has.
+        memory_format: how the result lies in memory; ``torch.preserve_format`` is as ``input`` does.
+        dtype: the dtype of the result; that of ``input`` if it is None.
+        layout: ``torch.strided``, or None for that of ``input``.
+        device: where the result lies; where ``input`` does if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
+
+    Shapes: that of ``input``.
+    Dtypes: that of ``input`` unless ``dtype`` says otherwise.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros_like(torch.tensor([1, 2]))
+        tensor([0, 0])
+    """
+    return jnp.zeros(input.shape, input.dtype if dtype is None else dtype)
+
+
+@like(aten="ones_like")
+def ones_like(input: Array, *, dtype: Dtype | None = None) -> Array:
+    """Ones in the form of another tensor.
+
+    Args:
+        input: the tensor whose shape the result has.
+        memory_format: how the result lies in memory; ``torch.preserve_format`` is as ``input`` does.
+        dtype: the dtype of the result; that of ``input`` if it is None.
+        layout: ``torch.strided``, or None for that of ``input``.
+        device: where the result lies; where ``input`` does if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
+
+    Shapes: that of ``input``.
+    Dtypes: that of ``input`` unless ``dtype`` says otherwise.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.ones_like(torch.tensor([1, 2]), dtype=torch.float32)
+        tensor([1., 1.])
+    """
+    return jnp.ones(input.shape, input.dtype if dtype is None else dtype)
+
+
+@like(aten="empty_like")
+def empty_like(input: Array, *, dtype: Dtype | None = None) -> Array:
+    """A tensor in the form of another one whose values the caller means to overwrite.
+
+    Args:
+        input: the tensor whose shape the result has.
+        memory_format: how the result lies in memory; ``torch.preserve_format`` is as ``input`` does.
+        dtype: the dtype of the result; that of ``input`` if it is None.
+        layout: ``torch.strided``, or None for that of ``input``.
+        device: where the result lies; where ``input`` does if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
+
+    Shapes: that of ``input``.
+    Dtypes: that of ``input`` unless ``dtype`` says otherwise.
+
+    Differs from torch: they are zeros.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.empty_like(torch.ones(2, 0)).shape
+        torch.Size([2, 0])
+    """
+    return jnp.zeros(input.shape, input.dtype if dtype is None else dtype)
+
+
+@like(aten="full_like")
+def full_like(input: Array, fill_value: Number, *, dtype: Dtype | None = None) -> Array:
+    """One number in the form of another tensor.
+
+    Args:
+        fill_value: the number that all elements have.
+        input: the tensor whose shape the result has.
+        memory_format: how the result lies in memory; ``torch.preserve_format`` is as ``input`` does.
+        dtype: the dtype of the result; that of ``input`` if it is None.
+        layout: ``torch.strided``, or None for that of ``input``.
+        device: where the result lies; where ``input`` does if it is None.
+        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
+        requires_grad: whether autograd records what is done with the result.
+
+    Shapes: that of ``input``.
+    Dtypes: that of ``input`` unless ``dtype`` says otherwise.
+
+    Raises:
+        RuntimeError: if the number does not fit the dtype.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.full_like(torch.zeros(3), 7)
+        tensor([7., 7., 7.])
+    """
+    return jnp.broadcast_to(number_as(fill_value, input.dtype if dtype is None else dtype), input.shape)

@@ -1,0 +1,104 @@
+"""Rounding to a grid and back, as quantisation would, on ordinary tensors."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+
+from ..facts import dtypes
+from ..facts.errors import canonical_dim
+from ._declare import Array, defvjp, guard_range, op
+
+
+def _checked(input: Array, zero_point: Array, quant_min: int, quant_max: int) -> None:
+    kind = dtypes.from_np(input.dtype)
+    if not kind.is_floating_point:
+        raise NotImplementedError(f'"fake_quantize_tensor_cachemask_kernel_type_handling" not implemented for {kind.scalar_name!r}')
+    if quant_min > quant_max:
+        raise RuntimeError("`quant_min` should be less than or         equal to `quant_max`.")
+    guard_range(zero_point, quant_min, quant_max, RuntimeError, "`zero_point` must be between `quant_min` and `quant_max`.", nan=True)
+
+
+def _steps(input: Array, scale: Array, zero_point: Array) -> Array:
+    """The unclipped positions on the grid."""
+    scale = scale.astype(input.dtype)
+    return jnp.round(input * (1 / scale)) + jnp.round(zero_point.astype(input.dtype))
+
+
+def _quantised(input: Array, scale: Array, zero_point: Array, quant_min: int, quant_max: int) -> Array:
+    _checked(input, zero_point, quant_min, quant_max)
+    place = jnp.clip(_steps(input, scale, zero_point), quant_min, quant_max)
+    return (place - jnp.round(zero_point.astype(input.dtype))) * scale.astype(input.dtype)
+
+
+def _passed(g: Array, input: Array, scale: Array, zero_point: Array, quant_min: int, quant_max: int) -> Array:
+    """The gradient goes through where nothing was clipped."""
+    place = _steps(input, scale, zero_point)
+    return jnp.where((place >= quant_min) & (place <= quant_max), g, jnp.zeros((), g.dtype))
+
+
+@op(
+    namespace="_C",
+    saves=("input", "scale", "zero_point"),
+    aten="fake_quantize_per_tensor_affine.tensor_qparams",
+    node="FakeQuantizePerTensorAffineCachemaskTensorQparamsBackward0",
+)
+def _fake_quantize(input: Array, scale: Array, zero_point: Array, quant_min: int, quant_max: int) -> Array:
+    """``fake_quantize_per_tensor_affine`` with tensors for scale and zero point."""
+    return _quantised(input, scale.reshape((1,) * input.ndim), zero_point.reshape((1,) * input.ndim), quant_min, quant_max)
+
+
+def _per_tensor_rule(
+    g: Array, result: None, input: Array, scale: Array, zero_point: Array, low: int, high: int
+) -> tuple[Array, None, None]:
+    ones = (1,) * input.ndim
+    return _passed(g, input, scale.reshape(ones), zero_point.reshape(ones), low, high), None, None
+
+
+defvjp(_fake_quantize, _per_tensor_rule)
+
+
+def _along(x: Array, axis: int, ndim: int) -> Array:
+    return x.reshape(tuple(-1 if d == axis else 1 for d in range(ndim)))
+
+
+@op(
+    method=False,
+    saves=("input", "scale", "zero_point"),
+    aten="fake_quantize_per_channel_affine",
+    node="FakeQuantizePerChannelAffineCachemaskBackward0",
+)
+def fake_quantize_per_channel_affine(input: Array, scale: Array, zero_point: Array, axis: int, quant_min: int, quant_max: int) -> Array:
+    """Rounds ``input`` to the grid that integers from ``quant_min`` to ``quant_max`` make with a scale and zero point for each channel.
+
+    Shapes: input (*, C, *) with C at ``axis``, scale and zero_point (C) -> (*, C, *).
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError).
+    Gradient: that of the identity where nothing was clipped, else 0.
+
+    Raises:
+        RuntimeError: if sizes or bounds do not fit.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.fake_quantize_per_channel_affine(torch.tensor([[0.3], [0.3]]), torch.tensor([0.5, 0.25]), torch.zeros(2), 0, 0, 255)
+        tensor([[0.5000],
+                [0.2500]])
+    """
+    at = canonical_dim(axis, input.ndim)
+    for name, x in (("scale", scale), ("zero-point", zero_point)):
+        if x.ndim != 1:
+            raise RuntimeError(f"{name} should be a 1-D tensor" if name == "scale" else "zero point should be a 1-D tensor")
+    if scale.shape != zero_point.shape:
+        raise RuntimeError("scale and zero-point need to have the same dimensions")
+    if scale.shape[0] != input.shape[at]:
+        raise RuntimeError("dimensions of scale and zero-point are not consistent with input tensor")
+    return _quantised(input, _along(scale, at, input.ndim), _along(zero_point, at, input.ndim), quant_min, quant_max)
+
+
+def _per_channel_rule(
+    g: Array, result: None, input: Array, scale: Array, zero_point: Array, axis: int, quant_min: int, quant_max: int
+) -> tuple[Array, None, None]:
+    at, n = canonical_dim(axis, input.ndim), input.ndim
+    return _passed(g, input, _along(scale, at, n), _along(zero_point, at, n), quant_min, quant_max), None, None
+
+
+defvjp(fake_quantize_per_channel_affine, _per_channel_rule)

@@ -1,0 +1,241 @@
+"""Sampling of images and volumes at given places: ``grid_sampler`` and the grids of affine maps."""
+
+from __future__ import annotations
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..facts import dtypes
+from ._declare import Array, op
+from ._sizes import fewer
+
+BILINEAR, NEAREST, BICUBIC = range(3)
+ZEROS, BORDER, REFLECTION = range(3)
+
+
+def _check(input: Array, grid: Array, mode: int) -> None:
+    n = input.ndim - 2
+    if input.shape[:1] != grid.shape[:1]:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid and input to have same batch size, but got input with sizes {list(input.shape)} "
+            f"and grid with sizes {list(grid.shape)}"
+        )
+    if grid.shape[-1] != n:
+        raise RuntimeError(f"grid_sampler(): expected grid to have size {n} in last dimension, but got grid with sizes {list(grid.shape)}")
+    for axis in range(2, input.ndim):
+        if input.shape[axis] == 0:
+            raise RuntimeError(
+                f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {list(input.shape)} "
+                f"with dimension {axis} being empty"
+            )
+    if n not in (2, 3) or input.ndim != grid.ndim:
+        raise RuntimeError(
+            "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, "
+            f"but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
+        )
+    if n == 3 and mode == BICUBIC:
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    if input.dtype != grid.dtype:
+        expected, found = dtypes.from_np(input.dtype).scalar_name, dtypes.from_np(grid.dtype).scalar_name
+        raise RuntimeError(f"expected scalar type {expected} but found {found}")
+    if not jnp.issubdtype(input.dtype, jnp.floating):
+        raise NotImplementedError(f"\"grid_sampler_{n}d_cpu_kernel_impl\" not implemented for '{dtypes.from_np(input.dtype).scalar_name}'")
+
+
+def _unnormalized(x: Array, size: int, align_corners: bool) -> Array:
+    """From [-1, 1] to places in the input."""
+    return (x + 1) / 2 * (size - 1) if align_corners else ((x + 1) * size - 1) / 2
+
+
+def _clip(x: Array, size: int) -> Array:
+    """Clipped to the input, without gradient where that takes effect."""
+    low, high = jnp.zeros((), x.dtype), jnp.asarray(size - 1, x.dtype)
+    return jnp.where(x > 0, jnp.where(x < high, x, high), low)
+
+
+def _reflected(x: Array, size: int, align_corners: bool) -> Array:
+    """Mirrored at the middles of the outermost elements, or at their outer edges."""
+    low, span = (0.0, size - 1) if align_corners else (-0.5, size)
+    if span <= 0:
+        return jnp.zeros_like(x)
+    away = jnp.abs(x - low)
+    turns = jnp.floor(away / span)
+    rest = away - jax.lax.stop_gradient(turns) * span
+    back = jnp.mod(turns, 2) == 1
+    return jnp.where(back, span - rest + low, rest + low)
+
+
+def _place(x: Array, size: int, padding: int, align_corners: bool) -> Array:
+    if padding == BORDER:
+        return _clip(x, size)
+    if padding == REFLECTION:
+        return _clip(_reflected(x, size, align_corners), size)
+    return x
+
+
+def _picked(input: Array, places: list[Array]) -> Array:
+    """The input at whole-numbered ``places`` (given as floats, one array (N, P) for each dimension), zero outside: ``(N, C, P)``."""
+    inside = None
+    flat = jnp.zeros(places[0].shape, np.int32 if fewer(input.size, 2**31) else np.int64)
+    for size, p in zip(input.shape[2:], places, strict=True):
+        within = (p >= 0) & (p <= size - 1)
+        inside = within if inside is None else inside & within
+        flat = flat * size + jnp.clip(jnp.nan_to_num(p), 0, size - 1).astype(flat.dtype)
+    assert inside is not None
+    rows = input.reshape(*input.shape[:2], -1)
+    found = jax.vmap(lambda plane, at: plane[:, at])(rows, flat)
+    return jnp.where(inside[:, None], found, jnp.zeros((), input.dtype))
+
+
+def _multilinear(input: Array, places: list[Array]) -> Array:
+    lows = [jax.lax.stop_gradient(jnp.floor(p)) for p in places]
+    parts = [p - low for p, low in zip(places, lows, strict=True)]
+    total = None
+    for corner in itertools.product((0, 1), repeat=len(places)):
+        weight = None
+        for part, side in zip(parts, corner, strict=True):
+            factor = part if side else 1 - part
+            weight = factor if weight is None else weight * factor
+        assert weight is not None
+        term = _picked(input, [low + side for low, side in zip(lows, corner, strict=True)]) * weight[:, None]
+        total = term if total is None else total + term
+    assert total is not None
+    return total
+
+
+def _cubic_weights(part: Array) -> list[Array]:
+    """Keys' cubic convolution with a = -0.75 at the four neighbours."""
+    a = -0.75
+
+    def near(x: Array) -> Array:
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+
+    def far(x: Array) -> Array:
+        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+
+    return [far(part + 1), near(part), near(1 - part), far(2 - part)]
+
+
+def _bicubic(input: Array, places: list[Array], padding: int, align_corners: bool) -> Array:
+    """Neighbours, not places, are brought back into the input."""
+    lows = [jax.lax.stop_gradient(jnp.floor(p)) for p in places]
+    weights = [_cubic_weights(p - low) for p, low in zip(places, lows, strict=True)]
+    total = None
+    for i, j in itertools.product(range(4), repeat=2):
+        at = [
+            jax.lax.stop_gradient(_place(low + (t - 1), size, padding, align_corners))
+            for low, t, size in zip(lows, (i, j), input.shape[2:], strict=True)
+        ]
+        if padding != ZEROS:  # a reflection about an edge can fall between elements
+            at = [jnp.floor(p) for p in at]
+        term = _picked(input, at) * (weights[0][i] * weights[1][j])[:, None]
+        total = term if total is None else total + term
+    assert total is not None
+    return total
+
+
+@op(method=False, aten="grid_sampler", node=lambda made: f"GridSampler{made.ndims[0] - 2}DBackward0", autocast="cpu float32", implicit=True)
+def grid_sampler(input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:
+    """Samples ``input`` at the places that ``grid`` names by coordinates in [-1, 1], x first.
+
+    ``interpolation_mode``: 0 bilinear, 1 nearest, 2 bicubic. ``padding_mode`` for places outside: 0 zeros, 1 border, 2 reflection.
+
+    Shapes: input (N, C, H, W), grid (N, H', W', 2) -> (N, C, H', W'); with one dimension more for volumes.
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError).
+
+    Raises:
+        RuntimeError: if shapes, dtypes or modes do not fit together.
+
+    Example:
+        >>> import jtorch as torch
+        >>> grid = torch.tensor([[[[0.0, 0.0], [-0.5, 0.5]]]])
+        >>> torch.grid_sampler(torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]]), grid, 0, 0, False)
+        tensor([[[[2.5000, 3.0000]]]])
+    """
+    _check(input, grid, interpolation_mode)
+    n = input.ndim - 2
+    flat = grid.reshape(grid.shape[0], -1, n)
+    places = [_unnormalized(flat[..., n - 1 - i], input.shape[2 + i], align_corners) for i in range(n)]
+    if interpolation_mode == BICUBIC:
+        result = _bicubic(input, places, padding_mode, align_corners)
+    else:
+        places = [_place(p, size, padding_mode, align_corners) for p, size in zip(places, input.shape[2:], strict=True)]
+        if interpolation_mode == NEAREST:
+            result = _picked(input, [jnp.round(p) for p in places])  # halves go to the even neighbour, as in torch
+        else:
+            result = _multilinear(input, places)
+    return result.reshape(*input.shape[:2], *grid.shape[1:-1])
+
+
+@op(method=False, aten="grid_sampler_2d")
+def grid_sampler_2d(input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:
+    """``grid_sampler`` of images.
+
+    Shapes: input (N, C, H, W), grid (N, H', W', 2) -> (N, C, H', W').
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.grid_sampler_2d(torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]]), torch.tensor([[[[0.5, 0.5]]]]), 1, 0, False)
+        tensor([[[[4.]]]])
+    """
+    return _of_rank(4, input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+@op(method=False, aten="grid_sampler_3d")
+def grid_sampler_3d(input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:
+    """``grid_sampler`` of volumes.
+
+    Shapes: input (N, C, D, H, W), grid (N, D', H', W', 3) -> (N, C, D', H', W').
+    Dtypes: floating-point -> the same; others are refused (NotImplementedError).
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.grid_sampler_3d(torch.arange(8.0).reshape(1, 1, 2, 2, 2), torch.zeros(1, 1, 1, 1, 3), 0, 0, False)
+        tensor([[[[[3.5000]]]]])
+    """
+    return _of_rank(5, input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+def _of_rank(ndim: int, input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:
+    if input.ndim != ndim:
+        _check(input, grid, interpolation_mode)
+        raise RuntimeError(
+            f"grid_sampler_{ndim - 2}d(): expected {ndim}D input and grid with same number of dimensions, "
+            f"but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
+        )
+    return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+@op(method=False, aten="affine_grid_generator", saves=())
+def affine_grid_generator(theta: Array, size: tuple[int, ...], align_corners: bool) -> Array:
+    """The grid, for ``grid_sampler``, of the affine maps ``theta`` applied to the places of an output of ``size``.
+
+    Shapes: theta (N, 2, 3), size (N, C, H, W) -> (N, H, W, 2); theta (N, 3, 4), size (N, C, D, H, W) -> (N, D, H, W, 3).
+    Dtypes: that of ``theta``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.affine_grid_generator(torch.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.5]]]), [1, 1, 1, 2], False)
+        tensor([[[[-0.5000,  0.5000],
+                  [ 0.5000,  0.5000]]]])
+    """
+    n = len(size) - 2
+    if n not in (2, 3):
+        raise NotImplementedError(
+            f"affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size {size}."
+        )
+    if theta.shape[0] != size[0]:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{size[0]}, {n + 1}] but got: [{theta.shape[0]}, {n + 1}]."
+        )
+    lines = []
+    for length in size[2:]:
+        line = np.linspace(-1, 1, length) if length > 1 else np.zeros(1)
+        lines.append(line if align_corners else line * (length - 1) / length)
+    mesh = np.meshgrid(*lines, indexing="ij")
+    base = jnp.asarray(np.stack([*reversed(mesh), np.ones(size[2:])], -1).reshape(-1, n + 1), theta.dtype)
+    return jnp.einsum("pk,njk->npj", base, theta).reshape(size[0], *size[2:], n)

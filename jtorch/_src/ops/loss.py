@@ -1,0 +1,743 @@
+"""Losses of paired elements: regression, binary classification and distributions."""
+
+from __future__ import annotations
+
+import math
+
+import jax.numpy as jnp
+from jax import lax
+
+from ..engine.programs import warn
+from ..facts import dtypes
+from ..facts.errors import broadcast_shapes
+from ..facts.warned_once import outside
+from ._declare import Array, defvjp, guard_range, op
+from ._losses import checked, hinge, magnitude, number, reduced, reduction_of
+from ._matrix import cpp_name
+from ._nodes import Made, by_reduction
+from ._numeric import default_float, is_bool, is_complex, is_integral, require, scalar_name, unsupported
+from .pointwise import NO_BOOL_MINUS, NO_MINUS_BOOL, NO_NEGATED_BOOL, no_bools
+
+
+def _same_sizes(input: Array, target: Array) -> None:
+    if input.shape != target.shape:
+        warn(
+            f"Using a target size ({_size(target)}) that is different to the input size ({_size(input)}). "
+            "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+            stacklevel=outside(),
+        )
+
+
+def _aligned(*arrays: Array | None) -> list[Array | None]:
+    """The arrays with equal rank: size-1 dimensions in front of the shorter ones.
+
+    Raises:
+        RuntimeError: if they do not broadcast.
+    """
+    ndim = len(broadcast_shapes(*[a.shape for a in arrays if a is not None]))
+    return [None if a is None else a.reshape((1,) * (ndim - a.ndim) + a.shape) for a in arrays]
+
+
+def _weighted(loss: Array, weight: Array | None, reduction: str) -> Array:
+    """The reduced loss with a weight for each element; the mean is over the weights."""
+    if weight is None:
+        return reduced(loss, reduction)
+    loss = loss * weight
+    if reduction == "mean":
+        return default_float(jnp.sum(loss)) / default_float(jnp.sum(jnp.broadcast_to(weight, loss.shape)))
+    return reduced(loss, reduction)
+
+
+def _check_weight(input: Array, weight: Array | None) -> None:
+    if weight is not None and weight.shape != input.shape:
+        raise ValueError("Weights and input must have the same size.")
+
+
+# What a kernel cannot see once the operands are promoted: torch refuses some combinations by the dtypes that were given.
+
+
+def _not_cast(found: str, kind: dtypes.dtype) -> RuntimeError:
+    return RuntimeError(f"result type {found} can't be cast to the desired output type {kind.scalar_name}")
+
+
+def _check_huber(input: Array, kind: dtypes.dtype) -> None:
+    """The result has the input's dtype, and that must be able to hold the difference."""
+    own = dtypes.from_np(input.dtype)
+    if not dtypes.can_cast(kind, own):
+        raise _not_cast(kind.scalar_name, own)
+
+
+def _check_scores(kinds: list[dtypes.dtype]) -> None:
+    score, target, *_ = kinds
+    if not score.is_floating_point:
+        raise NotImplementedError(f"\"log_sigmoid_cpu\" not implemented for '{score.scalar_name}'")
+    if target is dtypes.bool_:
+        raise RuntimeError(NO_BOOL_MINUS)
+    if target.category < dtypes.FLOATING:
+        raise _not_cast(score.scalar_name, target)
+
+
+def _check_divergence(kinds: list[dtypes.dtype]) -> None:
+    if any(kind.is_complex for kind in kinds):
+        raise RuntimeError("kl_div: Complex inputs not supported.")
+    if any(kind.category < dtypes.FLOATING for kind in kinds):
+        raise RuntimeError("kl_div: Integral inputs not supported.")
+
+
+def _check_counts(kinds: list[dtypes.dtype]) -> None:
+    if all(kind is dtypes.bool_ for kind in kinds):
+        raise RuntimeError(NO_MINUS_BOOL)
+
+
+def _check_soft_margin(kinds: list[dtypes.dtype]) -> None:
+    """The result has the input's dtype."""
+    score, target = kinds
+    if score is dtypes.bool_:
+        raise RuntimeError(NO_NEGATED_BOOL)
+    if score.category < dtypes.FLOATING or score.category < target.category == dtypes.COMPLEX:
+        raise _not_cast(target.scalar_name if target.is_complex else dtypes.get_default_dtype().scalar_name, score)
+
+
+def _check_hinge(input: Array) -> None:
+    if is_bool(input):
+        raise RuntimeError(NO_BOOL_MINUS)
+    if is_complex(input):
+        raise NotImplementedError("clamp is not supported for complex types")
+
+
+def _check_ranking(kinds: list[dtypes.dtype]) -> None:
+    no_bools(kinds[:2])
+    if kinds[2] is dtypes.bool_:
+        raise RuntimeError(NO_NEGATED_BOOL)
+    if any(kind.is_complex for kind in kinds):
+        raise NotImplementedError("clamp is not supported for complex types")
+
+
+@op(namespace="nn.functional", promote="expanded", aten="mse_loss", saves=("input", "target", "weight"), native=False, autocast="float32")
+def mse_loss(
+    input: Array,
+    target: Array,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Array | None = None,
+) -> Array:
+    """The squared differences, averaged (over the weights, if given), summed or as they are.
+
+    Args:
+        input: the predictions.
+        target: what they should be.
+        size_average: deprecated: see ``reduction``.
+        reduce: deprecated: see ``reduction``.
+        reduction: ``"none"``, ``"mean"`` or ``"sum"`` of the losses.
+        weight: a factor for each loss, or None.
+
+    Shapes: ``input`` and ``target`` are broadcast, with a warning if their sizes differ; ``weight`` has the input's shape -> (), or the
+    broadcast shape for reduction ``"none"``.
+
+    Dtypes: real floating-point ones, with a ``weight`` any but bool; the result has the operands' common one.
+
+    Raises:
+        ValueError: for an unknown ``reduction``, or a ``weight`` of another shape.
+        NotImplementedError: without a ``weight``, if ``input`` and ``target`` are both integers, or one is complex.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x, y = torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0])
+        >>> torch.nn.functional.mse_loss(x, y)
+        tensor(2.)
+        >>> torch.nn.functional.mse_loss(x, y, reduction="none")
+        tensor([0., 4.])
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    _same_sizes(input, target)
+    _check_weight(input, weight)
+    if weight is None:
+        require("mse_cpu", input)
+    x, y, w = _aligned(input, target, weight)
+    difference = x - y  # type: ignore[operator]
+    return _weighted(difference * difference, w, reduction)
+
+
+@op(
+    namespace="nn.functional",
+    promote="expanded",
+    check=no_bools,
+    aten="l1_loss",
+    saves=("input", "target", "weight"),
+    native=False,
+    node=by_reduction("AbsBackward0"),
+    autocast="float32", implicit=True,
+)
+def l1_loss(
+    input: Array,
+    target: Array,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Array | None = None,
+) -> Array:
+    """The absolute differences, averaged (over the weights, if given), summed or as they are.
+
+    Shapes: ``input`` and ``target`` are broadcast, with a warning if their sizes differ; ``weight`` has the input's shape -> (), or the
+    broadcast shape for reduction ``"none"``.
+
+    Dtypes: any but bool; the result has the operands' common one, or its real counterpart if that is complex.
+
+    Gradient: 0 where the two are equal.
+
+    Raises:
+        ValueError: for an unknown ``reduction``, or a ``weight`` of another shape.
+        RuntimeError: for bool tensors, or the unweighted mean of integers.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
+        tensor(1.)
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    _same_sizes(input, target)
+    _check_weight(input, weight)
+    return _l1(input, target, weight, reduction)
+
+
+def _l1(input: Array, target: Array, weight: Array | None, reduction: str) -> Array:
+    x, y, w = _aligned(input, target, weight)
+    difference = x - y  # type: ignore[operator]
+    if jnp.issubdtype(difference.dtype, jnp.complexfloating):
+        return _weighted(jnp.abs(difference), w, reduction)
+    return _weighted(magnitude(difference), w, reduction)
+
+
+def _node_of_smooth(made: Made) -> str:
+    return by_reduction("AbsBackward0")(made) if made.given("beta") == 0 else "SmoothL1LossBackward0"
+
+
+@op(
+    namespace="nn.functional",
+    promote="expanded",
+    aten="smooth_l1_loss",
+    saves=("input", "target"),
+    native=False,
+    node=_node_of_smooth,
+    autocast="float32",
+)
+def smooth_l1_loss(
+    input: Array,
+    target: Array,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Array:
+    """``0.5 * d**2 / beta`` for differences below ``beta``, ``|d| - 0.5 * beta`` beyond.
+
+    Shapes: ``input`` and ``target`` are broadcast, with a warning if their sizes differ -> (), or the broadcast shape for reduction
+    ``"none"``.
+
+    Dtypes: real floating-point ones; the result has the operands' common one.
+
+    Raises:
+        RuntimeError: for a negative ``beta``.
+        ValueError: for an unknown ``reduction``.
+        NotImplementedError: if ``input`` and ``target`` are both integers, or one is complex.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.smooth_l1_loss(torch.tensor([0.5, 3.0]), torch.zeros(2), reduction="none")
+        tensor([0.1250, 2.5000])
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    _same_sizes(input, target)
+    if not beta >= 0:  # NaN too
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    if beta == 0.0:
+        if is_bool(input):
+            raise RuntimeError(NO_BOOL_MINUS)
+        return _l1(input, target, None, reduction)
+    require("smooth_l1_cpu", input)
+    x, y = _aligned(input, target)
+    difference = x - y  # type: ignore[operator]
+    size = difference * lax.stop_gradient(jnp.sign(difference))
+    near = size < number(beta, size)
+    close, far = _split(near, difference, size)
+    half = number(0.5 * beta, size)
+    return reduced(jnp.where(near, close * close * number(0.5 / beta, size), far - half), reduction)
+
+
+def _split(near: Array, difference: Array, size: Array) -> tuple[Array, Array]:
+    """What the two branches of a loss work on, with 0 where it is the other's turn: infinite differences would make NaN of its gradient."""
+    zero = number(0, size)
+    return jnp.where(near, difference, zero), jnp.where(near, zero, size)
+
+
+@op(
+    namespace="nn.functional", aten="huber_loss", saves=("input", "target", "weight"), strides="pointwise", native=False, autocast="float32"
+)
+def huber_loss(input: Array, target: Array, reduction: str = "mean", delta: float = 1.0, weight: Array | None = None) -> Array:
+    """``0.5 * d**2`` for differences up to ``delta``, ``delta * (|d| - 0.5 * delta)`` beyond.
+
+    Shapes: ``input`` and ``target`` are broadcast, with a warning if their sizes differ; ``weight`` has the input's shape -> (), or the
+    broadcast shape for reduction ``"none"``.
+
+    Dtypes: real floating-point ones; the result has the input's, promoted with the ``weight``'s.
+
+    Raises:
+        RuntimeError: unless ``delta`` is positive, or for a ``target`` of a kind that the input's dtype cannot hold.
+        ValueError: for an unknown ``reduction``, or a ``weight`` of another shape.
+        NotImplementedError: if both are integers, or complex.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.huber_loss(torch.tensor([1.0, 5.0]), torch.zeros(2), reduction="none", delta=2.0)
+        tensor([0.5000, 8.0000])
+    """
+    reduction = checked(reduction)
+    _same_sizes(input, target)
+    if not delta > 0:  # NaN too
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    _check_weight(input, weight)
+    kind = dtypes.promote_types(dtypes.from_np(input.dtype), dtypes.from_np(target.dtype))
+    _check_huber(input, kind)
+    own = input.dtype
+    input, target = input.astype(kind.np), target.astype(kind.np)
+    require("huber_cpu", input)
+    x, y, w = _aligned(input, target, weight)
+    difference = x - y  # type: ignore[operator]
+    size = difference * lax.stop_gradient(jnp.sign(difference))
+    near = size <= number(delta, size)
+    close, far = _split(near, difference, size)
+    far = (far - number(0.5 * delta, size)) * number(delta, size)
+    loss = jnp.where(near, close * close * number(0.5, size), far).astype(own)
+    if w is not None:
+        wide = dtypes.promote_types(dtypes.from_np(own), dtypes.from_np(w.dtype)).np
+        loss, w = loss.astype(wide), w.astype(wide)
+    return _weighted(loss, w, reduction)
+
+
+def _check_binary(input: Array, target: Array, message: str) -> None:
+    if input.shape != target.shape:
+        raise ValueError(message.format(target=_size(target), input=_size(input)))
+
+
+def _size(x: Array) -> str:
+    return f"torch.Size({list(x.shape)})"
+
+
+@op(namespace="nn.functional", aten="binary_cross_entropy", saves=("input", "target", "weight"), native=False, autocast="cpu float32")
+def binary_cross_entropy(
+    input: Array,
+    target: Array,
+    weight: Array | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Array:
+    """``-(target * log(input) + (1 - target) * log(1 - input))``, the logarithms no smaller than -100.
+
+    Shapes: ``input`` and ``target`` of one shape, ``weight`` broadcasts to it -> (), or that shape for reduction ``"none"``.
+
+    Dtypes: real floating-point ones, the same for both.
+
+    Raises:
+        ValueError: if the sizes differ, or for an unknown ``reduction``.
+        RuntimeError: if an element of ``input`` or ``target`` is outside [0, 1], or the dtypes differ.
+        NotImplementedError: for integers and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.binary_cross_entropy(torch.tensor([0.5, 0.25]), torch.tensor([1.0, 0.0]), reduction="none")
+        tensor([0.6931, 0.2877])
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    _check_binary(input, target, "Using a target size ({target}) that is different to the input size ({input}) is deprecated. "
+                                 "Please ensure they have the same size.")  # fmt: skip
+    if target.dtype != input.dtype:
+        raise RuntimeError(f"Found dtype {scalar_name(target.dtype)} but expected {scalar_name(input.dtype)}")
+    require("binary_cross_entropy", input)
+    for name, x in (("input", input), ("target", target)):
+        guard_range(x, 0, 1, RuntimeError, f"all elements of {name} should be between 0 and 1")
+    low = number(-100, input)
+    loss = (target - number(1, input)) * jnp.maximum(jnp.log1p(-input), low) - target * jnp.maximum(jnp.log(input), low)
+    return reduced(loss if weight is None else loss * _over(weight, loss), reduction)
+
+
+def _over(weight: Array, x: Array) -> Array:
+    broadcast_shapes(weight.shape, x.shape)
+    return weight.reshape((1,) * (x.ndim - weight.ndim) + weight.shape)
+
+
+def _binary_cross_entropy_rule(
+    g: Array,
+    result: None,
+    input: Array,
+    target: Array,
+    weight: Array | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> tuple[Array, Array, Array | None]:
+    if size_average is not None or reduce is not None:
+        reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
+    share = g / number(input.size, g) if reduction == "mean" else g
+    share = jnp.broadcast_to(share, input.shape)
+    scaled = share if weight is None else share * _over(weight, input)
+    one = number(1, input)
+    grad_input = scaled * (input - target) / jnp.maximum((one - input) * input, number(1e-12, input))
+    grad_target = scaled * (jnp.log1p(-input) - jnp.log(input))
+    if weight is None:
+        return grad_input, grad_target, None
+    low = number(-100, input)
+    loss = (target - one) * jnp.maximum(jnp.log1p(-input), low) - target * jnp.maximum(jnp.log(input), low)
+    return grad_input, grad_target, share * loss
+
+
+defvjp(binary_cross_entropy, _binary_cross_entropy_rule)
+
+
+@op(
+    namespace="nn.functional",
+    promote="common",
+    check=_check_scores,
+    aten="binary_cross_entropy_with_logits",
+    saves=("input", "target", "weight", "pos_weight"),
+    native=False,
+    autocast="float32",
+)
+def binary_cross_entropy_with_logits(
+    input: Array,
+    target: Array,
+    weight: Array | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Array | None = None,
+) -> Array:
+    """``binary_cross_entropy`` of ``sigmoid(input)``, computed so that large scores lose nothing; ``pos_weight`` multiplies the first term.
+
+    Shapes: ``input`` and ``target`` of one shape, the weights broadcast to it -> (), or that shape for reduction ``"none"``.
+
+    Dtypes: real floating-point ones.
+
+    Raises:
+        ValueError: if the sizes differ, or for an unknown ``reduction``.
+        RuntimeError: for a ``target`` of integers or bool.
+        NotImplementedError: for an ``input`` that is not real and floating-point.
+
+    Differs from torch: of operands of different dtypes the result has the common one, not the target's.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.binary_cross_entropy_with_logits(torch.tensor([0.0, 100.0]), torch.tensor([1.0, 0.0]), reduction="none")
+        tensor([  0.6931, 100.0000])
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    _check_binary(input, target, "Target size ({target}) must be the same as input size ({input})")
+    soft = jnp.logaddexp(-input, number(0, input))
+    if pos_weight is not None:
+        soft = soft * ((_over(pos_weight, input) - number(1, input)) * target + number(1, input))
+    loss = (number(1, input) - target) * input + soft
+    return reduced(loss if weight is None else loss * _over(weight, loss), reduction)
+
+
+def _x_log_y(x: Array, y: Array) -> Array:
+    """``x * log(y)``, 0 where ``x`` is 0."""
+    return jnp.where(x == 0, number(0, x), x * jnp.log(jnp.where(x == 0, number(1, y), y)))
+
+
+@op(
+    namespace="nn.functional",
+    promote="common",
+    check=_check_divergence,
+    aten="kl_div",
+    saves=("input", "target"),
+    native=False,
+    node=by_reduction(lambda made: "MulBackward0" if made.given("log_target") else "SubBackward0"),
+    autocast="float32",
+)
+def kl_div(
+    input: Array,
+    target: Array,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Array:
+    """``target * (log(target) - input)`` for log probabilities ``input``; with ``log_target`` the target is in logarithms too.
+
+    ``"batchmean"`` divides the sum by the first dimension's size, ``"mean"`` by the number of elements.
+
+    Shapes: ``input`` and ``target`` are broadcast -> (), or the broadcast shape for reduction ``"none"``.
+
+    Dtypes: real floating-point ones; the result has the operands' common one.
+
+    Raises:
+        ValueError: for an unknown ``reduction``.
+        RuntimeError: for integers, bool and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> p, q = torch.tensor([[0.5, 0.5]]), torch.tensor([[0.25, 0.75]])
+        >>> torch.nn.functional.kl_div(q.log(), p, reduction="batchmean")
+        tensor(0.1438)
+    """
+    if size_average is not None or reduce is not None:
+        reduction = reduction_of(size_average, reduce, reduction)
+    elif reduction == "mean":
+        warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size."
+            "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
+            "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
+            stacklevel=outside(),
+        )
+    _check_hinge(input)
+    t, x = _aligned(target, input)
+    assert x is not None
+    assert t is not None
+    loss = jnp.exp(t) * (t - x) if log_target else _x_log_y(t, t) - t * x
+    if reduction == "batchmean":
+        total = jnp.sum(loss)
+        return total / number(input.shape[0], total) if input.ndim else total
+    return reduced(loss, checked(reduction))
+
+
+@op(
+    namespace="nn.functional",
+    promote="float",
+    check=_check_counts,
+    aten="poisson_nll_loss",
+    saves=("input", "target"),
+    native=False,
+    node=by_reduction(lambda made: "AddBackward0" if made.given("full") else "SubBackward0"),
+    autocast="float32",
+    dispatched="in parts",
+)
+def poisson_nll_loss(
+    input: Array,
+    target: Array,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: bool | None = None,
+    eps: float = 1e-08,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Array:
+    """The negative log likelihood of counts ``target`` under Poisson distributions with (the logarithms of) rates ``input``.
+
+    ``full`` adds Stirling's approximation of the constant for targets above 1.
+
+    Shapes: ``input`` and ``target`` are broadcast -> (), or the broadcast shape for reduction ``"none"``.
+
+    Dtypes: the operands' common one; integers become the default floating dtype.
+
+    Raises:
+        ValueError: for an unknown ``reduction``.
+        RuntimeError: if both are bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.poisson_nll_loss(torch.tensor([0.0, 1.0]), torch.tensor([2.0, 1.0]), reduction="none")
+        tensor([1.0000, 1.7183])
+    """
+    if size_average is not None or reduce is not None:
+        reduction = reduction_of(size_average, reduce, reduction)
+    elif reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    x, t = _aligned(input, target)
+    assert x is not None
+    assert t is not None
+    loss = jnp.exp(x) - t * x if log_input else x - t * jnp.log(x + number(eps, x))
+    if full:
+        large = t > 1
+        safe = jnp.where(large, t, number(1, t))
+        stirling = t * jnp.log(safe) - t + number(0.5, t) * jnp.log(number(2 * math.pi, t) * safe)
+        loss = loss + jnp.where(large, stirling, number(0, t))
+    return reduced(loss, reduction)
+
+
+@op(
+    namespace="nn.functional",
+    aten="gaussian_nll_loss",
+    saves=("input", "target", "var"),
+    native=False,
+    node=by_reduction(lambda made: "AddBackward0" if made.given("full") else "MulBackward0"),
+)
+def gaussian_nll_loss(
+    input: Array, target: Array, var: Array | float, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
+) -> Array:
+    """The negative log likelihood of ``target`` under normal distributions with means ``input`` and variances ``var``, at least ``eps``.
+
+    Shapes: ``var`` as the input, or with its last dimension missing or 1; or a number. ``full`` adds the constant.
+
+    Dtypes: real floating-point ones; the result has the operands' common one.
+
+    Gradient: passes ``var`` where it was raised to ``eps``.
+
+    Raises:
+        RuntimeError: for a ``var`` of integers.
+        NotImplementedError: for a complex one.
+        ValueError: if the size or an entry of ``var`` is wrong, or for an unknown ``reduction``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.gaussian_nll_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]), torch.ones(2), reduction="none")
+        tensor([0., 2.])
+    """
+    if isinstance(var, (int, float)):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        variance = jnp.full(input.shape, var, default_float(input).dtype)
+    else:
+        variance = var
+    if variance.shape != input.shape:
+        if input.shape[:-1] == variance.shape:
+            variance = variance[..., None]
+        elif variance.ndim != input.ndim or any(n not in (1, m) for n, m in zip(variance.shape, input.shape, strict=True)):
+            raise ValueError("var is of incorrect size")
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not valid")
+    if is_complex(variance):
+        raise unsupported("lt_cpu", variance)
+    if is_integral(variance):  # torch clamps it in place by the float ``eps``
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {cpp_name(variance)}")
+    guard_range(variance, 0, None, ValueError, "var has negative entry/entries", nan=True)
+    if is_bool(input) or is_bool(target):
+        raise RuntimeError(NO_BOOL_MINUS if is_bool(input) and is_bool(target) else NO_MINUS_BOOL)
+    dtype = dtypes.from_np(variance.dtype)
+    for operand in (input, target):
+        dtype = dtypes.promote_types(dtype, dtypes.from_np(operand.dtype))
+    dtype = dtype.np
+    x, t, v = _aligned(input.astype(dtype), target.astype(dtype), variance.astype(dtype))
+    assert x is not None
+    assert t is not None
+    assert v is not None
+    v = v + lax.stop_gradient(jnp.maximum(v, number(eps, v)) - v)
+    difference = x - t
+    loss = number(0.5, x) * (jnp.log(v) + difference * difference / v)
+    if full:
+        loss = loss + number(0.5 * math.log(2 * math.pi), loss)
+    return reduced(loss, reduction)
+
+
+@op(
+    namespace="nn.functional",
+    promote="common",
+    check=_check_soft_margin,
+    aten="soft_margin_loss",
+    saves=("input", "target"),
+    native=False,
+    autocast="float32",
+)
+def soft_margin_loss(
+    input: Array, target: Array, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+) -> Array:
+    """``log(1 + exp(-target * input))`` for targets 1 and -1.
+
+    Shapes: ``target`` broadcasts to ``input`` -> (), or the input's shape for reduction ``"none"``.
+
+    Dtypes: floating-point and complex ones; the result has the operands' common one.
+
+    Raises:
+        ValueError: for an unknown ``reduction``.
+        RuntimeError: for an ``input`` of integers or bool, a complex ``target`` for a real one, or a larger ``target``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.soft_margin_loss(torch.tensor([0.0, 1.0]), torch.tensor([1.0, -1.0]), reduction="none")
+        tensor([0.6931, 1.3133])
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    full = broadcast_shapes(input.shape, target.shape)
+    if full != input.shape:
+        raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(full)}")
+    x, t = _aligned(input, target)
+    return reduced(jnp.log1p(jnp.exp(-t * x)), reduction)  # type: ignore[operator]
+
+
+@op(
+    namespace="nn.functional",
+    aten="hinge_embedding_loss",
+    saves=("input", "target"),
+    strides="pointwise",
+    native=False,
+    node=by_reduction("AddBackward0"),
+    autocast="float32",
+    dispatched="in parts",
+)
+def hinge_embedding_loss(
+    input: Array,
+    target: Array,
+    margin: float = 1.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Array:
+    """The input where ``target`` is 1, ``max(0, margin - input)`` where it is -1.
+
+    Shapes: ``input`` and ``target`` are broadcast -> (), or the broadcast shape for reduction ``"none"``.
+
+    Dtypes: real ones; the result has the input's, and integers cannot be averaged.
+
+    Raises:
+        ValueError: for an unknown ``reduction``.
+        RuntimeError: for the mean of integers, or a bool ``input``.
+        NotImplementedError: for a complex ``input``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.hinge_embedding_loss(torch.tensor([0.5, 0.25]), torch.tensor([1, -1]), reduction="none")
+        tensor([0.5000, 0.7500])
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    _check_hinge(input)
+    t, x = _aligned(target, input)
+    assert x is not None
+    zero = number(0, x)
+    return reduced(jnp.where(t != 1, hinge(number(margin, x) - x), zero) + jnp.where(t != -1, x, zero), reduction)
+
+
+@op(
+    namespace="nn.functional",
+    promote="common",
+    check=_check_ranking,
+    aten="margin_ranking_loss",
+    saves=("input1", "input2", "target"),
+    native=False,
+    node=by_reduction("ClampMinBackward0"),
+    autocast="float32",
+)
+def margin_ranking_loss(
+    input1: Array,
+    input2: Array,
+    target: Array,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Array:
+    """``max(0, -target * (input1 - input2) + margin)``: ``target`` is 1 where the first input should rank higher, -1 where the second.
+
+    Shapes: three tensors of as many dimensions, broadcast -> (), or the broadcast shape for reduction ``"none"``.
+
+    Dtypes: real ones; the result has the operands' common one, integers become the default floating dtype.
+
+    Raises:
+        RuntimeError: if the numbers of dimensions differ, or for bool tensors.
+        NotImplementedError: for complex tensors.
+        ValueError: for an unknown ``reduction``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> high, low = torch.tensor([2.0, 1.0]), torch.tensor([1.0, 3.0])
+        >>> torch.nn.functional.margin_ranking_loss(high, low, torch.ones(2), reduction="none")
+        tensor([0., 2.])
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    if not input1.ndim == input2.ndim == target.ndim:
+        raise RuntimeError(
+            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {_size(input1)}, "
+            f"input2: {_size(input2)}, target: {_size(target)} "
+        )
+    broadcast_shapes(input1.shape, input2.shape, target.shape)
+    loss = default_float(-target * (input1 - input2))
+    return reduced(hinge(loss + number(margin, loss)), reduction)

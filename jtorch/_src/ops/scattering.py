@@ -1,0 +1,736 @@
+"""Writing by position: the ``scatter`` family, ``index_add`` and its relatives, ``put``, and the kernel of ``t[index] = value``."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..facts import dtypes
+from ..facts.errors import CPP_NAMES, broadcast_shapes, canonical_dim
+from ._declare import Array, Number, defvjp, shape
+from ._nodes import by_operand
+from ._numeric import conj, require, zeros_and_ones
+from .indexing import (
+    _BOUNDS,
+    along,
+    as_vector,
+    at_dim,
+    fetch,
+    fill_value,
+    fold,
+    in_bounds,
+    in_flat,
+    index_parts,
+    inner_dim,
+    list_text,
+    number_as,
+    scalar_name,
+)
+
+
+def write(x: Array, index: tuple[Any, ...], values: Array, how: str = "set") -> Array:
+    """``x`` with ``values`` set, added, multiplied, or the larger or smaller taken, at positions known to lie in range."""
+    if x.dtype == np.bool_ and how in ("add", "multiply"):
+        how = "max" if how == "add" else "min"  # or, and
+    dim = inner_dim(x, index)
+    if dim is not None:
+        positions = index[dim]
+        folded, rows = fold(x, dim, positions)
+        values = jnp.broadcast_to(values, (*x.shape[:dim], *positions.shape, *x.shape[dim + 1 :]))
+        return write(folded, (rows,), values.reshape(rows.size, *x.shape[dim + 1 :]), how).reshape(x.shape)
+    if len(index) == x.ndim > 1 and _counts_in_int32(x, index):
+        # One number for each position, instead of a row of them: that takes half the time.
+        at = index[0].astype(np.int32)
+        for size, i in zip(x.shape[1:], index[1:], strict=True):
+            at = at * np.int32(size) + i.astype(np.int32)
+        return write(x.reshape(-1), (at,), values, how).reshape(x.shape)
+    return getattr(x.at[index], how)(values, mode="promise_in_bounds", wrap_negative_indices=False)
+
+
+def _counts_in_int32(x: Array, index: tuple[Any, ...]) -> bool:
+    """Whether ``index`` names single elements by arrays of one rank, and 32 bits count those of ``x``."""
+    if type(x.size) is not int or x.size > np.iinfo(np.int32).max:
+        return False
+    return not any(isinstance(i, slice) or i.ndim != index[0].ndim for i in index)
+
+
+def _grid(dim: int, positions: Array) -> tuple[Array, ...]:
+    """The NumPy index of the elements that ``positions`` means along ``dim``: each one's own place in the other dimensions."""
+    shape, dtype = positions.shape, positions.dtype
+    return tuple(positions if d == dim else lax.broadcasted_iota(dtype, shape, d) for d in range(positions.ndim))
+
+
+def _corner(x: Array, shape: tuple[int, ...]) -> Array:
+    return x if x.shape == shape else lax.slice(x, (0,) * x.ndim, shape)
+
+
+def _filled(x: Array, shape: tuple[int, ...]) -> Array:
+    """``x`` in the front corner of an array of ``shape``, the rest zero: the transpose of ``_corner``."""
+    return lax.pad(x, jnp.zeros((), x.dtype), [(0, full - size, 0) for size, full in zip(x.shape, shape, strict=True)])
+
+
+def _scatter_operands(input: Array, dim: int, index: Array, src: Array | None) -> tuple[Array, int, Array, Array | None]:
+    """``input``, canonical ``dim``, checked positions and ``src`` cut to their shape, 0-dim ones as vectors.
+
+    Raises:
+        RuntimeError: in torch's words, if the shapes or dtypes do not fit.
+    """
+    axis = canonical_dim(dim, input.ndim)
+    if index.dtype not in (np.int32, np.int64):
+        raise RuntimeError("scatter(): Expected dtype int32/int64 for index")
+    if src is not None and src.dtype != input.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    x, i = as_vector(input), as_vector(index)
+    s = None if src is None else as_vector(src)
+    if index.size:
+        if x.ndim != i.ndim:
+            raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
+        if s is not None and s.ndim != i.ndim:
+            raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+        too_large = any(d != axis and i.shape[d] > x.shape[d] for d in range(x.ndim))
+        if too_large or (s is not None and any(i.shape[d] > s.shape[d] for d in range(x.ndim))):
+            tail = f" and to be no larger size than src {list_text(src.shape)}" if src is not None else ""
+            raise RuntimeError(
+                f"Expected index {list_text(index.shape)} to be no larger than self {list_text(input.shape)} "
+                f"apart from dimension {axis}{tail}"
+            )
+        i = in_bounds(i, x.shape[axis], RuntimeError, _BOUNDS.format(dim=axis, size=x.shape[axis]), of=index)
+        s = None if s is None else _corner(s, i.shape)
+    return x, axis, i, s
+
+
+_LEGACY_REDUCE = {None: "set", "add": "add", "multiply": "multiply"}
+
+
+def _scatter_value(src: Array | Number | None, value: Number | None, index: Array) -> tuple[Array | None, Array | None]:
+    """``src`` as a tensor, or as the number that it is; the keyword ``value`` is the number too."""
+    if (src is None) == (value is None):
+        raise TypeError("scatter(): expected either src or value")
+    if src is None:
+        return None, jnp.asarray(value)
+    made = jnp.asarray(src)
+    if made.ndim == 0:
+        return None, made
+    return made, None
+
+
+@shape(
+    inplace=True, unshared=("index", "src"),
+    out=True,
+    saves=("index",),
+    aten="scatter.src",
+    out_dtype="expected",
+    out_apart="partly",
+    node=by_operand("Scatter", "src", 0, 1),
+)
+def scatter(
+    input: Array, dim: int, index: Array, src: Array | Number | None = None, *, reduce: str | None = None, value: Number | None = None
+) -> Array:
+    """Writes ``src``, a tensor or one number, at positions along ``dim``: ``result[index[i][j]][j] = src[i][j]`` for ``dim=0``.
+
+    ``reduce`` ``"add"`` or ``"multiply"`` combines with what is there. Where a position is written more than once, one of the values stays.
+
+    Args:
+        input: the tensor that is copied.
+        dim: the dimension along which ``index`` counts.
+        index: int64 indices, of as many dimensions as ``input``; its shape says how much is written.
+        src: what is written: a tensor, at least as large as ``index``, or a number.
+        reduce: ``"add"`` or ``"multiply"`` into what is there, instead of writing over it.
+        value: a number to write, in place of ``src``.
+        out: a tensor that the result is written into, and that is returned.
+
+    Shapes: ``index`` is not larger than ``input`` but in ``dim``, and not larger than ``src``.
+
+    Dtypes: any, the same for ``input`` and a tensor ``src``, a number is cast; ``index`` int64 or int32.
+
+    Gradient: ``src`` gets that at the written positions, even where another value has overwritten its own; none for ``reduce="multiply"``.
+
+    Raises:
+        RuntimeError: if shapes or dtypes do not fit, or a position is out of range or negative.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(2, 3).scatter(0, torch.tensor([[0, 1, 0]]), torch.tensor([[1.0, 2.0, 3.0]]))
+        tensor([[1., 0., 3.],
+                [0., 2., 0.]])
+        >>> torch.ones(3).scatter(0, torch.tensor([2]), 5.0, reduce="add")
+        tensor([1., 1., 6.])
+    """
+    if reduce not in _LEGACY_REDUCE:
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    tensor, number = _scatter_value(src, value, index)
+    x, axis, i, s = _scatter_operands(input, dim, index, tensor)
+    if index.size == 0:
+        return input
+    if s is None:
+        assert number is not None
+        s = jnp.broadcast_to(number_as(number, input.dtype), i.shape)
+    return write(x, _grid(axis, i), s, _LEGACY_REDUCE[reduce]).reshape(input.shape)
+
+
+def _scatter_rule(g, result, input, dim, index, src=None, *, reduce=None, value=None):
+    if reduce == "multiply":
+        raise NotImplementedError("derivative for scatter with reduce='multiply' is not implemented; use scatter_reduce with 'prod'")
+    tensor, _ = _scatter_value(src, value, index)
+    if index.size == 0:
+        return (g, None, None)
+    gx, axis, i, _ = _scatter_operands(g, dim, index, None)
+    grad_input = g if reduce == "add" else write(gx, _grid(axis, i), jnp.zeros(i.shape, g.dtype)).reshape(g.shape)
+    taken = along(gx, axis, i)
+    if tensor is None:
+        return (grad_input, None, taken.sum())
+    return (grad_input, None, _filled(taken, as_vector(tensor).shape).reshape(tensor.shape))
+
+
+defvjp(scatter, _scatter_rule)
+
+
+@shape(
+    inplace=True, unshared=("index", "src"), out=True, saves=("index",), aten="scatter_add",
+    out_dtype="expected", out_apart="partly", autocast="cuda widest",
+)
+def scatter_add(input: Array, dim: int, index: Array, src: Array) -> Array:
+    """Adds ``src`` at the positions ``index`` along ``dim``: ``result[index[i][j]][j] += src[i][j]`` for ``dim=0``.
+
+    Args:
+        input: the tensor that is copied.
+        dim: the dimension along which ``index`` counts.
+        index: int64 indices, of as many dimensions as ``input``; its shape says how much is written.
+        src: what is added: a tensor, at least as large as ``index``.
+        out: a tensor that the result is written into, and that is returned.
+
+    Shapes: ``index`` is not larger than ``input`` but in ``dim``, and not larger than ``src``.
+
+    Dtypes: any, the same for ``input`` and ``src``; ``index`` int64 or int32.
+
+    Gradient: ``src`` gets that at the positions it was added to.
+
+    Raises:
+        RuntimeError: if shapes or dtypes do not fit, or a position is out of range or negative.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(3).scatter_add(0, torch.tensor([0, 0, 2]), torch.tensor([1.0, 2.0, 3.0]))
+        tensor([3., 0., 3.])
+    """
+    x, axis, i, s = _scatter_operands(input, dim, index, src)
+    if index.size == 0:
+        return input
+    assert s is not None
+    return write(x, _grid(axis, i), s, "add").reshape(input.shape)
+
+
+def _scatter_add_rule(g, result, input, dim, index, src):
+    if index.size == 0:
+        return (g, None, jnp.zeros(src.shape, g.dtype))
+    gx, axis, i, _ = _scatter_operands(g, dim, index, None)
+    return (g, None, _filled(along(gx, axis, i), as_vector(src).shape).reshape(src.shape))
+
+
+defvjp(scatter_add, _scatter_add_rule)
+
+_HOW = {"sum": "add", "prod": "multiply", "mean": "add", "amax": "max", "amin": "min"}
+# Other words for extrema that scatter_reduce computes with, though it has no derivative under them.
+_ALSO = {"max": "amax", "min": "amin"}
+
+
+def _identity(reduce: str, dtype: np.dtype) -> Any:
+    """What a reduction starts from where ``input`` itself does not count."""
+    if reduce in ("sum", "mean"):
+        return np.zeros((), dtype)
+    if reduce == "prod":
+        return np.ones((), dtype)
+    if dtype == np.bool_:
+        return np.bool_(reduce == "amin")
+    if dtype.kind in "iu":
+        info = jnp.iinfo(dtype)
+        return np.array(info.min if reduce == "amax" else info.max, dtype)
+    return np.array(-np.inf if reduce == "amax" else np.inf, dtype)
+
+
+def _reduce_at(x: Array, at: tuple[Any, ...], src: Array, reduce: str, include_self: bool) -> Array:
+    start = x if include_self else write(x, at, jnp.full(src.shape, _identity(reduce, x.dtype)))
+    made = write(start, at, src, _HOW[reduce])
+    if reduce != "mean":
+        return made
+    count = _counts(x, at, src.shape, include_self)
+    return jnp.floor_divide(made, count) if x.dtype.kind in "iu" else made / count
+
+
+def _counts(x: Array, at: tuple[Any, ...], src_shape: tuple[int, ...], include_self: bool) -> Array:
+    """How many values meet in each element of ``x``, at least one."""
+    start = jnp.full(x.shape, int(include_self), x.dtype)
+    count = write(start, at, jnp.ones(src_shape, x.dtype), "add")
+    return jnp.where(count == 0, jnp.ones((), x.dtype), count)
+
+
+def _product_at(x: Array, at: tuple[Any, ...], src: Array) -> Array:
+    """``x`` multiplied by the elements of ``src`` that meet at each position; differentiable to any order, unlike JAX's own.
+
+    The derivative leaves out one factor: a product is divided by it, or computed anew without it if it is the only zero there.
+    """
+    parts = [None if isinstance(i, slice) else i for i in at]
+
+    @jax.custom_jvp
+    def product(x: Array, src: Array, positions: list[Any]) -> Array:
+        return write(x, _with_slices(at, positions), src, "multiply")
+
+    @product.defjvp
+    def _(primals: Any, tangents: Any) -> tuple[Array, Array]:
+        x, src, positions = primals
+        dx, ds, _ = tangents
+        index = _with_slices(at, positions)
+        made = product(x, src, positions)
+        zero, one = src == 0, jnp.ones((), x.dtype)
+        single = zero & (fetch(write(jnp.zeros(x.shape, np.int32), index, zero.astype(np.int32), "add"), index) == 1)
+        anew = fetch(product(x, jnp.where(single, one, src), positions), index)
+        divided = jnp.where(zero, jnp.zeros((), x.dtype), fetch(made, index) / jnp.where(zero, one, src))
+        others = jnp.where(single, anew, divided)
+        return made, dx * product(jnp.ones_like(x), src, positions) + write(jnp.zeros_like(x), index, ds * others, "add")
+
+    return product(x, src, parts)
+
+
+def _with_slices(at: tuple[Any, ...], positions: list[Any]) -> tuple[Any, ...]:
+    return tuple(i if isinstance(i, slice) else p for i, p in zip(at, positions, strict=True))
+
+
+def _reduce_gradients(
+    g: Array, result: Array, x: Array, at: tuple[Any, ...], src: Array, reduce: str, include_self: bool
+) -> tuple[Array, Array]:
+    """Gradients of ``_reduce_at``: ties of amax and amin share theirs, and a product copes with zeros."""
+    if reduce == "sum":
+        gx, gs = g, fetch(g, at)
+    elif reduce == "mean":
+        share = g / _counts(x, at, src.shape, include_self)
+        gx, gs = share, fetch(share, at)
+    elif reduce == "prod":
+        start = x if include_self else write(x, at, jnp.ones(src.shape, x.dtype))
+        _, pull = jax.vjp(lambda x, src: _product_at(x, at, src), start, src)
+        gx, gs = (conj(t) for t in pull(conj(g)))
+    else:
+        is_self = zeros_and_ones(x == result, g.dtype)
+        is_src = zeros_and_ones(src == fetch(result, at), g.dtype)
+        share = g / write(is_self, at, is_src, "add")
+        gx, gs = is_self * share, is_src * fetch(share, at)
+    if not include_self:
+        gx = write(gx, at, jnp.zeros(src.shape, g.dtype))
+    return gx, gs
+
+
+@shape(
+    inplace=True, unshared=("index", "src"), out=True, saves=("input", "index", "src", "result"),
+    aten="scatter_reduce.two", out_apart="partly",
+)
+def scatter_reduce(input: Array, dim: int, index: Array, src: Array, reduce: str, *, include_self: bool = True) -> Array:
+    """Reduces the elements of ``src`` that meet at the same position, and what ``input`` holds there unless ``include_self`` is False.
+
+    ``reduce`` is ``"sum"``, ``"prod"``, ``"mean"``, ``"amax"`` (or ``"max"``) or ``"amin"`` (or ``"min"``). Elements that nothing is sent
+    to keep their value.
+
+    Shapes: ``index`` is not larger than ``input`` but in ``dim``, and not larger than ``src``.
+
+    Dtypes: any, the same for ``input`` and ``src``; ``index`` int64 or int32.
+
+    Gradient: equal maxima or minima share theirs; none under the names ``"max"`` and ``"min"``.
+
+    Raises:
+        RuntimeError: if ``reduce`` is unknown, shapes or dtypes do not fit, or a position is out of range or negative.
+        NotImplementedError: for extrema of complex tensors, or the mean of bool ones.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x, where = torch.tensor([10.0, 20.0]), torch.tensor([0, 0, 1])
+        >>> x.scatter_reduce(0, where, torch.tensor([1.0, 2.0, 30.0]), "amax")
+        tensor([10., 30.])
+        >>> x.scatter_reduce(0, where, torch.tensor([1.0, 2.0, 30.0]), "sum", include_self=False)
+        tensor([ 3., 30.])
+    """
+    reduce = _ALSO.get(reduce, reduce)
+    if reduce not in _HOW:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if reduce == "mean" and input.dtype == np.bool_:
+        raise NotImplementedError("\"scatter_gather_tensor_cpu_reduce_mean\" not implemented for 'Bool'")
+    if reduce in ("amax", "amin"):
+        require(f"scatter_gather_tensor_cpu_reduce_{reduce}", input, "bif")
+    x, axis, i, s = _scatter_operands(input, dim, index, src)
+    if index.size == 0:
+        return input
+    assert s is not None
+    return _reduce_at(x, _grid(axis, i), s, reduce, include_self).reshape(input.shape)
+
+
+def _scatter_reduce_rule(g, result, input, dim, index, src, reduce, *, include_self=True):
+    if reduce in _ALSO:
+        raise RuntimeError(f"Expected 'reduce' to be one of 'sum', 'prod', 'mean', 'amax', 'amin' but got {reduce}.")
+    x, axis, i, s = _scatter_operands(input, dim, index, src)
+    if index.size == 0:
+        return (g, None, jnp.zeros(src.shape, g.dtype))
+    assert s is not None
+    gx, gs = _reduce_gradients(g.reshape(x.shape), result.reshape(x.shape), x, _grid(axis, i), s, reduce, include_self)
+    return (gx.reshape(g.shape), None, _filled(gs, as_vector(src).shape).reshape(src.shape))
+
+
+defvjp(scatter_reduce, _scatter_reduce_rule)
+
+
+def _vector_index(name: str, index: Array, *, long: bool = False) -> None:
+    if index.ndim > 1:
+        raise IndexError(
+            f"{name}: Index is supposed to be a vector, but got dim: {index.ndim} with type: {scalar_name(index)} "
+            f"and size: {list_text(index.shape)}"
+        )
+    if long and index.dtype != np.int64:
+        raise RuntimeError(f"{name}: Expected a long tensor for index, but got {scalar_name(index)}")
+    if index.dtype not in (np.int32, np.int64):
+        raise RuntimeError(f"{name}: Expected dtype int32/int64 for index but got: {scalar_name(index)}")
+
+
+def _added_slices(name: str, input: Array, dim: int, index: Array, source: Array) -> tuple[Array, int, Array, Array]:
+    """The operands of ``index_add`` and ``index_reduce``: input, dimension, checked positions and source, at least vectors."""
+    axis = canonical_dim(dim, input.ndim)
+    _vector_index(name, index)
+    if input.dtype != source.dtype:
+        raise RuntimeError(f"{name}: self ({scalar_name(input)}) and source ({scalar_name(source)}) must have the same scalar type")
+    size = source.shape[axis] if axis < source.ndim else 1
+    if input.ndim and index.size != size:
+        raise RuntimeError(f"{name}: Number of indices ({index.size}) should be equal to source.size(dim): ({size}), for dim: {axis}")
+    fits = source.ndim == input.ndim and all(d == axis or a == b for d, (a, b) in enumerate(zip(input.shape, source.shape, strict=True)))
+    if not fits:
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. "
+            f"Got self.shape = {list_text(input.shape)} source.shape = {list_text(source.shape)}"
+        )
+    x, s, i = as_vector(input), as_vector(source), index.reshape(-1)
+    if input.ndim <= 1 or name != "index_add_()":
+        i = in_bounds(i, x.shape[axis], IndexError, "index out of range in self", of=index)
+    else:
+        i = in_bounds(i, x.shape[axis], RuntimeError, _BOUNDS.format(dim=axis, size=x.shape[axis]), of=index)
+    return x, axis, i, s
+
+
+@shape(inplace=True, unshared=("index", "source"), out=True, saves=("index",), aten="index_add", out_dtype="expected", out_apart="partly")
+def index_add(input: Array, dim: int, index: Array, source: Array, *, alpha: Number = 1) -> Array:
+    """Adds ``alpha`` times the slices of ``source`` to the slices of ``input`` along ``dim`` at the positions ``index``.
+
+    Shapes: index (n), source as ``input`` but for size n along ``dim``.
+
+    Dtypes: any, the same for ``input`` and ``source``; ``index`` int64 or int32.
+
+    Raises:
+        RuntimeError: if shapes or dtypes do not fit, or a position is out of range or negative.
+        IndexError: for such a position in a vector, or an index that is no vector.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(3).index_add(0, torch.tensor([0, 2, 2]), torch.tensor([1.0, 2.0, 3.0]), alpha=10)
+        tensor([10.,  0., 50.])
+    """
+    x, axis, i, s = _added_slices("index_add_()", input, dim, index, source)
+    if jnp.iscomplexobj(alpha) and s.dtype != np.bool_ and not jnp.iscomplexobj(s):
+        kind = dtypes.from_np(s.dtype).scalar_name
+        raise RuntimeError(f"value cannot be converted to type {CPP_NAMES.get(kind, kind)} without overflow")
+    alpha = jnp.asarray(alpha).astype(s.dtype)
+    scaled = s & alpha if s.dtype == np.bool_ else s * alpha
+    if s.dtype.kind == "c":  # of which infinities times one are NaN
+        scaled = jnp.where(alpha == 1, s, scaled)
+    return write(x, at_dim(axis, i), scaled, "add").reshape(input.shape)
+
+
+@shape(
+    inplace=True, unshared=("index", "source"), out=True, saves=("input", "index", "source", "result"),
+    aten="index_reduce", out_apart="partly",
+)
+def index_reduce(input: Array, dim: int, index: Array, source: Array, reduce: str, *, include_self: bool = True) -> Array:
+    """Reduces the slices of ``source`` into those of ``input`` at positions along ``dim``: ``"prod"``, ``"mean"``, ``"amax"``, ``"amin"``.
+
+    Shapes: index (n), source as ``input`` but for size n along ``dim``.
+
+    Dtypes: real ones, the same for ``input`` and ``source``; ``index`` int64 or int32.
+
+    Gradient: equal maxima or minima share theirs.
+
+    Raises:
+        RuntimeError: if ``reduce`` is unknown, or shapes or dtypes do not fit.
+        IndexError: if a position is out of range or negative, or the index is no vector.
+        NotImplementedError: for bool and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.ones(2).index_reduce(0, torch.tensor([0, 0]), torch.tensor([3.0, 4.0]), "prod")
+        tensor([12.,  1.])
+    """
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    x, axis, i, s = _added_slices("index_reduce_()", input, dim, index, source)
+    require("index_func_", input, "if")
+    return _reduce_at(x, at_dim(axis, i), s, reduce, include_self).reshape(input.shape)
+
+
+def _index_reduce_rule(g, result, input, dim, index, source, reduce, *, include_self=True):
+    x, axis, i, s = _added_slices("index_reduce_()", input, dim, index, source)
+    gx, gs = _reduce_gradients(g.reshape(x.shape), result.reshape(x.shape), x, at_dim(axis, i), s, reduce, include_self)
+    return (gx.reshape(g.shape), None, gs.reshape(source.shape))
+
+
+defvjp(index_reduce, _index_reduce_rule)
+
+
+@shape(
+    inplace=True, unshared=("index", "source"), out=True, saves=("index",), aten="index_copy",
+    out_dtype="expected", out_apart="partly", autocast="cpu widest",
+)
+def index_copy(input: Array, dim: int, index: Array, source: Array) -> Array:
+    """Writes the slices of ``source`` over those of ``input`` along ``dim`` at the positions ``index``.
+
+    Shapes: index (n), source as ``input`` but for size n along ``dim``.
+
+    Dtypes: any, the same for ``input`` and ``source``; ``index`` int64.
+
+    Raises:
+        RuntimeError: if dtypes or slice shapes do not fit.
+        IndexError: if the number of positions does not fit, or one is out of range or negative.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(2, 2).index_copy(0, torch.tensor([1]), torch.tensor([[5.0, 6.0]]))
+        tensor([[0., 0.],
+                [5., 6.]])
+    """
+    axis = canonical_dim(dim, input.ndim)
+    name = "index_copy_()"
+    if index.ndim > 1:
+        raise IndexError(f"{name}: Index should have dimension 1 or 0 (got {index.ndim})")
+    if source.ndim == 0 and index.size != 1:
+        raise IndexError(f"{name}: When source is scalar, index should have one element (got {index.size})")
+    if source.ndim != input.ndim and source.ndim and input.ndim:
+        raise IndexError(
+            f"{name}: When source and destination are not scalars, their dimensionality must match. "
+            f"Source dimensionality ({source.ndim}), destination dimensionality ({input.ndim})"
+        )
+    if index.dtype != np.int64:
+        raise RuntimeError(f"{name}: Expected a long tensor for index, but got {scalar_name(index)}")
+    if input.dtype != source.dtype:
+        raise RuntimeError(
+            f"{name}: self and source expected to have the same dtype, but got (self) {scalar_name(input)} "
+            f"and (source) {scalar_name(source)}"
+        )
+    rest = input.shape[:axis] + input.shape[axis + 1 :]
+    source_rest = source.shape[:axis] + source.shape[axis + 1 :]
+    if rest != source_rest:
+        raise RuntimeError(
+            f"{name}: Source/destination tensor must have same slice shapes. Destination slice shape: {_plain(rest)} at dimension {axis} "
+            f"and source slice shape: {_plain(source_rest)} at dimension 0."
+        )
+    if source.ndim and index.size != source.shape[axis]:
+        raise IndexError(f"{name}: Number of indices ({index.size}) should be equal to source.size(dim) ({source.shape[axis]})")
+    x, at = _copy_places(input, axis, index)
+    return write(x, at, source.reshape(*x.shape[:axis], index.size, *x.shape[axis + 1 :])).reshape(input.shape)
+
+
+def _plain(sizes: tuple[int, ...]) -> str:
+    return " ".join(map(str, sizes))
+
+
+def _copy_places(input: Array, axis: int, index: Array) -> tuple[Array, tuple[Any, ...]]:
+    x = as_vector(input)
+    message = f"index_copy_(): {_BOUNDS.format(dim=axis, size=x.shape[axis])}"
+    return x, at_dim(axis, in_bounds(index.reshape(-1), x.shape[axis], IndexError, message, of=index))
+
+
+def _index_copy_rule(g, result, input, dim, index, source):
+    axis = canonical_dim(dim, g.ndim)
+    gx, at = _copy_places(g, axis, index)
+    gs = fetch(gx, at)
+    return (write(gx, at, jnp.zeros(gs.shape, g.dtype)).reshape(g.shape), None, gs.reshape(source.shape))
+
+
+defvjp(index_copy, _index_copy_rule)
+
+
+@shape(
+    inplace=True, unshared=("index",),
+    saves=("index",),
+    aten="index_fill.int_Scalar",
+    strides="preserve",
+    repeats="warned",
+    node=by_operand("IndexFill", "value", 1, 0),
+)
+def index_fill(input: Array, dim: int, index: Array, value: Array | Number) -> Array:
+    """Fills the slices of ``input`` along ``dim`` at the positions ``index`` with ``value``; negative positions count from the end.
+
+    Shapes: index (n) or () -> that of ``input``.
+
+    Dtypes: any, kept; ``value``, a number or a tensor without dimensions, is cast; ``index`` int64.
+
+    Raises:
+        RuntimeError: if the index has more than one dimension, or the value cannot be held by the dtype.
+        IndexError: if a position is out of range or the index is not int64.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.zeros(2, 3).index_fill(1, torch.tensor([0, -1]), 7.0)
+        tensor([[7., 0., 7.],
+                [7., 0., 7.]])
+    """
+    axis = canonical_dim(dim, input.ndim)
+    if index.dtype != np.int64:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    if index.ndim > 1:
+        raise RuntimeError("Index has to be a vector/scalar")
+    if jnp.asarray(value).dtype.kind == "c" and input.dtype.kind != "c":
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+    filling = fill_value(value, input, "index_fill_")
+    x = as_vector(input)
+    i = in_bounds(index.reshape(-1), x.shape[axis], IndexError, _BOUNDS.format(dim=axis, size=x.shape[axis]), wrap=True, of=index)
+    chosen = jnp.zeros(x.shape[axis], bool).at[i].set(True, mode="promise_in_bounds")
+    # A mask over one dimension and a select fuse with their surroundings, and differentiate as cheaply.
+    return jnp.where(lax.broadcast_in_dim(chosen, x.shape, (axis,)), filling, x).reshape(input.shape)
+
+
+@shape(inplace=True, unshared=("index", "source"), saves=("index",), aten="put", strides="preserve")
+def put(input: Array, index: Array, source: Array, accumulate: bool = False) -> Array:
+    """Writes (or adds, if ``accumulate``) the elements of ``source`` at the positions ``index`` of the flattened ``input``.
+
+    Shapes: index and source with as many elements -> that of ``input``.
+
+    Dtypes: any, the same for ``input`` and ``source``; ``index`` int64.
+
+    Raises:
+        RuntimeError: if the index is not int64 or the dtypes differ.
+        IndexError: if a position is out of range, or there are not as many as elements of ``source``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.put(torch.zeros(2, 2), torch.tensor([1, -1]), torch.tensor([5.0, 6.0]))
+        tensor([[0., 5.],
+                [0., 6.]])
+    """
+    if index.dtype != np.int64:
+        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {scalar_name(index)}")
+    if input.dtype != source.dtype:
+        raise RuntimeError(
+            "put_(): self and source expected to have the same dtype, "
+            f"but got self.dtype = {scalar_name(input)} and source.dtype = {scalar_name(source)}"
+        )
+    if index.size != source.size:
+        raise IndexError(
+            "put_(): Expected source and index to have the same number of elements, "
+            f"but got source.numel() = {source.size}, index.numel() = {index.size}"
+        )
+    if input.size == 0 and index.size:
+        raise IndexError("put_(): Tried to put elements into an empty tensor")
+    at = (in_flat(index.reshape(-1), input.size),)
+    return write(input.reshape(-1), at, source.reshape(-1), "add" if accumulate else "set").reshape(input.shape)
+
+
+def _put_rule(g, result, input, index, source, accumulate=False):
+    flat, at = g.reshape(-1), (in_flat(index.reshape(-1), g.size),)
+    grad_input = g if accumulate else write(flat, at, jnp.zeros(index.size, g.dtype)).reshape(g.shape)
+    return (grad_input, None, fetch(flat, at).reshape(source.shape))
+
+
+defvjp(put, _put_rule)
+
+
+def _indexed_shape(input: Array, parts: tuple[Any, ...]) -> tuple[int, ...]:
+    """The shape of ``input[parts]``."""
+    arrays = [d for d, p in enumerate(parts) if not isinstance(p, slice)]
+    common = broadcast_shapes(*(parts[d].shape for d in arrays))
+    rest = [s for d, s in enumerate(input.shape) if d not in arrays]
+    adjacent = bool(arrays) and arrays == list(range(arrays[0], arrays[-1] + 1))
+    place = arrays[0] if adjacent else 0
+    return (*rest[:place], *common, *rest[place:])
+
+
+def _values_as(values: Array, full: tuple[int, ...]) -> Array:
+    """``values`` with leading ones dropped or added to the rank of ``full``, which they must broadcast to."""
+    sizes = values.shape
+    while len(sizes) > len(full) and sizes[0] == 1:
+        sizes = sizes[1:]
+    sizes = (1,) * (len(full) - len(sizes)) + sizes
+    if len(sizes) > len(full) or any(s not in (1, f) for s, f in zip(sizes, full, strict=True)):
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list_text(values.shape)} cannot be broadcast "
+            f"to indexing result of shape {list_text(full)}"
+        )
+    return values.reshape(sizes)
+
+
+def _written(input: Array, values: Array | Number, full: tuple[int, ...]) -> Array:
+    """``values`` for elements of a shape, in the dtype of ``input``: numbers are cast, tensors with dimensions must have it."""
+    values = jnp.asarray(values)
+    if values.ndim == 0:
+        return jnp.broadcast_to(number_as(values, input.dtype), full)
+    values = _values_as(values, full)
+    if input.dtype != values.dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, "
+            f"got {scalar_name(input)} for the destination and {scalar_name(values)} for the source."
+        )
+    return jnp.broadcast_to(values, full)
+
+
+@shape(namespace="_C", inplace=True, saves=("indices",), aten="index_put", strides="preserve")
+def _index_put(input: Array, indices: list[Array | None], values: Array | Number, accumulate: bool = False) -> Array:
+    """``input[indices] = values`` for integer tensors, or ``+=`` that counts every repeated position if ``accumulate``.
+
+    Raises:
+        RuntimeError: if dtypes differ or ``values`` do not broadcast to the indexed shape.
+        IndexError: if the indices do not fit.
+    """
+    parts = index_parts(input, indices)
+    spread = _written(input, values, _indexed_shape(input, parts))
+    if all(isinstance(p, slice) for p in parts):
+        return input + spread if accumulate else spread
+    return write(input, parts, spread, "add" if accumulate else "set")
+
+
+def _index_put_rule(g, result, input, indices, values, accumulate=False):
+    parts = index_parts(g, indices)
+    nothing = [None for _ in indices]
+    if all(isinstance(p, slice) for p in parts):
+        taken = g
+        grad_input = g if accumulate else jnp.zeros(g.shape, g.dtype)
+    else:
+        taken = fetch(g, parts)
+        grad_input = g if accumulate else write(g, parts, jnp.zeros(taken.shape, g.dtype))
+    values = jnp.asarray(values)
+    return (grad_input, *nothing, _summed_to(taken, _values_as(values, taken.shape).shape).reshape(values.shape))
+
+
+def _summed_to(x: Array, sizes: tuple[int, ...]) -> Array:
+    axes = tuple(d for d, (have, want) in enumerate(zip(x.shape, sizes, strict=True)) if want == 1 and have != 1)
+    return x.sum(axis=axes, keepdims=True) if axes else x
+
+
+defvjp(_index_put, _index_put_rule)
+
+
+@shape(namespace="_C", inplace=True, saves=("positions",), aten="index_put", strides="preserve", node="IndexPutBackward0")
+def _index_put_flat(input: Array, positions: Array, values: Array | Number, start: int, count: int) -> Array:
+    """``input[:, ..., mask] = values``: writes at flat ``positions`` of the ``count`` dimensions from ``start``, as a mask selected."""
+    merged, at = _merged(input, positions, start, count)
+    full = (*merged.shape[:start], positions.size, *merged.shape[start + 1 :])
+    return write(merged, at, _written(input, values, full)).reshape(input.shape)
+
+
+def _merged(x: Array, positions: Array, start: int, count: int) -> tuple[Array, tuple[Any, ...]]:
+    n = math.prod(x.shape[start : start + count])
+    return x.reshape(*x.shape[:start], n, *x.shape[start + count :]), at_dim(start, positions)
+
+
+def _index_put_flat_rule(g, result, input, positions, values, start, count):
+    merged, at = _merged(g, positions, start, count)
+    taken = fetch(merged, at)
+    grad_input = write(merged, at, jnp.zeros(taken.shape, g.dtype)).reshape(g.shape)
+    values = jnp.asarray(values)
+    return (grad_input, None, _summed_to(taken, _values_as(values, taken.shape).shape).reshape(values.shape))
+
+
+defvjp(_index_put_flat, _index_put_flat_rule)

@@ -1,0 +1,241 @@
+"""Places in sorted sequences, and membership."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..engine.host.direct import count_nonzero
+from ..facts import dtypes
+from ._axes import take_along
+from ._declare import Array, Number, guard_range, op
+from ._hosted import FEW, REALS, hosted
+from ._numeric import is_bool, is_complex, scalar_name, unsupported
+from ._order import argsort_along
+from .indexing import fetch
+
+
+def list_text(shape: Any) -> str:
+    """A shape as torch's messages show it."""
+    return f"[{', '.join(str(n) for n in shape)}]"
+
+
+def _right(side: str | None, right: bool) -> bool:
+    if side is None:
+        return right
+    if side not in ("left", "right"):
+        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+    if side == "left" and right:
+        raise RuntimeError(f"torch.searchsorted(): side and right can't be set to opposites, got side of {side} while right was True")
+    return side == "right"
+
+
+_OUT_WORDS = (
+    "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on whether out_int32 flag is "
+    "True, but we got output tensor's dtype {mine} and out_int32 flag is {flag}"
+)
+
+
+def _by_numpy(right: int) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    side: Any = "right" if right else "left"
+
+    def compute(boundaries: np.ndarray, values: np.ndarray) -> np.ndarray:
+        last = boundaries[..., -1]
+        if count_nonzero(last != last):  # where NaN stands among the boundaries, the way of the search matters
+            return _bisected(boundaries, values, bool(right))
+        if boundaries.ndim == 1:
+            return boundaries.searchsorted(values, side)
+        n = boundaries.shape[-1]
+        rows = zip(boundaries.reshape(-1, n), values.reshape(-1, values.shape[-1]), strict=True)
+        return np.stack([row.searchsorted(v, side) for row, v in rows]).reshape(values.shape)
+
+    return compute
+
+
+def _bisected(boundaries: np.ndarray, values: np.ndarray, right: bool) -> np.ndarray:
+    """``_by_bisection`` of NumPy's arrays."""
+    n = boundaries.shape[-1]
+    low = np.zeros(values.shape, np.int64)
+    for k in range(n.bit_length() - 1, -1, -1):
+        following = low + 2**k
+        at = np.minimum(following, n) - 1
+        found = boundaries[at] if boundaries.ndim == 1 else np.take_along_axis(boundaries, at, -1)
+        before = ~(found > values) if right else ~(found >= values)
+        low = np.where(before & (following <= n), following, low)
+    return low
+
+
+@hosted(_by_numpy, ns=60, calls=3, dtypes=REALS, elementwise=False, alike=False, most=FEW)
+def _ranks(boundaries: Array, values: Array, *, right: int) -> Array:
+    return _by_bisection(boundaries, values, bool(right))
+
+
+def ranks(boundaries: Array, values: Array, right: bool) -> Array:
+    """Where ``values`` (*A, m) belong in the rows of ``boundaries`` (*A, n), or in ``boundaries`` (n), which are sorted.
+
+    NaN belongs behind everything.
+    """
+    if boundaries.shape[-1] == 0 or values.size == 0:
+        return jnp.zeros(values.shape, np.int64)
+    return _ranks(boundaries, values, right=int(right))
+
+
+def _by_bisection(boundaries: Array, values: Array, right: bool) -> Array:
+    """A binary search over all values at once, by steps of falling powers of two: each is one gather."""
+    n = boundaries.shape[-1]
+    dtype = np.int32 if n < 2**30 else np.int64
+    low = jnp.zeros(values.shape, dtype)  # that many boundaries are known to come before
+    for k in range(n.bit_length() - 1, -1, -1):
+        following = low + dtype(2**k)
+        at = jnp.minimum(following, n) - 1
+        found = fetch(boundaries, (at,)) if boundaries.ndim == 1 else take_along(boundaries, at, boundaries.ndim - 1)
+        # Written with "not", so that NaN goes to the end.
+        before = ~(found > values) if right else ~(found >= values)
+        low = jnp.where(before & (following <= n), following, low)
+    return low.astype(np.int64)
+
+
+def _common(a: Array, b: Array) -> tuple[Array, Array]:
+    entries = tuple((dtypes.from_np(x.dtype), dtypes.DIMENSIONED if x.ndim else dtypes.ZERO_DIM) for x in (a, b))
+    target = dtypes.result_type_of(entries).np
+    return a.astype(target), b.astype(target)
+
+
+@op(
+    method=False,
+    out=True,
+    differentiable=False,
+    aten="searchsorted.Tensor",
+    out_dtype=_OUT_WORDS,
+)
+def searchsorted(
+    sorted_sequence: Array,
+    input: Array | Number,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Array | None = None,
+) -> Array:
+    """The places where ``input`` would be inserted into the innermost dimension of ``sorted_sequence`` to keep it sorted.
+
+    ``right`` or ``side="right"`` chooses the last such place, else it is the first. ``sorter`` holds the order that sorts the sequence.
+
+    Args:
+        sorted_sequence: numbers that ascend along the last dimension.
+        input: the numbers to find places for.
+        out_int32: give int32 instead of int64.
+        right: the place behind equal numbers instead of before them.
+        side: the same as a word, ``"left"`` or ``"right"``.
+        sorter: indices that sort ``sorted_sequence``, where it is not sorted.
+        out: a tensor that the result is written into, and that is returned.
+
+    Shapes: sorted_sequence (n) with any input, or (*A, n) with input (*A, m) -> that of the input.
+
+    Dtypes: real ones, compared in their common one -> int64, or int32 if ``out_int32``.
+
+    Raises:
+        RuntimeError: if shapes, ``side`` and ``right``, or ``sorter`` do not fit.
+        NotImplementedError: for complex tensors, or if both are bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([0, 3, 9]))
+        tensor([0, 1, 3])
+        >>> torch.searchsorted(torch.tensor([1, 3, 5]), 3, side="right")
+        tensor(2)
+    """
+    last = _right(side, right)
+    name = "torch.searchsorted()"
+    if sorted_sequence.ndim == 0:
+        raise RuntimeError(f"{name}: boundaries tensor should have positive dimension, but got 0 dimension")
+    if input.ndim == 0 and sorted_sequence.ndim != 1:
+        raise RuntimeError(
+            f"{name}: input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries tensor "
+            f"dim({sorted_sequence.ndim}) and input value's dim(0) numel(1)"
+        )
+    if sorted_sequence.ndim != 1 and sorted_sequence.shape[:-1] != input.shape[:-1]:
+        raise RuntimeError(
+            f"{name}: boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must "
+            f"match, but we got boundaries tensor {list_text(sorted_sequence.shape)} and input value tensor {list_text(input.shape)}"
+        )
+    if sorter is not None:
+        if sorter.shape != sorted_sequence.shape:
+            raise RuntimeError(
+                f"{name}: boundary and sorter must have the same size, but got boundary tensor {list_text(sorted_sequence.shape)}and got "
+                f"sorter tensor {list_text(sorter.shape)}"
+            )
+        if sorter.dtype != np.int64:
+            raise RuntimeError(f"{name}: sorter must be a tensor of long dtype but got dtype {scalar_name(sorter.dtype)}")
+        guard_range(sorter, 0, max(sorted_sequence.shape[-1], 1) - 1, RuntimeError, f"{name}: sorter index out of range")
+        index = jnp.clip(sorter, 0, max(sorted_sequence.shape[-1] - 1, 0))
+        sorted_sequence = take_along(sorted_sequence, index, sorted_sequence.ndim - 1) if sorter.size else sorted_sequence
+    if is_complex(sorted_sequence) or is_complex(input):
+        raise unsupported("searchsorted_out_cpu", sorted_sequence)
+    boundaries, values = _common(sorted_sequence, input)
+    if is_bool(boundaries):
+        raise unsupported("searchsorted_out_cpu", boundaries)
+    found = ranks(boundaries, values if values.ndim else values.reshape(1), last).reshape(input.shape)
+    return found.astype(np.int32) if out_int32 else found
+
+
+@op(
+    method=False,
+    out=True,
+    differentiable=False,
+    aten="bucketize.Tensor",
+    out_dtype=_OUT_WORDS,
+)
+def bucketize(input: Array | Number, boundaries: Array, *, out_int32: bool = False, right: bool = False) -> Array:
+    """The bucket of each element among those that the sorted ``boundaries`` (n) separate; ``right`` closes buckets on the left side.
+
+    Shapes: boundaries (n) -> that of ``input``.
+
+    Dtypes: real ones, compared in their common one -> int64, or int32 if ``out_int32``.
+
+    Raises:
+        RuntimeError: if ``boundaries`` are no vector.
+        NotImplementedError: for complex tensors, or if both are bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.bucketize(torch.tensor([0, 3, 9]), torch.tensor([1, 3, 5]))
+        tensor([0, 1, 3])
+    """
+    if boundaries.ndim != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
+
+
+@op(out=True, method=False, differentiable=False, aten="isin.Tensor_Tensor", out_dtype="expected")
+def isin(elements: Array | Number, test_elements: Array | Number, *, assume_unique: bool = False, invert: bool = False) -> Array:
+    """Whether each of ``elements`` is among ``test_elements`` (or is not, with ``invert``). ``assume_unique`` changes nothing.
+
+    Shapes: that of ``elements``.
+
+    Dtypes: real ones but bool -> bool.
+
+    Raises:
+        RuntimeError: for bool and complex tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.isin(torch.tensor([[1, 2], [3, 4]]), torch.tensor([2, 3]))
+        tensor([[False,  True],
+                [ True, False]])
+    """
+    for x in (elements, test_elements):
+        if x.dtype == np.bool_ or is_complex(x):
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {scalar_name(x.dtype)}")
+    shape = elements.shape
+    x, y = _common(elements.reshape(-1), test_elements.reshape(-1))
+    if y.size <= 16:
+        found = jnp.any(x[:, None] == y[None, :], axis=1)
+    else:
+        ordered = y[argsort_along(y, 0)]
+        place = ranks(ordered, x, right=False)
+        found = (place < y.size) & (ordered[jnp.minimum(place, y.size - 1)] == x)
+    return (~found if invert else found).reshape(shape)

@@ -1,0 +1,271 @@
+"""Fills the hooks of lower floors (``hooks.py``). Each part is imported when it is first asked for; no other module imports upward."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import _C
+from ...autograd import accumulate
+from ...autograd import engine as autograd_engine
+from .. import hooks
+from ..protocol import overridable
+from ..tensor import untyped_storage as storages
+from ..tensor import view_steps as steps
+
+# What is loaded anyway.
+hooks.overridable.fill(lambda: overridable)
+hooks.end_of.fill(lambda: accumulate.end_of)
+hooks.internals.fill(lambda: _C)
+hooks.memory_steps.fill(lambda: steps.memory_steps)
+hooks.retain.fill(lambda: autograd_engine.retain)
+
+
+# ---- calls and their errors ------------------------------------------------------------------------------------------------------
+
+
+def _argument_errors() -> Any:
+    from ..bind import argument_errors
+
+    return argument_errors
+
+
+hooks.judged.fill(lambda: _argument_errors().judged)
+hooks.refused.fill(lambda: _argument_errors().refused)
+hooks.explain.fill(lambda: _argument_errors().explain)
+
+
+@hooks.rearranged.fill
+def _rearranged() -> Any:
+    from ..bind.deprecated_overloads import rearranged
+
+    return rearranged
+
+
+@hooks.schemas.fill
+def _schemas() -> Any:
+    from ..aten import schema
+
+    return schema
+
+
+# ---- gradients -------------------------------------------------------------------------------------------------------------------
+
+
+@hooks.walking.fill
+def _walking() -> Any:
+    from ..aten import walking
+
+    return walking
+
+
+@hooks.vmap.fill
+def _vmap() -> Any:
+    from ...func import vmap
+
+    return vmap
+
+
+@hooks.function_class.fill
+def _function_class() -> Any:
+    from ...autograd.function import Function
+
+    return Function
+
+
+@hooks.own_rule.fill
+def _own_rule() -> Any:
+    from ...func.levels import own_rule
+
+    return own_rule
+
+
+@hooks.refuse_gradients.fill
+def _refuse_gradients() -> Any:
+    from ...autograd.refusing import refuse_gradients
+
+    return refuse_gradients
+
+
+@hooks.removable_handle.fill
+def _removable_handle() -> Any:
+    from ...utils.hooks import RemovableHandle
+
+    return RemovableHandle
+
+
+@hooks.saved.fill
+def _saved() -> Any:
+    from ...autograd import saved
+
+    return saved
+
+
+@hooks.profiler_modes.fill
+def _profiler_modes() -> Any:
+    from ...autograd import _profiler_modes as modes
+
+    return modes
+
+
+# ---- memory and files ------------------------------------------------------------------------------------------------------------
+
+
+@hooks.storage_class.fill
+def _storage_class() -> Any:
+    from ..tensor import legacy_storage as legacy_storages
+    from ..tensor import typed_storage as typed_storages
+
+    def find(name: str) -> Any:
+        if name == "UntypedStorage":
+            return storages.UntypedStorage
+        return typed_storages.TypedStorage if name == "TypedStorage" else getattr(legacy_storages, name)
+
+    return find
+
+
+@hooks.serialization.fill
+def _serialization() -> Any:
+    from ... import serialization
+
+    return serialization
+
+
+@hooks.rebuilding.fill
+def _rebuilding() -> Any:
+    from ... import _utils
+
+    return _utils
+
+
+def _wrapping() -> Any:
+    from ..aten import wrapping
+
+    return wrapping
+
+
+hooks.copied_wrapper.fill(lambda: _wrapping().copied)
+hooks.make_wrapper_subclass.fill(lambda: _wrapping().make_wrapper_subclass)
+
+
+# ---- other layouts ---------------------------------------------------------------------------------------------------------------
+
+
+@hooks.sparse.fill
+def _sparse() -> Any:
+    from ... import sparse
+    from . import sparse_parts  # noqa: F401  (they are read as the package's)
+
+    return sparse
+
+
+@hooks.empty_in_layout.fill
+def _empty_in_layout() -> Any:
+    return hooks.sparse.get()._make.empty
+
+
+@hooks.sparse_gradients.fill
+def _sparse_gradients() -> Any:
+    from ...sparse import _gradients
+
+    return _gradients
+
+
+def _opaque() -> Any:
+    from ..tensor import opaque
+
+    return opaque
+
+
+hooks.opaque_zeros.fill(lambda: _opaque().zeros)
+hooks.to_mkldnn.fill(lambda: _opaque().to_mkldnn)
+
+
+# ---- operators -------------------------------------------------------------------------------------------------------------------
+
+
+@hooks.lowering.fill
+def _lowering() -> Any:
+    from ..aten import lowering
+
+    return lowering
+
+
+@hooks.operator_kernels.fill
+def _operator_kernels() -> Any:
+    from . import operator_kernels
+
+    return operator_kernels.LOADED
+
+
+@hooks.operator_derivatives.fill
+def _operator_derivatives() -> Any:
+    from . import operator_derivatives
+
+    return operator_derivatives.LOADED
+
+
+@hooks.operator_routes.fill
+def _operator_routes() -> Any:
+    from . import operator_routes
+
+    return operator_routes.LOADED
+
+
+@hooks.operator_recording.fill
+def _operator_recording() -> Any:
+    from ..aten import recording
+
+    return recording
+
+
+@hooks.operator_calls.fill
+def _operator_calls() -> Any:
+    from ..aten import calling
+
+    return calling
+
+
+# ---- modules, switches, devices --------------------------------------------------------------------------------------------------
+
+
+@hooks.nn.fill
+def _nn() -> Any:
+    from ... import nn
+
+    return nn
+
+
+@hooks.functional_call.fill
+def _functional_call() -> Any:
+    from ...nn.utils import stateless
+
+    return stateless._functional_call
+
+
+@hooks.autocast.fill
+def _autocast() -> Any:
+    from ...amp import autocast_mode
+
+    return autocast_mode
+
+
+@hooks.dynamo.fill
+def _dynamo() -> Any:
+    from ... import _dynamo
+    from ..._dynamo import pieces  # noqa: F401  (read as the package's)
+
+    return _dynamo
+
+
+@hooks.backends.fill
+def _backends() -> Any:
+    from ... import backends
+
+    return backends
+
+
+@hooks.stream_class.fill
+def _stream_class() -> Any:
+    from ..borders.streams import Stream
+
+    return Stream

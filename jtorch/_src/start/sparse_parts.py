@@ -1,0 +1,7 @@
+"""Importing this loads what the functions on sparse tensors are made of."""
+
+from __future__ import annotations
+
+from ...sparse import _diagonals, _make, _products, _reductions, _tensor
+
+LOADED = (_diagonals, _make, _products, _reductions, _tensor)

@@ -1,0 +1,41 @@
+"""Tensors that belong to modules: no value of a JAX transformation may be left behind in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+
+from ..engine import SPECIAL, Value
+from ..engine import outside_jax as outside_jax
+from .own_attributes import TensorBase
+
+STATE = (
+    "the state of a module would change inside a JAX transformation, whose values do not outlive it. Have the new state returned: "
+    "apply, params, buffers = jtorch.jax.functionalize(module); output, buffers = apply(params, buffers, *args)"
+)
+
+
+def check_state(t: Any, v: Value) -> None:
+    """Raises if ``v``, which is to be written into ``t``, is a tracer of JAX and ``t`` part of a module that was made outside.
+
+    Raises:
+        RuntimeError: which says how the new state can be had.
+    """
+    owner = t if t._al is None or t._al.base is None else t._al.base
+    if type(v) is Value and isinstance(v.array, jax.core.Tracer) and owner._state and owner._read().trace is not SPECIAL:
+        raise RuntimeError(STATE)
+
+
+def owned(before: Any, tensor: Any) -> Any:
+    """``tensor``, from now on part of a module in the place of ``before``. A module made inside a transformation ends with it.
+
+    Raises:
+        RuntimeError: as ``check_state``.
+    """
+    if isinstance(tensor, TensorBase):
+        v = tensor._v  # type: ignore[attr-defined]
+        if v is not None and v.trace is SPECIAL and isinstance(before, TensorBase):
+            check_state(before, v)
+        tensor._state = outside_jax() or (isinstance(before, TensorBase) and before._state)  # type: ignore[attr-defined]
+    return tensor

@@ -1,0 +1,346 @@
+"""Tensors in the layout ``torch._mkldnn``: opaque, for the operations that PyTorch gives to MKL-DNN, and for no others.
+
+Their elements are kept in an ordinary tensor, as XLA lays them out; what a program may do with them, and what it is told when it asks for
+more, is as in PyTorch. Their histories and gradients are those of that tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ... import dispatch
+from ...autograd import engine as autograd_engine
+from ...autograd.names import named
+from ...core import Tensor
+from ...dispatch import disabled_torch_function_impl
+from ..bind.cores import BOUND, POINTWISE
+from ..bind.everything import PUBLIC
+from ..engine import SPECIAL, Laid, numbers_of, record
+from ..facts import dtypes, layouts
+from .printing import _grad_fn_name, add_suffixes, numbers
+
+_new = object.__new__
+_DTYPES = frozenset((dtypes.float32, dtypes.bfloat16, dtypes.float16, dtypes.uint8, dtypes.int8))
+
+
+class OpaqueTensor(Tensor):
+    """A tensor whose memory is not to be seen.
+
+    Attributes:
+        _dense: an ordinary tensor with the same elements, whose history is this one's.
+    """
+
+    __torch_function__ = disabled_torch_function_impl
+
+    _dense: Tensor
+
+    def _read(self) -> Any:
+        """A value that stands for the tensor, which kernels refuse."""
+        found = _new(OpaqueValue)
+        found.aval = self._aval
+        found.array, found.index, found.meta, found.trace = None, 0, None, SPECIAL
+        found.tensor = self
+        return found
+
+    @property
+    def _al(self) -> Any:  # type: ignore[override]
+        raise could_not_run("as_strided")
+
+    @property
+    def _writes(self) -> int:
+        return self._dense._writes
+
+    @property
+    def _aval(self) -> Any:
+        return self._dense._aval
+
+    def _sync(self) -> None:
+        self._dense.requires_grad  # noqa: B018 (brings a view's history up to date)
+
+    def _edge(self) -> Any:
+        return self._dense._edge()
+
+    def _check_origin(self) -> None:
+        pass
+
+    def jax(self) -> Any:
+        """The elements."""
+        return self._dense.jax()
+
+    # Programs that look see what they would see in PyTorch, where the layout is no class.
+    __class__ = property(lambda _: Tensor)  # type: ignore[assignment]
+    # What the floors below look at is the ordinary tensor's state.
+    _rg = property(lambda self: self._dense._rg, lambda self, x: setattr(self._dense, "_rg", x))  # type: ignore[assignment]
+    _node = property(lambda self: self._dense._node, lambda self, x: setattr(self._dense, "_node", x))  # type: ignore[assignment]
+    _nr = property(lambda self: self._dense._nr, lambda self, x: setattr(self._dense, "_nr", x))  # type: ignore[assignment]
+
+
+class OpaqueValue(Laid):
+    """What reading such a tensor gives: as a gradient it is used by its elements, everything else is refused."""
+
+    __slots__ = ()
+
+    def run(self, call: Any, ins: Any, numbers: tuple[Any, ...]) -> Any:
+        """What a derivative makes of it, or an error that names the operation."""
+        op = call.extra.op
+        if op.path == "_C._accumulate" or call.name.endswith("_backward"):
+            return record(call, [_values(v.tensor) if isinstance(v, Laid) else v for v in ins], numbers)
+        raise could_not_run(op.aten or op.name)
+
+    def unreadable(self, what: str = "item") -> Exception:
+        """The error for reading it on the host."""
+        return could_not_run("_local_scalar_dense")
+
+
+def _values(t: Any) -> Any:
+    return plain(t)._read()
+
+
+def could_not_run(name: str) -> NotImplementedError:
+    """torch's error for an operation that the layout has no kernel for."""
+    return NotImplementedError(
+        f"Could not run 'aten::{name}' with arguments from the 'MkldnnCPU' backend. This could be because the operator doesn't exist for "
+        "this backend, or was omitted during the selective/custom build process (if using custom build). If you are a Facebook employee "
+        "using PyTorch on mobile, please visit https://fburl.com/ptmfixes for possible resolutions. "
+        f"'aten::{name}' is only available for these backends: [CPU, CUDA, Meta]."
+    )
+
+
+def opaque(dense: Tensor) -> OpaqueTensor:
+    """The opaque tensor of an ordinary one."""
+    made = _new(OpaqueTensor)
+    made._dense = dense
+    return made
+
+
+def plain(x: Any) -> Any:
+    """The ordinary tensor of an opaque one; anything else as it is."""
+    return x._dense if type(x) is OpaqueTensor else x
+
+
+def to_mkldnn(dense: Tensor, dtype: Any = None) -> OpaqueTensor:
+    """A copy of a tensor in the layout.
+
+    Raises:
+        RuntimeError: for dtypes that MKL-DNN has not.
+    """
+    if dense.dtype not in _DTYPES or dense.device.type != "cpu":
+        raise RuntimeError("dense_to_mkldnn expects float, bfloat16, half, uint8, int8 tensor input")
+    made: Any = dense
+    made = made.clone(memory_format=layouts.contiguous_format)
+    return opaque(named(made if dtype is None else made.to(dtype), "ToMkldnnBackward0"))
+
+
+def zeros(size: Sequence[int], dtype: Any, device: Any) -> OpaqueTensor:
+    """Zeros in the layout."""
+    return to_mkldnn(PUBLIC["zeros"](tuple(size), dtype=dtype, device=device))
+
+
+# ---- calls -----------------------------------------------------------------------------------------------------------------------
+
+#: Public names with kernels for the layout: those that need it in so many operands, and those that need it in the first.
+_ALL = {"add": 2, "add_": 2, "mul": 1, "mul_": 1, "copy_": 2}
+_FIRST = frozenset(
+    """adaptive_avg_pool2d avg_pool2d avg_pool3d batch_norm clone conv1d conv2d conv3d conv_transpose1d conv_transpose2d
+    conv_transpose3d convolution detach dropout gelu linear max_pool2d
+    max_pool3d prelu relu relu_ reshape sigmoid sigmoid_ softmax tanh transpose zero_ mkldnn_convolution""".split()
+)
+_OPERATORS = {
+    "__add__": "add", "__radd__": "add", "__iadd__": "add_", "__mul__": "mul", "__rmul__": "mul", "__imul__": "mul_", "multiply": "mul",
+    "swapaxes": "transpose", "swapdims": "transpose",
+}  # fmt: skip
+#: Names of nodes that are not those of ordinary tensors.
+_NODES = {"linear": "MkldnnLinearBackward0", "reshape": "MkldnnReshapeBackward0"}
+#: What errors call what the layout has no kernel for, where they name a part of it.
+_PARTS = {
+    **dict.fromkeys(("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"), "empty_strided"),
+    **dict.fromkeys(("squeeze", "unsqueeze", "expand", "narrow", "select", "permute", "unfold"), "as_strided"),
+}
+#: What a program is told of an opaque tensor, by the last part of the public name.
+_TABLE: dict[str, Any] = {}
+
+
+class _Layout:
+    """What ``dispatch.LAYOUTS`` holds for opaque tensors."""
+
+    def call(self, caller: Any, operand: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A public function called with an opaque operand."""
+        path = dispatch.name_of(caller.func).removeprefix("torch.")
+        name = path.rpartition(".")[2]
+        name = _OPERATORS.get(name, name)
+        if (body := _TABLE.get(name)) is not None:
+            return body(*args, **kwargs)
+        given = [*args, *kwargs.values()]
+        if name in _ALL and any(isinstance(x, Tensor | float | int) and type(x) is not OpaqueTensor for x in given[: _ALL[name]]):
+            raise RuntimeError("itensor_from_mkldnn expects MKL-DNN tensor input")
+        if name in _ALL or (name in _FIRST and type(given[0]) is OpaqueTensor):
+            if (condition := _CONDITIONS.get(name)) is not None:
+                condition(*args, **kwargs)
+            result = caller.run(tuple(plain(x) for x in args), {n: plain(x) for n, x in kwargs.items()})
+            if name.endswith("_"):
+                return args[0]
+            if isinstance(result, tuple):
+                return tuple(map(opaque, result))
+            return opaque(named(result, _NODES[name]) if name in _NODES else result)
+        bound = BOUND.get(path.removeprefix("Tensor."))
+        if bound is not None and bound.op.family in POINTWISE:
+            raise RuntimeError("unsupported tensor layout: Mkldnn")
+        raise could_not_run(_PARTS.get(name) or (name if bound is None else bound.op.aten or name))
+
+    def get(self, name: str, t: OpaqueTensor, plain: Any) -> Any:
+        """A property."""
+        if name in _PROPERTIES:
+            return _PROPERTIES[name]
+        found = getattr(t._dense, name)
+        return opaque(found) if isinstance(found, Tensor) else found
+
+    def set(self, name: str, t: OpaqueTensor, value: Any, plain: Any) -> None:
+        """Sets a property."""
+        setattr(t._dense, name, value._dense if type(value) is OpaqueTensor else value)
+
+    def item(self, t: Any, index: Any) -> Any:
+        """``t[index]``: elements are not to be seen."""
+        raise could_not_run("as_strided")
+
+    def set_item(self, t: Any, index: Any, value: Any) -> None:
+        """``t[index] = value``, likewise."""
+        raise could_not_run("as_strided")
+
+    def dense(self, roots: Sequence[Any], targets: Any, given: Sequence[Any]) -> tuple[Any, Any, Any]:
+        """What ``backward`` works on in place of opaque tensors."""
+        inner = None if targets is None else tuple(map(plain, targets))
+        return tuple(map(plain, roots)), inner, tuple(map(plain, given))
+
+    def grad(self, outs: Sequence[Any], targets: Sequence[Any], given: Sequence[Any], *options: Any) -> tuple[Any, ...]:
+        """``autograd.grad``; the gradients of opaque tensors are opaque."""
+        found = autograd_engine.grad(tuple(map(plain, outs)), tuple(map(plain, targets)), tuple(map(plain, given)), *options)
+        return tuple([opaque(g) if type(t) is OpaqueTensor and g is not None else g for g, t in zip(found, targets, strict=True)])
+
+
+dispatch.LAYOUTS[OpaqueTensor] = _Layout()
+
+
+def _needs_affine(input: Any, mean: Any = None, var: Any = None, weight: Any = None, *_: Any, **__: Any) -> None:
+    if weight is None:
+        raise RuntimeError("mkldnn_batch_norm: currently mkldnn only support affine model")
+
+
+def _needs_evaluation(input: Any, p: float = 0.5, training: bool = True, *_: Any, **__: Any) -> None:
+    if training:
+        raise could_not_run("empty_strided")
+
+
+def _needs_tensors(a: Any, b: Any = None, **_: Any) -> None:
+    if isinstance(b, Tensor) and type(a) is not type(b):
+        raise RuntimeError("itensor_from_mkldnn expects MKL-DNN tensor input")
+
+
+_CONDITIONS: dict[str, Any] = {
+    "batch_norm": _needs_affine, "dropout": _needs_evaluation, "mul": _needs_tensors, "mul_": _needs_tensors,
+}  # fmt: skip
+
+_PROPERTIES: dict[str, Any] = {"layout": layouts._mkldnn, "is_mkldnn": True}
+
+
+def _says(*names: str) -> Any:
+    def enter(body: Any) -> Any:
+        for name in names:
+            _TABLE[name] = body
+        return body
+
+    return enter
+
+
+@_says("__repr__")
+def _describe(t: Any, *, tensor_contents: Any = None) -> str:
+    text = numbers(numbers_of(t._dense._read()), len("tensor(")) if tensor_contents is None else str(tensor_contents)
+    suffixes = [f"size={tuple(t.shape)}"] if t.numel() == 0 and t.dim() != 1 else []
+    if t.dtype is not dtypes.get_default_dtype():
+        suffixes.append(f"dtype={t.dtype}")
+    suffixes.append("layout=torch._mkldnn")
+    made_by = _grad_fn_name(t)
+    if made_by is not None:
+        suffixes.append(f"grad_fn=<{made_by}>")
+    elif t.requires_grad:
+        suffixes.append("requires_grad=True")
+    return add_suffixes("tensor(" + text, suffixes, len("tensor("), False)
+
+
+@_says("item")
+def _item(t: Any) -> Any:
+    if t.numel() != 1:
+        raise RuntimeError(f"a Tensor with {t.numel()} elements cannot be converted to Scalar")
+    raise could_not_run("_local_scalar_dense")
+
+
+@_says("to_dense")
+def _to_dense(t: Any, dtype: Any = None, *, masked_grad: bool | None = None) -> Any:
+    found = named(t._dense.clone(), "ToDenseBackward0")
+    return found if dtype is None else found.to(dtype)
+
+
+@_says("to", "type", "float", "half", "bfloat16", "double", "cpu")
+def _moved(t: Any, *args: Any, **kwargs: Any) -> Any:
+    wanted = [*args, kwargs.get("dtype"), kwargs.get("device")]
+    if kwargs.get("copy") or any(isinstance(x, dtypes.dtype) and x is not t.dtype for x in wanted):
+        raise could_not_run("empty_strided")
+    return t
+
+
+_TABLE["float"] = lambda t, **_: _moved(t, dtypes.float32)
+_TABLE["half"] = lambda t, **_: _moved(t, dtypes.float16)
+_TABLE["bfloat16"] = lambda t, **_: _moved(t, dtypes.bfloat16)
+_TABLE["double"] = lambda t, **_: _moved(t, dtypes.float64)
+
+
+@_says("requires_grad_")
+def _requires_grad_(t: Any, requires_grad: bool = True) -> Any:
+    t._dense.requires_grad_(requires_grad)
+    return t
+
+
+@_says("detach_")
+def _detach_(t: Any) -> Any:
+    t._dense = t._dense.detach()
+    return t
+
+
+@_says("backward")
+def _backward(t: Any, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None) -> None:
+    autograd_engine.backward(t, None if gradient is None else (gradient,), retain_graph, create_graph, inputs)
+
+
+@_says("view")
+def _view(*_: Any, **__: Any) -> Any:
+    raise RuntimeError("Currently Mkldnn tensor does not support view. Change to use reshape instead")
+
+
+@_says("numpy", "__array__")
+def _numpy(*_: Any, **__: Any) -> Any:
+    raise TypeError("can't convert Mkldnn layout tensor to numpy. Use Tensor.to_dense() first.")
+
+
+@_says("data_ptr", "tolist")
+def _data_ptr(*_: Any) -> Any:
+    raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+
+@_says("untyped_storage", "storage")
+def _storage(*_: Any) -> Any:
+    raise NotImplementedError("Cannot access storage of OpaqueTensorImpl")
+
+
+def _told(name: str) -> None:
+    _TABLE[name] = lambda t, *args, **kwargs: getattr(t._dense, name)(*args, **kwargs)
+
+
+for _name in """size dim ndimension numel nelement element_size is_floating_point is_complex is_contiguous storage_offset get_device
+    retain_grad register_hook is_inference is_conj is_neg __len__ __hash__""".split():
+    _told(_name)
+
+
+@_says("stride")
+def _stride(t: Any, dim: int | None = None) -> Any:
+    strides = (1,) + (0,) * (t.dim() - 1) if t.dim() else ()  # there are none: torch shows what their places hold
+    return strides if dim is None else strides[dim]

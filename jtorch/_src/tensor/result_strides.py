@@ -1,0 +1,269 @@
+"""The strides of results: the rules that ``strides=`` names in an op's declaration. Strides are metadata; values are row-major.
+
+A declaration says ``"rule"``, ``"rule:0,2"`` (only those of several results) or ``"rule if condition"``, in terms of the op's parameters.
+Pointwise families follow ``applying.keep_layout`` unless they name a rule; what names none has row-major results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...core import Tensor
+from ..facts.layouts import (
+    channels_last,
+    channels_last_3d,
+    column_strides,
+    contiguous_format,
+    contiguous_strides,
+    format_strides,
+    suggested_format,
+    suggests_channels_last,
+)
+from .running import keep_layout, pointwise_strides, preserve_layout
+
+_FORMATS = {4: channels_last, 5: channels_last_3d}
+
+
+def _give(r: Tensor, strides: tuple[int, ...] | None) -> None:
+    if strides is not None and strides != contiguous_strides(r._aval.shape):
+        r._strides = strides
+
+
+def columns(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
+    """Matrices one column after the other, as LAPACK writes them; the last two dimensions of a batch."""
+    for r in results:
+        if r._aval.ndim >= 2:
+            _give(r, column_strides(r._aval.shape))
+
+
+def positions(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
+    """Tables of positions, one column after the other without a gap."""
+    for r in results:
+        if r._aval.ndim == 2:  # else a column by itself
+            _give(r, (1, r._aval.shape[0]))
+
+
+def preserve(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
+    """The strides of the first operand where they are dense, else its order of dimensions."""
+    for r in results:
+        if r._aval.shape == tensors[0]._aval.shape:
+            preserve_layout(r, tensors[0])
+
+
+def order(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
+    """The first operand's order of dimensions, also where sizes differ."""
+    source = tensors[0]
+    for r in results:
+        if r._aval.ndim == source._aval.ndim:
+            strides = source._strides or contiguous_strides(source._aval.shape)
+            _give(r, pointwise_strides(r._aval.shape, ((r._aval.shape, strides),)))
+
+
+def pointwise(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
+    """That of pointwise functions of all operands; results of fewer dimensions are sums."""
+    for r in results:
+        keep_layout(r, tensors)
+
+
+def rows(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
+    """Row-major, although the op's family is not."""
+
+
+def turned(results: Sequence[Tensor], tensors: Sequence[Tensor], k: int, dims: tuple[int, int]) -> None:
+    """Those of flipped copies (``preserve``), with two dimensions exchanged after an odd number of turns."""
+    (r,) = results
+    source = tensors[0]
+    if k % 4 == 0 or r._aval.ndim < 2:
+        return
+    shape, found = source._aval.shape, source._strides
+    if found is not None:
+        found = pointwise_strides(shape, ((shape, found),))
+    strides = list(found or contiguous_strides(shape))
+    if k % 2:
+        a, b = dims
+        strides[a], strides[b] = strides[b], strides[a]
+    _give(r, tuple(strides))
+
+
+# ---- images ----------------------------------------------------------------------------------------------------------------------
+
+
+def _is_image(t: Tensor) -> bool:
+    return t._strides is not None and suggested_format(t._aval.shape, t._strides) is not contiguous_format
+
+
+def _give_format(results: Sequence[Tensor]) -> None:
+    for r in results:
+        shape = r._aval.shape
+        if len(shape) in _FORMATS:
+            _give(r, format_strides(shape, _FORMATS[len(shape)]))
+
+
+def image(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
+    """Channels last if the first operand is."""
+    if _is_image(tensors[0]):
+        _give_format(results)
+
+
+def images(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
+    """Channels last if all operands are."""
+    if all(_is_image(t) for t in tensors):
+        _give_format(results)
+
+
+def weighted(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
+    """Channels last if the image or the weight is; a single image is one of a batch without that dimension."""
+    (r,) = results
+    if _is_image(tensors[0]) or _is_image(tensors[1]):
+        shape = r._aval.shape
+        if len(shape) in _FORMATS and len(shape) == tensors[1]._aval.ndim:
+            _give_format(results)
+        elif len(shape) + 1 == tensors[1]._aval.ndim:
+            whole = (1, *shape)
+            _give(r, format_strides(whole, _FORMATS[len(whole)])[1:])
+
+
+def _is_signal(t: Tensor) -> bool:
+    """Whether the channels of (batches of) signals are innermost, when they are looked at as images of height 1."""
+    shape, strides = t._aval.shape, t._strides
+    if strides is None or len(shape) not in (2, 3):
+        return False
+    if len(shape) == 2:
+        shape, strides = (1, *shape), (shape[0] * strides[0], *strides)
+    n, c, w = shape
+    return suggests_channels_last((n, c, 1, w), (strides[0], strides[1], w * strides[2], strides[2]))
+
+
+def _give_signal(results: Sequence[Tensor]) -> None:
+    for r in results:
+        shape = r._aval.shape
+        c, w = shape[-2:]
+        _give(r, (c * w, 1, c)[-len(shape) :])
+
+
+def signal(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
+    """Channels innermost if those of the first operand, a batch of signals, are."""
+    if tensors[0]._aval.ndim == 3 and _is_signal(tensors[0]):
+        _give_signal(results)
+
+
+def filtered(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
+    """Channels innermost if those of the weight are: PyTorch makes the signals contiguous."""
+    if _is_signal(tensors[1]):
+        _give_signal(results)
+
+
+def resized(results: Sequence[Tensor], tensors: Sequence[Tensor], mode: str) -> None:
+    """As the image is, but for what ``mode="area"`` computes by adaptive pooling."""
+    ndim = tensors[0]._aval.ndim
+    if ndim == 3 and mode == "area":
+        signal(results, tensors)
+    elif mode != "area" or ndim == 4:
+        image(results, tensors)
+
+
+# ---- Fourier transforms ----------------------------------------------------------------------------------------------------------
+
+
+def _transformed(shape: tuple[int, ...], strides: tuple[int, ...], dims: Sequence[int], sized: dict[int, int], last: bool) -> Any:
+    """Shape and strides after one transform: batches in the order of their strides, then what is transformed, ``last`` at the end."""
+    if not dims:
+        return shape, strides
+
+    def by_stride(d: int) -> int:
+        return -strides[d]
+
+    batch = sorted([d for d in range(len(shape)) if d not in dims], key=by_stride)
+    inner = [*sorted(dims[:-1], key=by_stride), dims[-1]] if last else sorted(dims, key=by_stride)
+    sizes = tuple([sized.get(d, n) for d, n in enumerate(shape)])
+    found = [0] * len(shape)
+    step = 1
+    for d in reversed([*batch, *inner]):
+        found[d] = step
+        step *= sizes[d] if d in batch else max(sizes[d], 1)
+    return sizes, tuple(found)
+
+
+def _fourier(r: Tensor, t: Tensor, n: Any, dim: Any, kind: str) -> None:
+    result, shape = r._aval.shape, t._aval.shape
+    ndim = len(shape)
+    if not ndim or 0 in result:
+        return
+    count = len(n) if isinstance(n, (tuple, list)) else 1
+    if dim is None:
+        dim = range(ndim) if n is None else range(ndim - count, ndim)
+    dims = [d % ndim for d in ((dim,) if isinstance(dim, int) else dim)]
+    if not dims:
+        return
+    end = dims[-1]
+    strides = t._strides or contiguous_strides(shape)
+    whole = result[end] // 2 + 1 if kind == "to real" else result[end]
+    if kind.startswith("from real") and n is not None:
+        whole = n[-1] if isinstance(n, (tuple, list)) else n
+    given = tuple([whole if d == end else result[d] if d in dims else m for d, m in enumerate(shape)])
+    if kind.startswith("from real") and n is None:
+        given = tuple([shape[end] if d == end else m for d, m in enumerate(given)])
+    if any(a > b for a, b in zip(given, shape, strict=True)):  # padding copies
+        strides = contiguous_strides(given)
+    if t._strides is not None and (t._aval.dtype.kind not in "fc" or (t._aval.dtype.kind == "f" and kind in ("complex", "to real"))):
+        # It was converted first.
+        strides = pointwise_strides(shape, ((shape, strides),)) or contiguous_strides(shape)
+    sized = {end: result[end]}
+    if kind == "to real":
+        given, strides = _transformed(given, strides, dims[:-1], {}, False)
+        _, strides = _transformed(given, strides, [end], sized, False)
+    elif kind == "from real, inverse":
+        given, strides = _transformed(given, strides, [end], sized, False)
+        _, strides = _transformed(given, strides, dims[:-1], {}, False)
+    else:
+        _, strides = _transformed(given, strides, dims, sized, kind == "from real")
+    _give(r, strides)
+
+
+def _fourier_rules() -> dict[str, tuple[Callable[..., None], str]]:
+    def made(kind: str) -> tuple[Callable[..., None], Callable[..., None]]:
+        def along(results: Sequence[Tensor], tensors: Sequence[Tensor], n: Any, dim: Any) -> None:
+            # One dimension of a real tensor is transformed as it is, by the transform for real input.
+            _fourier(results[0], tensors[0], n, dim, "" if kind == "complex" else kind)
+
+        def over(results: Sequence[Tensor], tensors: Sequence[Tensor], s: Any, dim: Any) -> None:
+            _fourier(results[0], tensors[0], s, dim, kind)
+
+        return along, over
+
+    found = {}
+    for name, kind in {"fft": "complex", "rfft": "from real", "irfft": "to real", "ihfft": "from real, inverse"}.items():
+        along, over = made(kind)
+        found |= {name: (along, ""), f"{name}n": (over, "")}
+    return found
+
+
+#: When a rule has anything to say: as long as all operands are contiguous, most do not.
+_FIRST = "_ts[0]._strides is not None"
+_EITHER = "_ts[0]._strides is not None or _ts[1]._strides is not None"
+RULES: dict[str, tuple[Callable[..., None], str]] = {
+    "columns": (columns, ""), "positions": (positions, ""), "preserve": (preserve, _FIRST), "order": (order, _FIRST),
+    "pointwise": (pointwise, _EITHER), "rows": (rows, ""), "turned": (turned, ""), "image": (image, _FIRST), "images": (images, _FIRST),
+    "weighted": (weighted, _EITHER), "signal": (signal, _FIRST), "filtered": (filtered, "_ts[1]._strides is not None"),
+    "resized": (resized, _FIRST), **_fourier_rules(),
+}  # fmt: skip
+
+
+def code(declared: str, names: dict[str, Any], operands: str = "_ts") -> list[str]:
+    """Lines that give the result ``_r`` of an op its strides, where its declaration says ``declared``."""
+    rule, _, condition = declared.partition(" if ")
+    name, _, numbers = rule.partition(":")
+    function, guard = RULES[name]
+    if function is rows:
+        return []
+    names["_lay"] = function
+    mine = function.__code__
+    more = "".join(f", {p}={p}" for p in mine.co_varnames[2 : mine.co_argcount])
+    if numbers:
+        chosen = f"({', '.join(f'_r[{n}]' for n in numbers.split(','))},)"
+    else:
+        chosen = "_r if isinstance(_r, tuple) else (_r,)"
+    line = f"_lay({chosen}, {operands}{more})"
+    tests = [f"({test})" for test in (guard, condition) if test]
+    return [f"if {' and '.join(tests)}:", f"    {line}"] if tests else [line]

@@ -1,0 +1,817 @@
+"""Public view functions: each gives a tensor that shares its operand's storage."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...autograd.grad_mode import MODE
+from ...autograd.tape import Node
+from ...core import Tensor, alias_of, contiguous_strides, count_apart, detached, lazy_bits, view
+from ..bind.arguments import plain, sizes, whole
+from ..bind.cores import BOUND, composite, signature_of
+from ..bind.forms import annotations_of, packed, spelled, spellings
+from ..engine import SPECIAL, Call, limits, shapes_of
+from ..facts import dtypes
+from ..facts.errors import HIGHEST_LONG, canonical_dim, check_long, check_longs, must_be_tensor, not_offered
+from ..facts.size import SYMBOLIC, slice_bounds
+from ..facts.warned_once import warn_once
+from ..ops import views as view_ops
+from ..ops._declare import OPS, Op
+from ..ops._kernel import Fixed, T, caches, call_of
+from ..protocol.overridable import specialise
+from .cells import Counter, bits_of
+from .running import apply, rebind
+from .view_steps import dynamic_step, memory_steps, step_of
+from .writing import check_captured, check_inplace
+
+_geometries: dict[Any, Any] = {}
+
+
+def make_view(record_: view_ops.View, t: Tensor, statics: tuple[Any, ...]) -> Tensor:
+    """The view of ``t`` that a view op gives."""
+    aval = t._aval
+    if record_.bits is not None:
+        record_.bits(*lazy_bits(t))  # raises where torch does
+    key = (record_, statics, aval.shape, t._strides)
+    found = _geometries.get(key)
+    if found is None:
+        for p, value in zip(record_.op.params[1:], statics, strict=False):
+            check_longs(record_.op.name, p.name, value)
+        found = record_.geometry(aval.shape, t._strides or contiguous_strides(aval.shape), *statics)
+        if found is None:
+            found = (None, 0)
+        _geometries[key] = found
+    strides, delta = found
+    step = step_of(record_, statics)
+    if strides is None:
+        strides = ()
+    offset = t._al.offset if t._al is not None else 0
+    if not record_.geometric:  # counted in elements of the new size
+        out = shapes_of(step.get, (aval,), aval.device).outs
+        offset = offset * aval.dtype.itemsize // out.dtype.itemsize  # type: ignore[union-attr]
+    return view(t, step, strides, offset + delta)
+
+
+def _public(record_: view_ops.View) -> Callable[..., Tensor]:
+    op = record_.op
+    params = op.params[1:]
+
+    def core(input: Any, *args: Any, **kwargs: Any) -> Tensor:
+        if not isinstance(input, Tensor):
+            raise must_be_tensor(op.name, "input", 1, input)
+        if op.itself is not None and op.itself(input._aval.dtype):
+            return input
+        statics = [x if type(x) is int else plain(op.name, p, i + 2, x) for i, (p, x) in enumerate(zip(params, args, strict=False))]
+        rest = params[len(statics) :]
+        if kwargs and not kwargs.keys() <= {p.name for p in rest}:
+            name = next(n for n in kwargs if n not in {p.name for p in rest})
+            raise TypeError(f"{op.name}() got an unexpected keyword argument '{name}'")
+        statics += [plain(op.name, p, 2, kwargs[p.name]) if p.name in kwargs else p.default for p in rest]
+        return make_view(record_, input, tuple(statics))
+
+    core.__doc__ = op.body.__doc__
+    core.__signature__ = signature_of(op)  # type: ignore[attr-defined]
+    return core
+
+
+def bind_view(record_: view_ops.View) -> dict[str, Callable[..., Any]]:
+    """The public forms of a view op by path: ``torch.x``, ``torch.Tensor.x``, and the in-place ``torch.Tensor.x_``."""
+    op = record_.op
+    core = _public(record_)
+    found: dict[str, Callable[..., Any]] = {}
+    if op.namespace == "_C":
+        return {f"_C.{op.name}": core}
+    names = [op.name, *op.aliases]
+    for name in names:
+        if op.namespace == "torch":
+            found[name] = _callable(core, op, f"torch.{name}", "input")
+        if op.method or op.namespace == "Tensor":
+            found[f"Tensor.{name}"] = _callable(core, op, f"torch.Tensor.{name}", "self")
+        if op.inplace:
+
+            def update(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+                check_inplace(self, idempotent=True)
+                return rebind(self, core(self, *args, **kwargs))
+
+            signature = signature_of(op, "self")
+            if others := spellings(op, f"Tensor.{name}_"):
+                signature = spelled(signature, others)[0]
+            update.__signature__ = signature  # type: ignore[attr-defined]
+            found[f"Tensor.{name}_"] = specialise(
+                update,
+                f"torch.Tensor.{name}_",
+                ["self"],
+                signature=signature,
+                doc=_inplace_doc(name),
+                annotations=annotations_of(op, f"Tensor.{name}_"),
+            )
+    return found
+
+
+def _inplace_doc(name: str) -> str:
+    return f"""In-place form of ``{name}``.
+
+    The tensor becomes the view of its memory that ``Tensor.{name}`` gives, where arguments and errors are described, and is returned.
+
+    Raises:
+        RuntimeError: while operations are recorded, for a leaf that requires grad.
+    """
+
+
+def _callable(core: Callable[..., Any], op: Op, label: str, first: str) -> Callable[..., Any]:
+    told: dict[str, Any] = {"wrapped": op.body, "doc": op.body.__doc__, "annotations": annotations_of(op, label.removeprefix("torch."))}
+    if op.varargs == op.params[1].name if len(op.params) > 1 else False:
+
+        def spread(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if op.varargs in kwargs:
+                return core(self, kwargs.pop(op.varargs), **kwargs)
+            if not args:
+                raise TypeError(f'{op.name}() missing 1 required positional arguments: "{op.varargs}"')
+            return core(self, packed(args), **kwargs)
+
+        spread.__name__ = op.name
+        if first == "input":
+            return specialise(core, label, ["input"], signature=signature_of(op), **told)
+        return specialise(spread, label, ["self"], **told)
+    signature = signature_of(op, first)
+    path = label.removeprefix("torch.")
+    if others := spellings(op, path):
+        signature = spelled(signature, others)[0]  # the core takes them by position
+    return specialise(core, label, [first], signature=signature, **told)
+
+
+_V = view_ops.VIEWS
+_VIEW_SHAPE, _SLICE, _SLICE_AT = _V["Tensor._view_shape"], _V["_C._slice"], _V["_C._slice_at"]
+_SELECT, SELECT_AT = _V["_C._select"], _V["_C._select_at"]
+_VIEW_DTYPE, _EXPAND = _V["_C._view_dtype"], _V["Tensor.expand"]
+
+
+def _is_data(t: Tensor) -> bool:
+    """Whether ``t`` is data rather than something computed: then positions are inputs of the program, not part of it."""
+    if t._rg:
+        return False
+    v = t._v
+    if v is None:
+        al = t._al
+        if al.storage.host is not None:  # type: ignore[union-attr]
+            return True
+        v = al.storage.value or alias_of(t).storage.value  # type: ignore[union-attr]
+    return v.array is not None and v.trace is not SPECIAL  # type: ignore[union-attr]
+
+
+#: Positions at which pending values were indexed, by shape, dimension and length.
+_positions: dict[Any, set[int]] = {}
+caches.append(_positions)
+
+
+def _varies(t: Tensor, dim: int, start: int, length: int) -> bool:
+    """Whether so many positions occur that they become inputs of the program. A few are better constants, which fuse."""
+    seen = _positions.setdefault((t._aval, dim, length), set())
+    if len(seen) < _MOST_CONSTANTS:
+        seen.add(start)
+    return start not in seen
+
+
+_MOST_CONSTANTS = 3
+
+
+def _check_tensor(name: str, t: Any) -> None:
+    if not isinstance(t, Tensor):
+        raise must_be_tensor(name, "input", 1, t)
+
+
+@composite(method=True, operands=("input",))
+def select(input: Any, dim: int, index: int) -> Any:
+    """One element of a dimension, which disappears; a view.
+
+    Shapes: that of ``input`` without dimension ``dim``.
+
+    Raises:
+        IndexError: if ``index`` or ``dim`` is out of range, or the tensor has no dimension.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([[1, 2], [3, 4]])
+        >>> x.select(1, 0)
+        tensor([1, 3])
+    """
+    _check_tensor("select", input)
+    shape = input._aval.shape
+    if not shape:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    d, i = canonical_dim(whole("select", "dim", dim), len(shape)), whole("select", "index", index)
+    n = shape[d]
+    if not -n <= i < n:
+        check_long(i)
+        raise IndexError(f"select(): index {i} out of range for tensor of size {list(shape)} at dimension {d}")
+    if i < 0:
+        i += n
+    return select_at(input, d, i)
+
+
+def select_at(t: Tensor, dim: int, index: int) -> Tensor:
+    """``select`` with checked arguments."""
+    strides = t._strides or contiguous_strides(t._aval.shape)
+    step = dynamic_step(SELECT_AT, dim, index) if _is_data(t) or _varies(t, dim, index, 1) else step_of(_SELECT, (dim, index))
+    offset = (t._al.offset if t._al is not None else 0) + strides[dim] * index
+    return view(t, step, (*strides[:dim], *strides[dim + 1 :]), offset)
+
+
+#: XLA does not count beyond 64 bits where a slice would end: longer steps are taken as steps over the whole dimension.
+_MOST_STEP = 2**31
+
+
+def slice_at(t: Tensor, dim: int, start: int, stop: int, step: int) -> Tensor:
+    """Elements ``start:stop:step`` of a dimension, bounds within it; a view."""
+    strides = t._strides or contiguous_strides(t._aval.shape)
+    stop = stop if type(stop) in SYMBOLIC else max(stop, start)
+    if step > _MOST_STEP:
+        if step + t._aval.shape[dim] > HIGHEST_LONG + 1:
+            size, stride = [*t._aval.shape], [*strides]
+            size[dim], stride[dim] = -1, min(step, HIGHEST_LONG)
+            raise RuntimeError(f"Storage size calculation overflowed with sizes={size} and strides={stride}")
+        made = step_of(_SLICE, (dim, start, stop, min(step, max(1, t._aval.shape[dim]))))
+    elif step == 1 and (start, stop) != (0, t._aval.shape[dim]) and (_is_data(t) or _varies(t, dim, start, stop - start)):
+        made = dynamic_step(_SLICE_AT, dim, start, stop - start)
+    else:
+        made = step_of(_SLICE, (dim, start, stop, step))
+    offset = (t._al.offset if t._al is not None else 0) + strides[dim] * start
+    return view(t, made, (*strides[:dim], strides[dim] * step, *strides[dim + 1 :]), offset)
+
+
+@composite(namespace="_C", operands=("input",))
+def _slice(input: Any, dim: int = 0, start: int | None = None, stop: int | None = None, step: int = 1) -> Any:
+    """``input[start:stop:step]`` of one dimension with Python's rules for bounds; a view."""
+    shape = input._aval.shape
+    if not shape:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    d = canonical_dim(dim, len(shape))
+    if step <= 0:
+        raise ValueError("step must be greater than zero")
+    a, b, c = slice_bounds(slice(start, stop, step), shape[d])
+    return slice_at(input, d, a, b, c)
+
+
+@composite(method=True, operands=("input",))
+def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
+    """``length`` elements of a dimension from ``start`` on; a view.
+
+    Args:
+        input: the tensor.
+        dim: the dimension that is cut.
+        start: the first index, or a tensor with it; negative ones count from the end.
+        length: how many there are.
+
+    Shapes: that of ``input``, with size ``length`` in dimension ``dim``.
+
+    Raises:
+        IndexError, RuntimeError: if they are not all there.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.narrow(torch.arange(5), 0, 1, 3)
+        tensor([1, 2, 3])
+    """
+    _check_tensor("narrow", input)
+    shape = input._aval.shape
+    if not shape:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if isinstance(start, Tensor) and (start.dim() or start.dtype.category != dtypes.INTEGRAL):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
+    d, s, n = canonical_dim(whole("narrow", "dim", dim), len(shape)), whole("narrow", "start", start), whole("narrow", "length", length)
+    if n < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    size = shape[d]
+    if not -size <= s <= size:
+        check_long(s)
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-size}, {size}], but got {s})")
+    s = s + size if s < 0 else s
+    if s + n > size:
+        check_long(n)
+        raise RuntimeError(f"start ({s}) + length ({n}) exceeds dimension size ({size}).")
+    return slice_at(input, d, s, s + n, 1)
+
+
+def viewed(t: Tensor, size: tuple[int, ...], name: str = "view") -> Tensor | None:
+    """``t`` in another shape on the same memory, or None if that needs a copy."""
+    aval = t._aval
+    try:
+        size = view_ops.infer_size(size, aval.size)
+    except RuntimeError:
+        check_longs(name, "shape" if name == "reshape" else "size", size)
+        raise
+    key = (_VIEW_SHAPE, size, aval.shape, t._strides)
+    found = _geometries.get(key)
+    if found is None:
+        found = _geometries[key] = (view_ops.view_strides(aval.shape, t._strides or contiguous_strides(aval.shape), size),)
+    (strides,) = found
+    if strides is None:
+        return None
+    return view(t, step_of(_VIEW_SHAPE, (size,)), strides, t._al.offset if t._al is not None else 0)
+
+
+def _size(name: str, args: Sequence[Any]) -> tuple[int, ...]:
+    packed = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
+    for x in packed:
+        if type(x) is not int:
+            return sizes(name, "size", packed)
+    return tuple(packed)
+
+
+@composite(namespace="Tensor", name="view", operands=("self",))
+def view_(self: Any, *size: Any, **kwargs: Any) -> Any:
+    """The same memory in another shape, or as another dtype.
+
+    Args:
+        size: the sizes, spread or in one tuple, or a dtype.
+        kwargs: ``size`` or ``dtype`` by name.
+
+    Shapes: ``size``, of as many elements; one size may be -1 and follows from the others. As another dtype, the last dimension grows or
+    shrinks with the number of bytes.
+
+    Raises:
+        RuntimeError: if the memory's strides do not allow the shape; use ``reshape`` then.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.arange(4)
+        >>> x.view(2, -1)
+        tensor([[0, 1],
+                [2, 3]])
+        >>> torch.tensor([1.0]).view(torch.int32)
+        tensor([1065353216], dtype=torch.int32)
+    """
+    if kwargs:
+        size = (kwargs.pop("size", kwargs.pop("dtype", None)),)
+    if len(size) == 1 and isinstance(size[0], dtypes.dtype):
+        return _view_as_dtype(self, size[0])
+    found = viewed(self, _size("view", size))
+    if found is None:
+        raise RuntimeError(
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
+            "subspaces). Use .reshape(...) instead."
+        )
+    return found
+
+
+def _view_as_dtype(t: Tensor, dtype: dtypes.dtype) -> Tensor:
+    old, new = t._aval.dtype.itemsize, dtype.itemsize
+    _VIEW_DTYPE.bits(*lazy_bits(t))  # type: ignore[misc]
+    shape, strides = t._aval.shape, t.stride()
+    offset = t.storage_offset()
+    if old != new:
+        if not shape:
+            raise RuntimeError(f"self.dim() cannot be 0 to view {t.dtype.scalar_name} as {dtype.scalar_name} (different element sizes)")
+        if strides[-1] != 1:
+            raise RuntimeError(
+                f"self.stride(-1) must be 1 to view {t.dtype.scalar_name} as {dtype.scalar_name} (different element sizes), but got "
+                f"{strides[-1]}"
+            )
+        if old > new:
+            ratio = old // new
+            strides = (*(s * ratio for s in strides[:-1]), 1)
+            offset *= ratio
+        else:
+            ratio = new // old
+            if shape[-1] % ratio:
+                raise RuntimeError(
+                    f"self.size(-1) must be divisible by {ratio} to view {t.dtype.scalar_name} as {dtype.scalar_name} (different element "
+                    f"sizes), but got {shape[-1]}"
+                )
+            for what, n in (("storage_offset()", offset), *((f"stride({d})", s) for d, s in enumerate(strides[:-1]))):
+                if n % ratio:
+                    raise RuntimeError(
+                        f"self.{what} must be divisible by {ratio} to view {t.dtype.scalar_name} as {dtype.scalar_name} (different element "
+                        f"sizes), but got {n}"
+                    )
+            strides = (*(s // ratio for s in strides[:-1]), 1)
+            offset //= ratio
+    if t._rg:  # the numbers that other bits mean have no derivative
+        t = detached(t)
+    return view(t, step_of(_VIEW_DTYPE, (dtype.np,)), strides, offset)
+
+
+@composite(method=True, operands=("input",), varargs="shape")
+def reshape(input: Any, shape: Any) -> Any:
+    """The elements in another shape: a view where strides allow it, else a copy.
+
+    Args:
+        input: the tensor.
+        shape: the new sizes, one of which may be -1.
+        args: as a method: the sizes, spread or in one tuple.
+        kwargs: as a method: ``shape`` by name.
+
+    Shapes: ``shape``, of as many elements; one size may be -1 and follows from the others.
+
+    Raises:
+        RuntimeError: if the number of elements would change.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.arange(6).reshape(2, -1)
+        tensor([[0, 1, 2],
+                [3, 4, 5]])
+    """
+    _check_tensor("reshape", input)
+    size = _size("reshape", (shape,))
+    found = viewed(input, size, "reshape")
+    if found is not None:
+        return found
+    return apply(_reshaping(view_ops.infer_size(size, input._aval.size)), (input,), (input._v or input._read(),))
+
+
+def _reshaping(size: tuple[int, ...]) -> Call:
+    """The call that copies into another shape."""
+    return call_of(OPS["_C._unsafe_view"], (T, Fixed(size)))
+
+
+def contiguous_copy(t: Tensor) -> Tensor:
+    """A contiguous copy with history."""
+    r = BOUND["clone"].core(t)
+    r._strides = None
+    return r
+
+
+@composite(method=True, operands=("input",))
+def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+    """Joins the dimensions from ``start_dim`` to ``end_dim`` into one; a view where possible.
+
+    Args:
+        input: the tensor.
+        start_dim: the first of the dimensions that become one.
+        end_dim: the last of them.
+
+    Shapes: (*, a, ..., b, *) -> (*, a * ... * b, *); () -> (1).
+
+    Raises:
+        RuntimeError: if ``start_dim`` comes after ``end_dim``.
+        IndexError: if one is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.flatten(torch.tensor([[1, 2], [3, 4]]))
+        tensor([1, 2, 3, 4])
+        >>> torch.flatten(torch.zeros(2, 3, 4), start_dim=1).shape
+        torch.Size([2, 12])
+    """
+    _check_tensor("flatten", input)
+    shape = input._aval.shape
+    a, b = canonical_dim(start_dim, len(shape)), canonical_dim(end_dim, len(shape))
+    if not shape:
+        return reshape(input, (1,))
+    if a > b:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if a == b:
+        return input
+    joined = math.prod(shape[a : b + 1])
+    return reshape(input, (*shape[:a], joined, *shape[b + 1 :]))
+
+
+@composite(method=True, operands=("input",), implicit=True)
+def ravel(input: Any) -> Any:
+    """All elements in one dimension; a view where possible.
+
+    Shapes: any -> (n).
+
+    Gradient: has the shape of ``input``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.ravel(torch.tensor([[1, 2], [3, 4]]))
+        tensor([1, 2, 3, 4])
+    """
+    # Not ``reshape``: elements with gaps between them are copied.
+    return reshape(input if input.is_contiguous() else contiguous_copy(input), (-1,))
+
+
+@composite(method=True, operands=("input",), ignored=("Tensor.unflatten",))
+def unflatten(input: Any, dim: int, sizes: tuple[int, ...]) -> Any:
+    """Splits one dimension into several; a view.
+
+    Shapes: (*, n, *) -> (*, *sizes, *), where one size may be -1 and follows from the others.
+
+    Raises:
+        RuntimeError: if the sizes do not multiply up to the dimension's.
+        IndexError: if ``dim`` is out of range.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.unflatten(torch.arange(4), 0, (2, 2))
+        tensor([[0, 1],
+                [2, 3]])
+    """
+    _check_tensor("unflatten", input)
+    shape = input._aval.shape
+    if not shape:
+        raise RuntimeError("unflatten got an unexpected error:\nDimension specified as 0 but tensor has no dimensions")
+    d = canonical_dim(dim, len(shape))
+    sizes = _size("unflatten", (sizes,))
+    if not sizes:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    n = shape[d]
+    known = 1
+    for s in sizes:
+        known *= s if s != -1 else 1
+    if (-1 in sizes and (known == 0 or n % known)) or (-1 not in sizes and known != n):
+        raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({n}) in the input tensor")
+    return view_._core(input, (*shape[:d], *view_ops.infer_size(sizes, n), *shape[d + 1 :]))  # type: ignore[attr-defined]
+
+
+view_._core = view_  # type: ignore[attr-defined]
+
+
+@composite(method=True, operands=("input",), varargs="size", implicit=True)
+def broadcast_to(input: Any, size: tuple[int, ...]) -> Any:
+    """``input`` repeated along dimensions of size 1 to ``size``; a view.
+
+    Shapes: ``size``.
+
+    Raises:
+        RuntimeError: if ``input`` does not broadcast to it.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.broadcast_to(torch.tensor([1, 2]), (2, 2))
+        tensor([[1, 2],
+                [1, 2]])
+    """
+    _check_tensor("broadcast_to", input)
+    return make_view(_EXPAND, input, (_size("broadcast_to", (size,)), False))
+
+
+@composite(namespace="Tensor", operands=("self", "other"), implicit=True)
+def expand_as(self: Any, other: Any) -> Any:
+    """``self.expand(other.size())``.
+
+    Args:
+        other: the tensor whose shape is wanted.
+
+    Shapes: that of ``other``.
+
+    Raises:
+        RuntimeError: if the tensor does not broadcast to it.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.tensor([1, 2]).expand_as(torch.zeros(2, 2))
+        tensor([[1, 2],
+                [1, 2]])
+    """
+    return make_view(_EXPAND, self, (tuple(other._aval.shape), False))
+
+
+@composite(namespace="Tensor", operands=("self", "other"), implicit=True)
+def view_as(self: Any, other: Any) -> Any:
+    """``self.view(other.size())``.
+
+    Args:
+        other: the tensor whose shape is wanted.
+
+    Shapes: that of ``other``.
+
+    Raises:
+        RuntimeError: as ``view``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.arange(4).view_as(torch.zeros(2, 2))
+        tensor([[0, 1],
+                [2, 3]])
+    """
+    return view_(self, tuple(other._aval.shape))
+
+
+@composite(namespace="Tensor", operands=("self", "other"), implicit=True)
+def reshape_as(self: Any, other: Any) -> Any:
+    """``self.reshape(other.size())``.
+
+    Shapes: that of ``other``.
+
+    Raises:
+        RuntimeError: as ``reshape``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.arange(4).reshape_as(torch.zeros(2, 2))
+        tensor([[0, 1],
+                [2, 3]])
+    """
+    return reshape(self, tuple(other._aval.shape))
+
+
+@composite(method=True, operands=("input",), ignored=("as_strided",))
+def as_strided(input: Any, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None) -> Any:
+    """Any strided look at the tensor's storage.
+
+    Shapes: ``size``.
+
+    Raises:
+        RuntimeError: if it reaches beyond the storage, or a stride is negative.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.as_strided(torch.arange(4), (3, 2), (1, 1))
+        tensor([[0, 1],
+                [1, 2],
+                [2, 3]])
+    """
+    _check_tensor("as_strided", input)
+    size, stride = _size("as_strided", (size,)), _size("as_strided", (stride,))
+    check_longs("as_strided", "size", size)
+    check_longs("as_strided", "stride", stride)
+    if len(size) != len(stride):
+        raise RuntimeError(f"mismatch in length of strides and shape")  # noqa: F541
+    offset = input.storage_offset() if storage_offset is None else whole("as_strided", "storage_offset", storage_offset)
+    if any(s < 0 for s in stride):
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    if any(n < 0 for n in size):
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    limits.check_size(size, 1, view=True)
+    al = alias_of(input)
+    storage = al.storage
+    base = storage.aval if storage.value is None else storage.value.aval
+    last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1 if 0 not in size else offset
+    itemsize = input._aval.dtype.itemsize
+    if last * itemsize > HIGHEST_LONG:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
+    if 0 not in size and last * itemsize > base.nbytes:
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} requiring a "
+            "storage size of "
+            f"{last * itemsize} are out of bounds for storage of size {base.nbytes}"
+        )
+    dtype = input._aval.dtype
+    if dtype != base.dtype and base.nbytes % itemsize and itemsize % base.dtype.itemsize:
+        raise not_offered(f"as_strided of a view as {input.dtype}", f"its storage of {base.nbytes} bytes is no whole number of elements")
+    steps = memory_steps(base, storage.strides, size, stride, offset, dtype, bits_of(al.chain))
+    root = _whole(al) if al.chain else input
+    for step in steps[:-1]:
+        root = view(root, step, (1,), 0)
+    made = view(root, steps[-1], stride, offset)
+    if al.chain:
+        made._al.base = al.base if al.base is not None else input  # type: ignore[union-attr]
+        made._al.origin = al.origin if MODE.enabled else "no_grad"  # type: ignore[union-attr]
+        v = input._v or input._read()
+        if input._rg and MODE.enabled and v.aval.differentiable:
+            if al.origin is not None:
+                input._check_origin()
+            geometry = (input._strides or contiguous_strides(v.aval.shape), al.offset, size, stride, offset)
+            made._node = Node(_part_call(geometry), (v,), (input._edge(),), (), (made._v or made._read(),))  # type: ignore[union-attr]
+            made._rg = True
+    return made
+
+
+def _part_call(geometry: tuple[Any, ...]) -> Call:
+    return call_of(OPS["_C._as_strided_part"], (T, *[Fixed(g) for g in geometry]))
+
+
+def _whole(al: Any) -> Tensor:
+    """A tensor without history that looks at the whole storage of an alias."""
+    storage = al.storage
+    r = object.__new__(Tensor)
+    r._al = made = type(al)(storage, (), storage.value, None, 0, 0)
+    made.version, made.counter, made.aval, made.strides = storage.version, al.counter, storage.aval, storage.strides
+    r._strides = storage.strides
+    return r
+
+
+@composite(namespace="torch", method=False, operands=("input",), implicit=True)
+def real(input: Any) -> Any:
+    """The real parts: a view of a complex tensor, the tensor itself if it is real.
+
+    Shapes: that of ``input``.
+
+    Dtypes: complex ones -> the real type; others as they are.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1 + 2j, 3 - 1j])
+        >>> torch.real(x)
+        tensor([1., 3.])
+    """
+    _check_tensor("real", input)
+    return make_view(_V["_C._real"], input, ()) if input.dtype.is_complex else input
+
+
+@composite(namespace="torch", method=False, operands=("input",), implicit=True)
+def imag(input: Any) -> Any:
+    """The imaginary parts of a complex tensor, as a view.
+
+    Shapes: that of ``input``.
+
+    Dtypes: complex ones -> the real type.
+
+    Raises:
+        RuntimeError: for real tensors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1 + 2j, 3 - 1j])
+        >>> torch.imag(x)
+        tensor([ 2., -1.])
+    """
+    _check_tensor("imag", input)
+    if not input.dtype.is_complex:
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return make_view(_V["_C._imag"], input, ())
+
+
+@composite(method=True, operands=("input",))
+def detach(input: Any) -> Any:
+    """The same data without history; in-place changes are seen in both.
+
+    Shapes: that of ``input``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1.0], requires_grad=True)
+        >>> (2 * x).detach().requires_grad
+        False
+    """
+    _check_tensor("detach", input)
+    made = detached(input)
+    if input._inference and made._al is not None:
+        made._al.counter = Counter(count_apart(input))
+    return made
+
+
+@composite(namespace="Tensor", operands=("self",), differentiable=False)
+def detach_(self: Any) -> Any:
+    """Cuts the tensor from its history, in place.
+
+    Raises:
+        RuntimeError: for views, whose history belongs to their base.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.tensor([1.0], requires_grad=True) * 2
+        >>> x.detach_().requires_grad
+        False
+    """
+    if MODE.starts:
+        check_captured(self)
+    if self._is_view():
+        raise RuntimeError(
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
+            "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+            "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as "
+            "the solution."
+        )
+    self._node, self._nr, self._rg = None, 0, False
+    return self
+
+
+def with_bits(t: Tensor, bits: tuple[bool, bool]) -> Tensor:
+    """A tensor without history on the same memory, with the conjugate bit and the negative bit as told."""
+    for path, mine, wanted in zip(("conj", "_neg_view"), lazy_bits(t), bits, strict=True):
+        if mine != wanted:
+            t = detached(make_view(_V[path], t, ()))
+    return t
+
+
+@composite(method=True, operands=("input",), implicit=True)
+def adjoint(input: Any) -> Any:
+    """The conjugate transpose of the last two dimensions; a view.
+
+    Shapes: (*, m, n) -> (*, n, m).
+
+    Raises:
+        RuntimeError: for vectors.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.adjoint(torch.tensor([[1 + 1j, 2 + 0j]]))
+        tensor([[1.-1.j],
+                [2.-0.j]])
+    """
+    return _adjoint(input)
+
+
+def warn_of_number(name: str, advice: str) -> None:
+    """Warns once that a name for matrices was used on a tensor without dimensions."""
+    warn_once(f"{name} is deprecated on 0-D tensors. {advice}")
+
+
+def warn_of_reversal(t: Any) -> None:
+    """Warns once that ``x.T`` was used on what is no matrix."""
+    if t.dim() == 0:
+        warn_of_number("Tensor.T", "This function is the identity in these cases.")
+    else:
+        warn_once(
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error in a "
+            "future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
+            "reverse the dimensions of a tensor."
+        )
+
+
+def _adjoint(t: Any, name: str = "adjoint()") -> Any:
+    if t.dim() == 1:
+        raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    if t.dim() == 0:
+        warn_of_number(name, "Consider using x.conj().")
+    r = make_view(_V["transpose"], t, (-2, -1)) if t.dim() else t
+    return make_view(_V["conj"], r, ()) if t.dtype.is_complex else r

@@ -1,0 +1,339 @@
+"""Writing into tensors in place: what torch refuses, versions, and the histories of views of the memory that changed."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+import weakref
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from ...autograd.grad_mode import MODE
+from ...autograd.names import plain_name
+from ...autograd.tape import Node, next_seq, tracked
+from ...core import BIRTHS, DETACHED, Tensor, _from
+from .. import hooks
+from ..engine import LOCAL, SPECIAL, Lifted, Meta, Value
+from ..engine.record import number_in
+from ..facts.errors import not_offered
+from ..facts.layouts import contiguous_strides, is_dense
+from ..facts.warned_once import outside
+from .cells import OVERLAP, Alias, repeating, writable
+from .module_state import check_state
+from .view_history import AMBIGUOUS, CUSTOM, MULTI, UNMIXED, base_steps
+
+
+def check_inplace(t: Tensor, idempotent: bool | str | None = False) -> None:
+    """Raises torch's errors for in-place changes that autograd forbids, and for writes to repeated elements unless each gets one value.
+
+    With a function's name as ``idempotent``, such writes are warned of, as deprecated; None says that it is an ``out=``.
+    """
+    al = t._al
+    count = t._ver if al is None else al.counter.n
+    if count < 0 and not MODE.inference and (count < DETACHED or (al is not None and al.base is not None)):
+        raise RuntimeError(INFERENCE)
+    if BIRTHS and idempotent is not None and MODE.starts:
+        check_captured(t)
+    if t._rg and MODE.enabled:
+        if t._v is None:
+            t._sync()
+        al = t._al
+        if al is not None and al.origin == "inference" and al.base is not None:
+            raise RuntimeError("A view was created in inference mode and is being modified inplace in normal mode." + UNMIXED)
+        if al is not None and al.base is not None and al.origin is not None:
+            raise _not_rebased(t, al)
+        if al is not None and al.base is not None and al.base._node is None:
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+        if t._node is None:
+            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    elif MODE.enabled and al is not None and al.base is not None:
+        base = al.base
+        if al.origin == "inference" and base._rg:
+            raise RuntimeError("A view was created in inference mode and is being modified inplace in normal mode." + UNMIXED)
+        if al.origin == "no_grad" and base._rg:
+            raise RuntimeError("A view was created in no_grad mode and is being modified inplace with grad mode enabled." + AMBIGUOUS)
+        if base._rg and base._node is None:
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+    if idempotent is not True and t._strides is not None and t._al is not None and overlapping(t._aval.shape, t._strides):
+        if not idempotent:
+            raise RuntimeError(OVERLAP)
+        example = "tensor[indices] = tensor" if idempotent == "index_put_" else "tensor[mask] = scalar"
+        warnings.warn(
+            f"Use of {idempotent} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. "
+            f"This also applies to advanced indexing e.g. {example}",
+            stacklevel=outside(),
+        )
+
+
+def check_captured(t: Tensor) -> None:
+    """Raises torch's error if a function that is being differentiated changes a tensor that was there before: nobody would know of it."""
+    if (t._birth if t._al is None else t._al.storage.birth) < MODE.starts[-1] and (operator := writer()):
+        raise RuntimeError(
+            f"During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation ({operator}) that "
+            "would mutate a captured Tensor. This is not supported; please rewrite the function being transformed to explicitly accept the "
+            "mutated Tensor(s) as inputs."
+        )
+
+
+def writer() -> str:
+    """The operator that the program is calling, which writes into its first operand, or "" for those that torch lets do it.
+
+    Set by the floor that has transformations.
+    """
+    raise NotImplementedError
+
+
+INFERENCE = (
+    "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor before doing "
+    "inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+)
+
+
+def _not_rebased(t: Tensor, al: Alias) -> RuntimeError:
+    """The error for an in-place change that autograd would record, of a view whose base cannot take over its history."""
+    why = {"no_grad": AMBIGUOUS, "function": CUSTOM}.get(al.origin, MULTI)  # type: ignore[arg-type]
+    if t._node is None:
+        return RuntimeError("A view was created in no_grad mode and is being modified inplace with grad mode enabled." + why)
+    which = f"Output {t._nr} of {plain_name(t._node.name())} is a view "
+    if al.origin == "no_grad":
+        which += "of a view which was created in no_grad mode "
+        return RuntimeError(which + "and is being modified inplace with grad mode enabled." + why)
+    return RuntimeError(which + "and is being modified inplace." + why)
+
+
+def overlapping(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether an expanded dimension makes indices share memory; like torch, does not look for other ways of overlapping."""
+    return 0 not in shape and any(s == 0 and n > 1 for n, s in zip(shape, strides, strict=True))
+
+
+SHARED = (
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please "
+    "clone() the tensor before performing the operation."
+)
+
+
+def check_overlap(t: Tensor, operands: Sequence[Any], whole: bool = False) -> None:
+    """Raises torch's error if an operand shares a part of the memory, but not all of it, with the tensor that is written.
+
+    With ``whole``, an operand that shares all of it is refused too.
+    """
+    al = t._al
+    if al is None and not whole:
+        return
+    for o in operands:
+        if o is t:
+            if whole:
+                raise RuntimeError(SHARED)
+            continue
+        if al is None or not isinstance(o, Tensor) or o._al is None or o._al.storage.address != al.storage.address:
+            continue
+        a, b = t._aval, o._aval
+        mine, its = t._strides or contiguous_strides(a.shape), o._strides or contiguous_strides(b.shape)
+        if not (is_dense(a.shape, mine) and is_dense(b.shape, its)) or not a.size or not b.size:
+            continue
+        start, other = al.offset, o._al.offset
+        if (start, a.size) == (other, b.size):
+            if mine == its and not whole:
+                continue
+        elif start + a.size <= other or other + b.size <= start:
+            continue
+        raise RuntimeError(SHARED)
+
+
+#: In-place functions whose own rule for ``vmap`` torch's message names, and those that it calls arithmetic; others it names as operators.
+_NAMED = frozenset("fill_ index_put_ index_add_ index_fill_ scatter_add_ scatter_reduce_ index_reduce_".split())
+_RANDOM = frozenset("bernoulli_ cauchy_ exponential_ geometric_ log_normal_ normal_ random_ uniform_".split())
+_ARITHMETIC = frozenset("add_ sub_ mul_ div_ copy_ __setitem__ setitem __iadd__ __isub__ __imul__ __itruediv__".split())
+
+
+def check_lifted(t: Tensor, v: Value) -> None:
+    """Raises torch's error if the value of one example of a ``vmap`` is written into a tensor that all examples share.
+
+    Likewise for a tracer that would outlive its transformation of JAX in the state of a module.
+    """
+    if not isinstance(v, Lifted):
+        check_state(t, v)
+        return
+    if v.may_replace(t._read()):
+        return
+    frame: Any = sys._getframe(1)
+    name = ""
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("jtorch", "torch"):
+        code = frame.f_code.co_name
+        if (code.endswith("_") and not code.startswith("__")) or code in _ARITHMETIC:
+            name = code
+        if code == "_scattered":  # by ``x[index] = value``
+            name = "index_put_"
+            break
+        frame = frame.f_back
+    if name in _RANDOM:
+        raise RuntimeError(
+            "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. If this is "
+            "necessary for your usage, please file an issue with functorch."
+        )
+    if name.startswith("_foreach"):
+        raise RuntimeError(f"Batching rule not implemented for aten::{name}. We could not generate a fallback.")
+    what = name if name in _NAMED else "inplace arithmetic" if name in _ARITHMETIC or not name else f"aten::{name}"
+    where = f"at level {v.depth}" if what.startswith("aten") else "in a vmap"
+    raise RuntimeError(
+        f"vmap: {what}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more elements than "
+        f"`self`. This happened due to `other` being vmapped over but `self` not being vmapped over {where}. Please try to use "
+        f"out-of-place operators instead of {what}. If said operator is being called inside the PyTorch framework, please file a bug "
+        "report instead."
+    )
+
+
+def stale(v: Value | None, owner: Any, version: int, node: Node | None = None) -> None:
+    """Marks a value as superseded: uses of it saved before ``node``, the operation that overwrote it, must be refused by ``backward``."""
+    if v is None:
+        return
+    mark = (version, weakref.ref(owner), node.seq if node is not None else next_seq())
+    if v.meta is None:
+        v.meta = Meta(stale=mark)
+    else:
+        v.meta.stale = mark
+
+
+def _supersede(storage: Any, owner: Any, version: int, node: Node | None = None) -> None:
+    """Marks the values that were read from memory that is, or was, NumPy's."""
+    seen, storage.seen = storage.seen, None
+    for v in seen:
+        stale(v, owner, version, node)
+
+
+def bump(t: Tensor) -> None:
+    """Counts a change of ``t`` in place, as if it had been written."""
+    al = t._al
+    if al is None:
+        stale(t._v, t, t._ver)
+        t._ver += 1
+    else:
+        stale(al.storage.value, t, al.counter.n)
+        stale(al.value, t, al.counter.n)
+        if al.storage.seen is not None:
+            _supersede(al.storage, t, al.counter.n)
+        al.counter.n += 1
+
+
+def assign(t: Tensor, v: Value, edge: Any) -> Tensor:
+    """Writes a new value of the same aval into ``t``, through its view chain, with ``edge`` as the new history.
+
+    Raises:
+        RuntimeError: if an operand requires grad and ``t`` is a view whose base cannot take over the history; nothing is written then.
+    """
+    if v.trace is SPECIAL:
+        check_lifted(t, v)
+    al = t._al
+    if edge is not None and al is not None and al.origin is not None and al.base is not None and MODE.enabled:
+        raise _not_rebased(t, al)
+    if al is None:
+        old = t._v
+        if t._al is not None:  # another thread has made a view
+            return assign(t, v, edge)
+        t._v = v
+        t._ver += 1
+        stale(old, t, t._ver - 1, edge[0] if type(edge) is tuple else None)
+        _set_history(t, edge)
+        return t
+    storage = al.storage
+    if al.counter is storage.counter or al.counter.heeded:  # what is written through ``.data`` escapes the version check, as in torch
+        before = al.counter.n
+        node = edge[0] if type(edge) is tuple else None
+        stale(storage.value, t, before, node)
+        stale(al.value, t, before, node)
+        if storage.seen is not None:
+            _supersede(storage, t, before, node)
+    al.counter.n += 1
+    base = al.base
+    if base is None:
+        al.now(v, storage.put(al, v))
+        if edge is not None:
+            _set_history(t, edge)
+        return t
+    if MODE.enabled and (edge is not None or base._rg):
+        version = _rebase(al, v, edge)
+    else:
+        version = storage.put(al, v)
+    if storage.host is None:
+        al.now(v, version)
+        if al.chain:
+            _from(v, storage.value)
+    return t
+
+
+def _set_history(t: Tensor, edge: Any) -> None:
+    if edge is not None:  # without one nothing was recorded, and what was before still holds
+        t._node, t._nr = edge
+        t._rg = True
+        if t._retains:
+            retain_again(t)
+
+
+def retain_again(t: Tensor) -> None:
+    """Makes a tensor that keeps its gradient do so after an in-place change gave it another node."""
+    hooks.retain(t)
+
+
+def _rebase(al: Alias, v: Value, edge: Any) -> int:
+    """An in-place change of a view: the base's history becomes "base with the view's part replaced", and views read theirs from it.
+
+    Gives the storage's new version.
+    """
+    base = al.base
+    steps = base_steps(al)
+    if repeating(steps):
+        if base._al.chain:
+            raise not_offered(
+                "an in-place change under autograd of an expanded view of a detached view", "its history does not cover the whole storage"
+            )
+        steps = writable(al, steps)
+    parents = [(base._read(), base._edge())] if steps else []  # none where the view is all of the base, as from `as_subclass`
+    for step in steps[:-1]:
+        parents.append(tracked(step.get, [parents[-1]], step.numbers)[0])
+    pair = (v, edge)
+    for step, parent in zip(reversed(steps), reversed(parents), strict=True):
+        assert step.put is not None
+        pair = tracked(step.put, [parent, pair], step.numbers)[0]
+    value, new_edge = pair
+    base_al = base._al
+    version = al.storage.put(base_al, value)
+    base_al.now(value, version)
+    _set_history(base, new_edge)
+    if new_edge is not None and type(new_edge) is tuple and new_edge[0].label is None:
+        new_edge[0].label = "CopySlices"
+    return version
+
+
+def undoable(tensors: Sequence[Tensor]) -> None:
+    """Has tensors, whose new values have been recorded, get back those that they have now if the new ones cannot be computed.
+
+    A step of training that needs more memory than there is could otherwise not be followed by a smaller one.
+    """
+    trace = LOCAL.trace
+    if trace is not None:
+        places = [None if (v := t._v) is None else v.index if v.trace is trace else number_in(trace, v) for t in tensors]
+        trace.undo.append(partial(_get_back, tensors, places))
+
+
+def _get_back(tensors: Sequence[Tensor], places: list[int | None], values: list[Value], inputs: list[Value]) -> None:
+    for t, i in zip(tensors, places, strict=True):
+        v = t._v
+        if i is not None and v is not None and v.array is None:
+            old = values[i] if i >= 0 else inputs[-i - 1]
+            if not getattr(old.array, "is_deleted", bool)():
+                t._v = old
+
+
+def swap(t: Tensor, v: Value) -> None:
+    """Gives ``t`` a new value without history, as optimisers do under ``no_grad``."""
+    if v.trace is SPECIAL:
+        check_state(t, v)
+    old = t._v
+    if t._al is None:
+        t._v = v
+        t._ver += 1
+        if t._rg:  # state of an optimiser is hardly ever part of a graph
+            stale(old, t, t._ver - 1)
+    else:
+        assign(t, v, None)

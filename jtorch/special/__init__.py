@@ -1,0 +1,8 @@
+"""``torch.special``: the functions that ops of namespace ``special`` declare."""
+
+from __future__ import annotations
+
+from .._src.bind.namespace import fill as _fill
+
+__all__: list[str] = []
+_fill(globals(), "special")
