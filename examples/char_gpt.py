@@ -1,6 +1,6 @@
 """Trains a small GPT on the text of Python's own help topics, character by character, and lets it write.
 
-    python char_gpt.py --steps 500 --width 128 --out out/gpt
+python char_gpt.py --steps 500 --width 128 --out out/gpt
 """
 
 import argparse

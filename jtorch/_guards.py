@@ -15,6 +15,7 @@ def detect_fake_mode(inputs: Any = None) -> Any:
         AssertionError: if there are several.
     """
     from ._subclasses.fake_tensor import FakeTensor, active_mode
+
     found = [(m, "active fake mode") for m in (active_mode(),) if m is not None]
     found += [(t.fake_mode, f"fake tensor input {i}") for i, t in enumerate(pytree.tree_leaves(inputs)) if isinstance(t, FakeTensor)]
     if not found:

@@ -210,9 +210,7 @@ def _get_device_module(device_type: str) -> Any:
     """
     found = getattr(torch, device_type, None)
     if found is None:
-        raise RuntimeError(
-            f"Device '{device_type}' does not have a corresponding module registered as 'torch.{device_type}'."
-        )
+        raise RuntimeError(f"Device '{device_type}' does not have a corresponding module registered as 'torch.{device_type}'.")
     return found
 
 

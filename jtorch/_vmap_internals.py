@@ -13,6 +13,7 @@ from .func.trees import flatten, unflatten
 
 def _vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, allow_none_pass_through: bool = False) -> Callable[..., Any]:
     """``vmap(func)``; with ``allow_none_pass_through`` results that are None stay None."""
+
     def run(*args: Any) -> Any:
         shape: list[Any] = []
 

@@ -167,4 +167,5 @@ class Graph:
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise not_offered("torch.accelerator.Graph", "XLA makes graphs of its programs by itself")
 
+
 __getattr__ = _refusals.missing(__name__)

@@ -171,9 +171,11 @@ def test_aliases_of_keywords():
 @pytest.mark.parametrize("all_positional", [False, True])
 def test_implementation_called_by_position(all_positional):
     if all_positional:
+
         def impl(input, other, alpha):
             return (input, other, alpha)
     else:
+
         def impl(input, other, *, alpha):
             return (input, other, alpha)
 

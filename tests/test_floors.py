@@ -158,12 +158,22 @@ GENERAL: dict[str, set[str]] = {
     "_src/facts/errors.py": set(),
     "_src/facts/devices.py": set(),
     "_src/bind/deprecated_overloads.py": set(),
-    "_src/bind/argument_errors.py": {"true_divide", "pin_memory", "new_tensor"},  # overloads that messages do not list, and hand-written parsers
+    "_src/bind/argument_errors.py": {
+        "true_divide",
+        "pin_memory",
+        "new_tensor",
+    },  # overloads that messages do not list, and hand-written parsers
     "_src/bind/arguments.py": set(),
     "_src/tensor/running.py": set(),
     "_src/bind/cores.py": set(),
     "_src/bind/forms.py": set(),
-    "_src/bind/everything.py": {"element_size", "storage_offset", "is_contiguous", "requires_grad_", "data_ptr"},  # methods of the class itself
+    "_src/bind/everything.py": {
+        "element_size",
+        "storage_offset",
+        "is_contiguous",
+        "requires_grad_",
+        "data_ptr",
+    },  # methods of the class itself
     "autograd/names.py": set(),
     "amp/policies.py": set(),
     "amp/autocast_mode.py": set(),
@@ -236,7 +246,9 @@ def test_every_hook_is_filled_asked_for_and_described() -> None:
 
     assert len(HOOKS) > 30
     page = (ROOT.parent / "docs" / "internals.md").read_text()
-    sources = [path.read_text() for path in ROOT.rglob("*.py") if path.relative_to(ROOT).as_posix() not in ("_src/hooks.py", "_src/start/hooks.py")]
+    sources = [
+        path.read_text() for path in ROOT.rglob("*.py") if path.relative_to(ROOT).as_posix() not in ("_src/hooks.py", "_src/start/hooks.py")
+    ]
     for name, hook in HOOKS.items():
         assert hook.get() is not None, name
         assert f"`{name}`" in page, name

@@ -201,10 +201,12 @@ def test_different_randomness_keeps_gradients():
     assert p.grad.shape == (3, 5)
     assert (p.grad > 0).all()
 
+
 def test_results_with_names_and_sizes():
     found = vmap(lambda x: x.max(0))(torch.tensor([[1.0, 3.0], [5.0, 2.0]]))
     assert type(found) is torch.return_types.max
     assert (found.values.tolist(), found.indices.tolist()) == ([3.0, 5.0], [1, 0])
+
 
 def test_ensemble_of_modules():
     models = [torch.nn.Linear(2, 1) for _ in range(3)]

@@ -191,6 +191,8 @@ def test_an_optimizer_works_on_other_parameters_for_a_while() -> None:
         optimizer.step()
     assert p.tolist() == [0.0, 0.0] and q.tolist() == [-3.0, -3.0]
     assert optimizer.param_groups[0]["params"][0] is p and torch.equal(optimizer.state[p]["momentum_buffer"], kept)
-    with pytest.raises(ValueError, match="has 1 parameters, but 2 were given"), \
-            torch.optim.swap_in_optimizer_params_and_state(optimizer, {"a": p, "b": q}, state):
+    with (
+        pytest.raises(ValueError, match="has 1 parameters, but 2 were given"),
+        torch.optim.swap_in_optimizer_params_and_state(optimizer, {"a": p, "b": q}, state),
+    ):
         pass

@@ -98,8 +98,20 @@ def test_mutated_files(kind: str) -> None:
 
 
 #: What does no harm: nothing hashes or calls it.
-_HARMLESS = {"doubled tuple", "deep tuple", "a list in itself", "a dict in itself", "meta", "storage as of another type", "a memo far away",
-             "overlapping storages", "sparse", "a long number", "no end", "many dimensions"}
+_HARMLESS = {
+    "doubled tuple",
+    "deep tuple",
+    "a list in itself",
+    "a dict in itself",
+    "meta",
+    "storage as of another type",
+    "a memo far away",
+    "overlapping storages",
+    "sparse",
+    "a long number",
+    "no end",
+    "many dimensions",
+}
 
 
 @pytest.mark.parametrize("form", ["zip", "legacy"])

@@ -81,7 +81,7 @@ def test_without_data_sizes_need_only_be_countable():
 def test_parts_of_wide_views():
     y = torch.arange(3.0)
     e = y.expand(HUGE, 3)
-    kept = e[7], e[5:9, 1:], e[:, 2][100], e.t()[1, ::2**39], e.unsqueeze(0)[0, 3, 0]
+    kept = e[7], e[5:9, 1:], e[:, 2][100], e.t()[1, :: 2**39], e.unsqueeze(0)[0, 3, 0]
     z = torch.ones(2) + 1  # nothing wide is computed along with it
     assert z.tolist() == [2, 2] and kept[0].tolist() == [0, 1, 2] and kept[1].tolist() == [[1, 2]] * 4
     assert kept[2].item() == 2 and kept[3].tolist() == [1, 1] and kept[4].item() == 0

@@ -53,8 +53,6 @@ print(gc.isenabled())
     assert _run(program) == ["failed", "True"]
 
 
-
-
 def test_the_environment_variables_are_listed() -> None:
     root = Path(__file__).parent.parent
     page = set(re.findall(r"^\| `(JTORCH_\w+)`", (root / "docs" / "environment.md").read_text(), re.MULTILINE))

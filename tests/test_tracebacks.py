@@ -14,7 +14,7 @@ from jtorch import nn
 from jtorch._src.start import tracebacks as _tracebacks
 
 ROOT = Path(__file__).parent.parent
-PROGRAM = '''
+PROGRAM = """
 import sys, threading, torch
 from torch import nn
 class Net(nn.Module):
@@ -51,7 +51,7 @@ cases = dict(
     inplace=inplace, hooked=hooked, threaded=threaded, chained=chained,
 )
 cases[sys.argv[1]]()
-'''
+"""
 
 
 def report(tmp_path: Path, case: str, **environment: str) -> str:
@@ -137,5 +137,5 @@ def test_ipython_shows_it_too(monkeypatch) -> None:
         torch.ones(2) + torch.ones(3)
     except RuntimeError as error:
         Module.shell.handler(Module.shell, RuntimeError, error, error.__traceback__, tb_offset=1)
-    ((kind, _, tb), offset), = shown
+    (((kind, _, tb), offset),) = shown
     assert kind is RuntimeError and tb.tb_next.tb_next is None and offset == 1

@@ -1,6 +1,6 @@
 """A Flax module inside a PyTorch program: one operator of its parameters and input, trained by ``torch.optim`` with the rest.
 
-    python flax_inside.py --steps 200
+python flax_inside.py --steps 200
 """
 
 import argparse

@@ -25,6 +25,7 @@ from ._tables import register_decomposition as register_decomposition
 
 __all__ = ["core_aten_decompositions", "decomposition_table", "get_decompositions", "global_decomposition_table", "register_decomposition"]
 
+
 def get_decompositions(aten_ops: Iterable[Any], type: str = "post_autograd") -> dict[Any, Callable[..., Any]]:
     """The entries of the table for some operators; packets stand for all their overloads. Those without are left out."""
     _load()

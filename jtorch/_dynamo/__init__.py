@@ -72,6 +72,7 @@ def mark_static_address(t: Any, guard: bool = True) -> None:
     """Nothing: parameters and buffers are recognised as such."""
     del t, guard
 
+
 _missing = _refusals.missing(__name__)
 
 

@@ -545,5 +545,3 @@ def explain(f: Callable[..., Any], *extra_args: Any, **extra_kwargs: Any) -> Any
         return ExplainOutput(graphs, compiled.reasons)
 
     return inner(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else inner
-
-

@@ -12,9 +12,7 @@ from jtorch.utils._pytree import tree_flatten, tree_unflatten
 __all__ = ["scan"]
 
 
-def scan(
-    combine_fn: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, *, dim: int = 0, reverse: bool = False
-) -> tuple[Any, Any]:
+def scan(combine_fn: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, *, dim: int = 0, reverse: bool = False) -> tuple[Any, Any]:
     """Calls ``carry, y = combine_fn(carry, x)`` for each slice of ``xs``; gives the last carry and all ``y``, stacked along ``dim``.
 
     Args:

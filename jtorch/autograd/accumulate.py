@@ -58,4 +58,3 @@ def hooks_at(leaf: Any) -> Any:
         return None
     end = leaf._end()
     return None if end is None else end.rare
-

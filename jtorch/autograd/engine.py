@@ -247,6 +247,8 @@ def _warn_of_cycle() -> None:
 
 
 _warned: list[bool] = []
+
+
 def _walking(tensors: tuple[Any, ...]) -> Any:
     """The walk on tensors, if wrappers or dispatch modes must see it; None otherwise."""
     walking = walking_hook.get()

@@ -94,9 +94,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         )
     t = tangent._read()
     if type(t) is dual.Dual and t.level is _levels[-1]:
-        raise RuntimeError(
-            f"Setting a forward grad that itself has a forward gradient at the same level{number} is not supported."
-        )
+        raise RuntimeError(f"Setting a forward grad that itself has a forward gradient at the same level{number} is not supported.")
     return dual.enter(tensor, tangent, _levels[-1])
 
 

@@ -367,6 +367,7 @@ class _Check:
 
     def undefined_tangents(self) -> None:
         """An input without a tangent must count as one with zeros."""
+
         def tangents(left_out: int | None, zeros: int) -> list[Any]:
             with forward_ad.dual_level():
                 own, j = [], 0
@@ -499,4 +500,3 @@ class _Callable(types.ModuleType):
 
 
 sys.modules[__name__].__class__ = _Callable
-

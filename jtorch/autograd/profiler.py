@@ -1,7 +1,5 @@
 """Names of ``torch.autograd.profiler``: in a block of ``profile`` operators run, and are timed, one by one."""
 
-
-
 from __future__ import annotations
 
 import functools
@@ -31,9 +29,7 @@ _RECORDING: list[Recorder] = []
 class Recorder:
     """Notes the calls of functions and operators while it is at work."""
 
-    def __init__(
-        self, shapes: bool, memory: bool = False, stacks: bool = False, flops: bool = False, programs: bool = False
-    ) -> None:
+    def __init__(self, shapes: bool, memory: bool = False, stacks: bool = False, flops: bool = False, programs: bool = False) -> None:
         self.shapes, self.memory, self.stacks, self.flops, self.programs = shapes, memory, stacks, flops, programs
         self.on_device = jax.default_backend() != "cpu"
         self.events: list[FunctionEvent] = []

@@ -9,9 +9,7 @@ from typing import Any
 
 #: The precision of float32 products, by default that of each backend.
 fp32_precision = "none"
-_SUBMODULES = frozenset(
-    "cpu cuda cudnn cusparselt kleidiai mha miopen mkl mkldnn mps nnpack openmp opt_einsum quantized xnnpack".split()
-)
+_SUBMODULES = frozenset("cpu cuda cudnn cusparselt kleidiai mha miopen mkl mkldnn mps nnpack openmp opt_einsum quantized xnnpack".split())
 
 
 def __getattr__(name: str) -> Any:

@@ -510,9 +510,7 @@ class Capture:
                 return -len(sources)
         raise Refused("a gradient is a constant")
 
-    def _backward_sources(
-        self, trace: Any, cotangents: list[Value], index: dict[int, int]
-    ) -> tuple[list[tuple[str, int]], list[int]]:
+    def _backward_sources(self, trace: Any, cotangents: list[Value], index: dict[int, int]) -> tuple[list[tuple[str, int]], list[int]]:
         of_input = {id(v): i for i, v in enumerate(self.leaves)}
         of_cotangent = {id(c): i for i, c in enumerate(cotangents)}
         residuals: list[int] = []

@@ -91,9 +91,7 @@ def forward_call(name: str, steps: Sequence[State], n_leaves: int, outs: Sequenc
 class _Derivatives(dict[Any, Call]):
     """Derivative calls, made from the recorded backward steps when they are first asked for."""
 
-    def __init__(
-        self, info: Info, backward: Backward, n_leaves: int, n_numbers: int, kinds: tuple[str, ...], forward: str | None
-    ) -> None:
+    def __init__(self, info: Info, backward: Backward, n_leaves: int, n_numbers: int, kinds: tuple[str, ...], forward: str | None) -> None:
         self.info, self.backward, self.n_leaves, self.n_numbers, self.kinds = info, backward, n_leaves, n_numbers, kinds
         self.forward = forward  # what the forward call is in every process
 

@@ -139,7 +139,6 @@ class Watch:
         where = _user_line(frame)
         self.impure = f"it calls {name}()" + (f" at {where[0]}:{where[1]}" if where else "")
 
-
     def _on_account_of_program(self, frame: Any) -> bool:
         """Whether the program called what this frame calls, rather than this package or the machinery of imports."""
         nearest = True

@@ -28,6 +28,7 @@ from . import _programs
 #: Seconds without a heartbeat after which the service would give a process up: never.
 _NEVER = 1 << 30
 
+
 def free_port(host: str) -> int:
     """A port that nobody listens on."""
     with socket.socket() as s:
@@ -47,9 +48,7 @@ class Fabric:
         timeout: seconds that connecting may take.
     """
 
-    def __init__(
-        self, rank: int, size: int, host: str, publish: Callable[[str], None], learn: Callable[[], str], timeout: float
-    ) -> None:
+    def __init__(self, rank: int, size: int, host: str, publish: Callable[[str], None], learn: Callable[[], str], timeout: float) -> None:
         from jax._src.lib import xla_client  # pyright: ignore[reportPrivateImportUsage]
         from jaxlib import _jax
 
@@ -59,9 +58,7 @@ class Fabric:
         service, where = None, ""
         if rank == 0:
             where = f"{host}:{free_port(host)}"
-            service = _jax.get_distributed_runtime_service(
-                where, size, heartbeat_timeout=_NEVER, shutdown_timeout=1, recoverable=True
-            )
+            service = _jax.get_distributed_runtime_service(where, size, heartbeat_timeout=_NEVER, shutdown_timeout=1, recoverable=True)
             publish(where)
         client = _jax.get_distributed_runtime_client(
             where or learn(), rank, init_timeout=seconds, shutdown_timeout=1, heartbeat_timeout=_NEVER, shutdown_on_destruction=False,

@@ -122,6 +122,7 @@ def scatter_object_list(
 def _object_to_tensor(obj: Any, device: Any = None, group: Any = None) -> tuple[Tensor, Tensor]:
     """The pickle of an object as bytes in a tensor, and how many they are."""
     from .. import tensor
+
     del group
     data = made(_pickled(obj)).to(device or "cpu")  # type: ignore[attr-defined]
     return data, tensor([data.numel()], device=device or "cpu")

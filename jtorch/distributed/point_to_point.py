@@ -33,6 +33,7 @@ class Mail:
 
     def __init__(self) -> None:
         from ._fabric import own_address
+
         self.server = Server("", 0)
         self.clients: dict[int, Any] = {}
         self.sent: dict[Any, int] = {}

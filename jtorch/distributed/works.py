@@ -139,6 +139,4 @@ def settle() -> None:
                 work._settle()
 
 
-
-
 __all__ = ["Disagreement", "Work", "settle", "start"]

@@ -227,9 +227,7 @@ def _kl_dirichlet_dirichlet(p: Any, q: Any) -> Tensor:
 def _same_events(p: Any, q: Any, kind: str) -> int:
     """The size of the vectors of both."""
     if p.event_shape != q.event_shape:
-        raise ValueError(
-            f"KL-divergence between two {kind} with                          different event shapes cannot be computed"
-        )
+        raise ValueError(f"KL-divergence between two {kind} with                          different event shapes cannot be computed")
     return p.event_shape[0]
 
 
@@ -247,9 +245,7 @@ def _whitening(q: Any) -> Tensor:
 
 
 def _lowrank_distance(p: Any, q: Any) -> Tensor:
-    return _batch_lowrank_mahalanobis(
-        q._unbroadcasted_cov_factor, q._unbroadcasted_cov_diag, q.loc - p.loc, q._capacitance_tril
-    )
+    return _batch_lowrank_mahalanobis(q._unbroadcasted_cov_factor, q._unbroadcasted_cov_diag, q.loc - p.loc, q._capacitance_tril)
 
 
 @register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)

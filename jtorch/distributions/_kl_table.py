@@ -70,8 +70,7 @@ def _dispatch_kl(type_p: type, type_q: type) -> Any:
     left, right = _KL_REGISTRY[by_p[0], by_p[1]], _KL_REGISTRY[by_q[0], by_q[1]]
     if left is not right:
         warnings.warn(
-            f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). "
-            f"Please register_kl({by_p[0].__name__}, {by_q[1].__name__})",
+            f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please register_kl({by_p[0].__name__}, {by_q[1].__name__})",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -95,9 +94,7 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     except KeyError:
         function = _KL_MEMOIZE[type(p), type(q)] = _dispatch_kl(type(p), type(q))
     if function is NotImplemented:
-        raise NotImplementedError(
-            f"No KL(p || q) is implemented for p type {p.__class__.__name__} and q type {q.__class__.__name__}"
-        )
+        raise NotImplementedError(f"No KL(p || q) is implemented for p type {p.__class__.__name__} and q type {q.__class__.__name__}")
     return function(p, q)
 
 

@@ -33,8 +33,7 @@ class Independent(Distribution, Generic[D]):
         ndims = len(base_distribution.batch_shape)
         if reinterpreted_batch_ndims > ndims:
             raise ValueError(
-                "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), "
-                f"actual {reinterpreted_batch_ndims} vs {ndims}"
+                f"Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual {reinterpreted_batch_ndims} vs {ndims}"
             )
         shape = base_distribution.batch_shape + base_distribution.event_shape
         cut = ndims - reinterpreted_batch_ndims

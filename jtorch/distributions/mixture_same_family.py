@@ -33,9 +33,7 @@ class MixtureSameFamily(Distribution):
     arg_constraints: Any = {}
     has_rsample = False
 
-    def __init__(
-        self, mixture_distribution: Categorical, component_distribution: Distribution, validate_args: bool | None = None
-    ) -> None:
+    def __init__(self, mixture_distribution: Categorical, component_distribution: Distribution, validate_args: bool | None = None) -> None:
         self._mixture_distribution = mixture_distribution
         self._component_distribution = component_distribution
         if not isinstance(mixture_distribution, Categorical):

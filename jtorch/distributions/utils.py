@@ -32,9 +32,7 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     """
     tensors = [is_tensor_like(v) for v in values]
     if not all(known or isinstance(v, _Number) for known, v in zip(tensors, values, strict=True)):
-        raise ValueError(
-            "Input arguments must all be instances of Number, torch.Tensor or objects implementing __torch_function__."
-        )
+        raise ValueError("Input arguments must all be instances of Number, torch.Tensor or objects implementing __torch_function__.")
     if all(tensors):
         return torch.broadcast_tensors(*values)
     first = next((v for v in values if isinstance(v, Tensor)), None)

@@ -193,9 +193,7 @@ def _program(text: dict[str, Any], state: Any, constants: Any) -> ExportedProgra
     module = _read_graph(text, mode, size)
     graph = module.graph
     _propagated(module, mode)
-    inputs = [
-        InputSpec(InputKind[s["kind"]], _read_argument(s["arg"]), s["target"], s["persistent"]) for s in text["inputs"]
-    ]
+    inputs = [InputSpec(InputKind[s["kind"]], _read_argument(s["arg"]), s["target"], s["persistent"]) for s in text["inputs"]]
     outputs = [OutputSpec(OutputKind[s["kind"]], _read_argument(s["arg"]), s["target"]) for s in text["outputs"]]
     for spec, node in zip(inputs, [n for n in graph.nodes if n.op == "placeholder"], strict=True):
         if isinstance(spec.arg, ConstantArgument):
@@ -205,7 +203,15 @@ def _program(text: dict[str, Any], state: Any, constants: Any) -> ExportedProgra
         "", ModuleCallSignature([], [], pytree.treespec_loads(text["in_spec"]), pytree.treespec_loads(text["out_spec"]))
     )
     return ExportedProgram(
-        module, graph, ExportGraphSignature(inputs, outputs), state, ranges, [entry], None, constants, sizes=text["sizes"],
+        module,
+        graph,
+        ExportGraphSignature(inputs, outputs),
+        state,
+        ranges,
+        [entry],
+        None,
+        constants,
+        sizes=text["sizes"],
         names=text["names"],
     )
 

@@ -188,9 +188,7 @@ def decomposed(program: Any, table: dict[Any, Callable[..., Any]] | None) -> Any
 def _like(t: FakeTensor) -> torch.Tensor:
     """A real tensor that is only looked at: its metadata are those of the example."""
     with unset_fake_temporarily():
-        made = torch.empty_strided(
-            [hint_of(n) for n in t.shape], [hint_of(n) for n in t.stride()], dtype=t.dtype, device="cpu"
-        )
+        made = torch.empty_strided([hint_of(n) for n in t.shape], [hint_of(n) for n in t.stride()], dtype=t.dtype, device="cpu")
         return made.requires_grad_() if t.requires_grad else made
 
 

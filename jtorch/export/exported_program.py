@@ -387,5 +387,3 @@ def _write_back(program: ExportedProgram, graph: Any, node: Any, copies: Any, wr
             user.append(copies[value] if hasattr(value, "op") else value)
     del written
     graph.output(tuple(user))
-
-

@@ -47,9 +47,7 @@ def inside(transform: Any = None, start: int | None = None) -> Iterator[None]:
         MODE.transforms.pop()
 
 
-_NO_HOOKS = (
-    "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use case."
-)
+_NO_HOOKS = "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use case."
 
 
 @contextmanager

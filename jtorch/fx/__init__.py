@@ -5,19 +5,19 @@ from __future__ import annotations
 from jtorch._src.refusals import stand_ins as _refusals
 
 from . import (
-           config,
-           experimental,
-           graph,
-           graph_module,
-           immutable_collections,
-           interpreter,
-           node,
-           operator_schemas,
-           passes,
-           proxy,
-           subgraph_rewriter,
-           tensor_type,
-           traceback,
+    config,
+    experimental,
+    graph,
+    graph_module,
+    immutable_collections,
+    interpreter,
+    node,
+    operator_schemas,
+    passes,
+    proxy,
+    subgraph_rewriter,
+    tensor_type,
+    traceback,
 )
 from ._symbolic_trace import PH, ProxyableClassMeta, Tracer, symbolic_trace, wrap
 from .graph import CodeGen, Graph

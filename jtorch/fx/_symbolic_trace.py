@@ -335,9 +335,7 @@ class Tracer(TracerBase):
         concrete = dict(concrete_args) if isinstance(concrete_args, dict) else concrete_args
         if isinstance(concrete, tuple):
             if len(concrete) != len(names[start:total]):
-                raise RuntimeError(
-                    f"Tracing expected {len(names[start:total])} arguments but got {len(concrete)} concrete arguments"
-                )
+                raise RuntimeError(f"Tracing expected {len(names[start:total])} arguments but got {len(concrete)} concrete arguments")
             concrete = dict(zip(names[start:total], concrete))
         notes = _annotations(fn)
 

@@ -168,9 +168,7 @@ class GraphModule(nn.Module):
             for node in graph.nodes:
                 if node.op in ("get_attr", "call_module"):
                     if node.target not in root:
-                        raise RuntimeError(
-                            f"Node {node} referenced target {node.target} but that target was not provided in ``root``!"
-                        )
+                        raise RuntimeError(f"Node {node} referenced target {node.target} but that target was not provided in ``root``!")
                     wanted.append(node.target)
             for target in sorted(wanted, key=lambda t: t.count(".")):
                 _assign_attr(root[target], self, target)

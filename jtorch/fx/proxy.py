@@ -263,9 +263,7 @@ class Proxy:
         map_aggregate(args, find)
         map_aggregate(kwargs, find)
         if len(tracers) > 1:
-            raise RuntimeError(
-                f"Found multiple different tracers {list(tracers)} while trying to trace operations {orig_method}"
-            )
+            raise RuntimeError(f"Found multiple different tracers {list(tracers)} while trying to trace operations {orig_method}")
         tracer = next(iter(tracers))
         if is_tensor_method_or_property(orig_method):
             if orig_method.__name__ == "__get__":  # a property

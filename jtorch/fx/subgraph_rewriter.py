@@ -230,7 +230,7 @@ def _replace_attributes(gm: GraphModule, replacement: nn.Module) -> None:
             except AttributeError:
                 raise RuntimeError(
                     'Attempted to create a "' + node.op + '" node during subgraph rewriting with target '
-                    f'{node.target}, but the referenced attribute does not exist in the replacement GraphModule'
+                    f"{node.target}, but the referenced attribute does not exist in the replacement GraphModule"
                 ) from None
             _assign_attr(copy.deepcopy(value), gm, node.target)  # type: ignore[arg-type]
     gm.graph.lint()

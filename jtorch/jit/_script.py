@@ -23,6 +23,7 @@ def not_saved() -> NotImplementedError:
     """What ``torch.jit.save`` and the methods of its name raise."""
     return not_offered("torch.jit.save", f"{NO_PROGRAM}; use torch.export.save or torch.export.stablehlo, or save the state_dict")
 
+
 #: Names of modules that hold others or tensors, of which each copy needs its own.
 _HELD = ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set")
 
@@ -32,9 +33,7 @@ def check_initialised(module: nn.Module) -> None:
     for what, tensors in (("parameters", module._parameters), ("buffers", module._buffers)):
         for name, tensor in tensors.items():
             if is_lazy(tensor):
-                raise RuntimeError(
-                    f"'{torch.typename(module)}' has uninitialized {what} {name}. Did you forget to run a forward pass?"
-                )
+                raise RuntimeError(f"'{torch.typename(module)}' has uninitialized {what} {name}. Did you forget to run a forward pass?")
     for child in module.children():
         check_initialised(child)
 

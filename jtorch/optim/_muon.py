@@ -20,9 +20,7 @@ DEFAULT_NS_STEPS = 5
 _OPTIONS = ("lr", "weight_decay", "momentum", "nesterov", "ns_coefficients", "eps", "ns_steps", "adjust_lr_fn")
 
 
-def _zeropower_via_newtonschulz(
-    grad: torch.Tensor, ns_coefficients: tuple[float, float, float], ns_steps: int, eps: float
-) -> torch.Tensor:
+def _zeropower_via_newtonschulz(grad: torch.Tensor, ns_coefficients: tuple[float, float, float], ns_steps: int, eps: float) -> torch.Tensor:
     """About the orthogonal factor of ``grad``'s polar decomposition, computed in bfloat16."""
     if ns_steps >= 100:
         raise ValueError("Number of steps must be less than 100 for computational efficiency")

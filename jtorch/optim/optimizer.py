@@ -348,8 +348,7 @@ class Optimizer:
             if ("param_names" in param_group) != ("param_names" in group):
                 which = "with names" if "param_names" in param_group else "without names"
                 raise ValueError(
-                    "all optimizer param groups should be with/without names. "
-                    f"cannot add param group {which} to the optimizer"
+                    f"all optimizer param groups should be with/without names. cannot add param group {which} to the optimizer"
                 )
         if not taken.isdisjoint(params):
             raise ValueError("some parameters appear in more than one parameter group")

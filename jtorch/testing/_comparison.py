@@ -44,9 +44,7 @@ def get_tolerances(*inputs: Any, rtol: float | None, atol: float | None, id: tup
     """
     del id  # where in the compared containers the inputs are: only PyTorch's own errors tell
     if (rtol is None) ^ (atol is None):
-        raise ValueError(
-            f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {'rtol' if rtol is None else 'atol'}."
-        )
+        raise ValueError(f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {'rtol' if rtol is None else 'atol'}.")
     return default_tolerances(*inputs) if rtol is None or atol is None else (rtol, atol)
 
 

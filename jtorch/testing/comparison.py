@@ -42,9 +42,7 @@ def assert_close(
         ValueError: if only one of ``rtol`` and ``atol`` is given.
     """
     if (rtol is None) ^ (atol is None):
-        raise ValueError(
-            f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {'rtol' if rtol is None else 'atol'}."
-        )
+        raise ValueError(f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {'rtol' if rtol is None else 'atol'}.")
     checks = _Checks(allow_subclasses, rtol, atol, equal_nan, check_device, check_dtype, check_layout, check_stride)
     try:
         checks.compare(actual, expected, ())
@@ -248,6 +246,4 @@ def assert_allclose(
     if rtol is None and atol is None:
         found = [_OLDER.get(x.dtype, (0.0, 0.0)) for x in (actual, expected)]
         rtol, atol = max(r for r, _ in found), max(a for _, a in found)
-    assert_close(
-        actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, check_stride=False, msg=msg or None
-    )
+    assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, check_stride=False, msg=msg or None)

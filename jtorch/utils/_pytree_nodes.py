@@ -390,9 +390,7 @@ def _dump_namedtuple(context: Any) -> DumpableContext:
 
 def _load_namedtuple(dumped: Any) -> Context:
     if dumped not in SERIALIZED_TYPE_TO_PYTHON_TYPE:
-        raise NotImplementedError(
-            f"Can't deserialize TreeSpec of namedtuple class {dumped} because we couldn't find a serializated name."
-        )
+        raise NotImplementedError(f"Can't deserialize TreeSpec of namedtuple class {dumped} because we couldn't find a serializated name.")
     return SERIALIZED_TYPE_TO_PYTHON_TYPE[dumped]
 
 

@@ -129,7 +129,6 @@ class MetadataTensor(TensorLike):
         return _joined(self, self._data, self.metadata)
 
 
-
 _OPEN = (list, tuple, dict)
 _FACTS = (int, float, bool, str, type(None), torch.Size, torch.dtype, torch.device)
 

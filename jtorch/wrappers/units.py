@@ -469,8 +469,6 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
-
-
 def _joined(data: Any, unit: str) -> UnitTensor:
     """A UnitTensor on whatever a tree holds, a tensor or a placeholder."""
     made = object.__new__(UnitTensor)

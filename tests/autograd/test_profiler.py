@@ -90,6 +90,8 @@ def test_whether_a_profile_runs() -> None:
     with torch.autograd.profiler.profile():
         assert torch.autograd._profiler_enabled()
     assert not torch.autograd._profiler_enabled()
+
+
 def kinds(prof: profile) -> set[str]:
     return {kind for kind, spent in prof.phase_times().items() if spent}
 

@@ -45,9 +45,7 @@ def test_adam(decoupled: bool, amsgrad: bool) -> None:
     for t in range(1, 4):
         g = GRADS[0] / t
         options = {"lr": 0.01, "beta1": 0.9, "beta2": 0.99, "weight_decay": 0.1, "eps": 1e-8}
-        found = optim._fused_adam(
-            state[0], [jnp.asarray(g)], *state[1:], amsgrad=amsgrad, maximize=False, decoupled=decoupled, **options
-        )
+        found = optim._fused_adam(state[0], [jnp.asarray(g)], *state[1:], amsgrad=amsgrad, maximize=False, decoupled=decoupled, **options)
         state = [[found[0]], [found[1]], [found[2]], [found[3]] if amsgrad else [], found[-1]]
         if decoupled:
             p = p * (1 - 0.01 * 0.1)

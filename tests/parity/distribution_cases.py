@@ -125,9 +125,7 @@ def args(T: Any, params: Params, dtype: str, grad: bool = False) -> Params:
 
 
 def both(name: str, params: Params, dtype: str = "float64", grad: bool = False, **options: Any) -> list[Any]:
-    return [
-        getattr(T.distributions, name)(**args(T, params, dtype, grad), **options) for T in (torch, jtorch)
-    ]
+    return [getattr(T.distributions, name)(**args(T, params, dtype, grad), **options) for T in (torch, jtorch)]
 
 
 def numpy(x: Any) -> Any:

@@ -14,6 +14,7 @@ import jtorch
 
 pytestmark = pytest.mark.parity
 
+
 def _gradients(d: Any, params: Params, f: Callable[[Any], Any]) -> list[Any]:
     leaves = [p for p in params.values() if hasattr(p, "requires_grad")]
     out = f(d)

@@ -41,7 +41,13 @@ def test_bytes_are_rounded_alike(mode: str, antialias: bool, align_corners: bool
 @pytest.mark.parametrize(
     ("mode", "n"),
     [
-        ("linear", 1), ("bilinear", 2), ("bicubic", 2), ("trilinear", 3), ("nearest", 1), ("nearest", 2), ("nearest", 3),
+        ("linear", 1),
+        ("bilinear", 2),
+        ("bicubic", 2),
+        ("trilinear", 3),
+        ("nearest", 1),
+        ("nearest", 2),
+        ("nearest", 3),
         ("nearest-exact", 2),
     ],
 )

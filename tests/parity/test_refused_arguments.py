@@ -14,7 +14,8 @@ pytestmark = pytest.mark.parity
 
 #: Expressions in ``t`` (the package), its ``nn``, ``F`` and ``L`` (linalg), the identity ``A``, ones ``v``, ``i`` and ``M`` of integers,
 #: and ``e``, an empty tensor of int32.
-SAMPLES = """
+SAMPLES = (
+    """
 nn.RNN(5, 6)(t.ones(0, 10, 5)) | nn.LSTM(5, 6)(t.ones(0, 5)) | nn.GRU(5, 6, batch_first=True)(t.ones(3, 0, 5))
 nn.LSTM(5, 6)(t.ones(2, 0, 5))[0].shape | nn.Linear(2, 2).to('cpu', copy=True) | nn.Linear(2, 2).to(t.float64, copy=True)
 nn.MultiheadAttention(8, 2)(*[t.zeros(3, 0, 8)] * 3)[0].shape
@@ -31,7 +32,10 @@ t._debug_has_internal_overlap(v[:1].expand(3)) | t._debug_has_internal_overlap(t
 t._addmm_activation(-A, A, A, beta=2).tolist() | t._compute_linear_combination(t.ones(2, 3), t.ones(4, 2)).shape
 t._C._infer_size(t.Size((2, 1)), t.Size((3,))) | t.backends.opt_einsum.set_flags(True, 'auto')
 t.backends.opt_einsum.set_flags(None, 'other') | t.backends.opt_einsum.flags(False).__enter__()
-""".replace("\n", " | ").strip(" |").split(" | ")
+""".replace("\n", " | ")
+    .strip(" |")
+    .split(" | ")
+)
 
 
 def _answer(t: Any, sample: str) -> str:

@@ -30,10 +30,17 @@ _RNN = "the overloads for packed and padded batches call their parameters otherw
 _REDUCTION = "PyTorch's parser reads the default of the stub as 0: called without a reduction, it does not reduce"
 #: Signatures that differ, each with the reason.
 DIFFERENT = {
-    **{f"torch.{name}": _REDUCTION for name in (
-        "binary_cross_entropy_with_logits", "cosine_embedding_loss", "hinge_embedding_loss", "kl_div", "margin_ranking_loss",
-        "triplet_margin_loss",
-    )},
+    **{
+        f"torch.{name}": _REDUCTION
+        for name in (
+            "binary_cross_entropy_with_logits",
+            "cosine_embedding_loss",
+            "hinge_embedding_loss",
+            "kl_div",
+            "margin_ranking_loss",
+            "triplet_margin_loss",
+        )
+    },
     "torch.dequantize": "several tensors at once are only for quantised ones",
     "torch.quantize_per_tensor": "several tensors at once are only for quantised ones",
     "torch.isin": "the names of the overloads for numbers are accepted as aliases, which the signature does not show",

@@ -20,9 +20,7 @@ NAN, INF = float("nan"), float("inf")
 def test_logit_clamps_by_bounds_in_the_dtype(dtype: str) -> None:
     values = [0.0, -0.0, 1.0, -1.0, 2.0, 0.5, NAN, INF, -INF]
     for eps in (None, 0.0, 0.1, 1e-6, 0.5, 0.6, 1.0, NAN, -0.1):
-        found, expected = (
-            t.logit(t.tensor(values, dtype=getattr(t, dtype)), eps).double().numpy() for t in (jtorch, torch)
-        )
+        found, expected = (t.logit(t.tensor(values, dtype=getattr(t, dtype)), eps).double().numpy() for t in (jtorch, torch))
         rtol = {"float16": 2e-3, "bfloat16": 1e-2}.get(dtype, 1e-6)
         np.testing.assert_allclose(found, expected, rtol, err_msg=f"{dtype}, eps={eps}")
 

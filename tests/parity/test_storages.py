@@ -12,7 +12,8 @@ import jtorch
 pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")]
 
 #: Expressions in ``t`` (the package), ``u`` (untyped), ``f`` (of floats), ``m`` and ``n`` (on the meta device, untyped and typed).
-SAMPLES = """
+SAMPLES = (
+    """
 u.float() | u.bool() | u.type() | u.element_size() | u.is_cuda | u.is_sparse | u.is_pinned() | u.clone() | u.cpu() is u | u.new()
 list(u) | u.to(device='cpu') is u | u.copy_(t.UntypedStorage([4, 5, 6, 7])) | u.copy_([1, 2, 3, 4]) | u.copy_(t.UntypedStorage([4, 5]))
 u.filename | t.UntypedStorage.from_buffer(b'abcd', dtype=t.uint8) | t.UntypedStorage.from_buffer(b'abcd', 'big', dtype=t.int16)
@@ -32,7 +33,10 @@ t.FloatStorage(range(3)) | t.FloatStorage((1, 2)) | t.TypedStorage.from_file('x'
 t.tensor(u, dtype=t.uint8) | t.tensor(u, dtype=t.int16) | t.tensor(u, dtype=t.float32) | t.as_tensor(f) | t.Tensor(f) | t.Tensor(u)
 t.Tensor(t.DoubleStorage([1])) | t.zeros(2, dtype=t.long).storage_type() | t.zeros(2).storage_type()
 isinstance(u, t.storage._StorageBase) | isinstance(f, t.storage._StorageBase) | t.storage._dtype_to_storage_type_map()[t.int16]
-""".replace("\n", " | ").strip(" |").split(" | ")
+""".replace("\n", " | ")
+    .strip(" |")
+    .split(" | ")
+)
 
 
 def _answer(t: Any, sample: str) -> str:

@@ -127,9 +127,7 @@ def _written(t: Any) -> dict[str, Callable[[Any], Any]]:
 @pytest.mark.parametrize("name", _written(jtorch))
 def test_results_of_other_types_are_refused_by_out(name: str) -> None:
     for dtype in ("float32", "float64", "int64", "int32", "uint8", "bool"):
-        found, expected = (
-            _outcome(t, lambda t, d=dtype: _written(t)[name](t.empty(0, dtype=getattr(t, d)))) for t in (jtorch, torch)
-        )
+        found, expected = (_outcome(t, lambda t, d=dtype: _written(t)[name](t.empty(0, dtype=getattr(t, d)))) for t in (jtorch, torch))
         assert found == expected, dtype
 
 

@@ -556,10 +556,9 @@ rule(
     self=lambda g, self_, dim, index: A.scatter_add.default(A.new_zeros.default(g, self_.shape), dim, index, g),
 )
 rule("scatter_add", self=lambda g: g, src=lambda g, dim, index: A.gather.default(g, dim, index))
-rule(
-    "scatter.src", self=lambda g, dim, index: A.scatter.value(g, dim, index, 0), src=lambda g, dim, index: A.gather.default(g, dim, index)
-)
+rule("scatter.src", self=lambda g, dim, index: A.scatter.value(g, dim, index, 0), src=lambda g, dim, index: A.gather.default(g, dim, index))
 rule("scatter.value", self=lambda g, dim, index: A.scatter.value(g, dim, index, 0))
+
 
 def _strided() -> Any:
     return strided

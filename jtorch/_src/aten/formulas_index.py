@@ -150,9 +150,7 @@ rule("channel_shuffle", self=lambda g, self_, groups: A.channel_shuffle.default(
 def _trace(g: Any, self_: Any) -> Any:
     rows, columns = self_.shape
     made = made_zeros([rows * columns], g)
-    places = A.arange.start_step(
-        0, min(rows, columns) * (columns + 1), columns + 1, dtype=int64, layout=_strided(), device=self_.device
-    )
+    places = A.arange.start_step(0, min(rows, columns) * (columns + 1), columns + 1, dtype=int64, layout=_strided(), device=self_.device)
     return A.view.default(A.index_fill.int_Tensor(made, 0, places, g), [rows, columns])
 
 
@@ -347,9 +345,7 @@ def _moments(name: str, spread: Any) -> None:
         found = None if grads[0] is None else spread(grads[0], self, dim, correction, keepdim, result)
         if grads[1] is not None:
             n = math.prod(self._aval.shape[d] for d in dims_of(dim, self._aval.ndim))
-            part = A.div.Scalar(
-                A.expand.default(unsqueezed(grads[1], dim, self._aval.ndim, keepdim), list(self._aval.shape)), n
-            )
+            part = A.div.Scalar(A.expand.default(unsqueezed(grads[1], dim, self._aval.ndim, keepdim), list(self._aval.shape)), n)
             found = part if found is None else A.add.Tensor(found, part)
         return found
 

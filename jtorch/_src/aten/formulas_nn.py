@@ -149,9 +149,9 @@ for _name in ("nll_loss_forward", "nll_loss2d_forward"):
     rule(
         _name,
         results=(0,),
-        self=lambda g, self, target, weight, reduction, ignore_index, result1, _k=_name.replace("forward", "backward"): (
-            getattr(A, _k).default(g, self, target, weight, reduction, ignore_index, result1)
-        ),
+        self=lambda g, self, target, weight, reduction, ignore_index, result1, _k=_name.replace("forward", "backward"): getattr(
+            A, _k
+        ).default(g, self, target, weight, reduction, ignore_index, result1),
     )
 rule(
     "mse_loss",

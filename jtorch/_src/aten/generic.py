@@ -111,9 +111,7 @@ def _vjp(func: OpOverload) -> Any:
         if not pairs:
             found = iter([None] * len(wanted))
         else:
-            found = iter(
-                autograd_engine.grad([o for o, _ in pairs], wanted, [g for _, g in pairs], create_graph=create, allow_unused=True)
-            )
+            found = iter(autograd_engine.grad([o for o, _ in pairs], wanted, [g for _, g in pairs], create_graph=create, allow_unused=True))
         return [next(found) if want else None for want in mask]
 
     return run

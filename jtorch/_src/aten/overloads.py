@@ -26,7 +26,7 @@ def _is_int(x: Any) -> bool:
 def _is_number(x: Any) -> bool:
     if isinstance(x, (int, float, complex, Sym)) or type(x) in SYMBOLIC:
         return True
-    return (isinstance(x, Tensor) and x._aval.ndim == 0 and not x._rg and type(x) is Tensor)
+    return isinstance(x, Tensor) and x._aval.ndim == 0 and not x._rg and type(x) is Tensor
 
 
 def _is_ints(x: Any) -> bool:
@@ -208,9 +208,7 @@ class OpOverload:
         count = schema.count
         while count and _is_default(arguments[count - 1], values[count - 1]):
             count -= 1
-        kwargs = {
-            a.name: x for a, x in zip(arguments[schema.count :], values[schema.count :], strict=True) if not _is_default(a, x)
-        }
+        kwargs = {a.name: x for a, x in zip(arguments[schema.count :], values[schema.count :], strict=True) if not _is_default(a, x)}
         return tuple(values[:count]), kwargs
 
     def accepts(self, args: Sequence[Any], kwargs: dict[str, Any], numbers: bool) -> bool:
@@ -290,9 +288,7 @@ class OpOverloadPacket:
         if name not in signatures:
             if name.startswith("__"):
                 raise AttributeError(f"'{self._qualified_op_name}' can't have an overload name beginning with '__'")
-            raise AttributeError(
-                f"The underlying op of '{self._namespace}.{self.__dict__.get('__name__')}' has no overload name '{name}'"
-            )
+            raise AttributeError(f"The underlying op of '{self._namespace}.{self.__dict__.get('__name__')}' has no overload name '{name}'")
         made = OpOverload(self, name, signatures[name])
         self.__dict__[name] = made
         return made

@@ -1,6 +1,5 @@
 """Kernels of operators that no public function computes: the inner halves of functions, and derivatives that are operators themselves."""
 
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

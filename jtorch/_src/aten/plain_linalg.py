@@ -1,6 +1,5 @@
 """Kernels of the inner operators of linear algebra, Fourier transforms and windows, on plain tensors."""
 
-
 from __future__ import annotations
 
 from typing import Any

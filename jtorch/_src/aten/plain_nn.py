@@ -51,15 +51,11 @@ def nll_loss_forward(self: Any, target: Any, weight: Any, reduction: int, ignore
 
 
 @kernel("nll_loss_backward", "nll_loss2d_backward")
-def nll_loss_backward(
-    grad_output: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any
-) -> Any:
+def nll_loss_backward(grad_output: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any) -> Any:
     name = _REDUCTIONS[reduction]
     if name == "mean":  # the weight is that of all targets, of which these may be a part
         name, grad_output = "sum", grad_output / P["where"](P["eq"](total_weight, 0), 1, total_weight)
-    return through(
-        lambda x: P["nn.functional.nll_loss"](x, target, weight, ignore_index=ignore_index, reduction=name), self, grad_output
-    )
+    return through(lambda x: P["nn.functional.nll_loss"](x, target, weight, ignore_index=ignore_index, reduction=name), self, grad_output)
 
 
 def _loss(name: str, forward: Callable[..., Any]) -> None:
@@ -78,11 +74,9 @@ def _loss(name: str, forward: Callable[..., Any]) -> None:
 _loss("mse_loss", lambda x, y, reduction=1: P["nn.functional.mse_loss"](x, y, reduction=_REDUCTIONS[reduction]))
 _loss(
     "smooth_l1_loss",
-    lambda x, y, reduction=1, beta=1.0: P["nn.functional.smooth_l1_loss"](x, y, reduction=_REDUCTIONS[reduction], beta=beta)
+    lambda x, y, reduction=1, beta=1.0: P["nn.functional.smooth_l1_loss"](x, y, reduction=_REDUCTIONS[reduction], beta=beta),
 )
-_loss(
-    "huber_loss", lambda x, y, reduction=1, delta=1.0: P["nn.functional.huber_loss"](x, y, reduction=_REDUCTIONS[reduction], delta=delta)
-)
+_loss("huber_loss", lambda x, y, reduction=1, delta=1.0: P["nn.functional.huber_loss"](x, y, reduction=_REDUCTIONS[reduction], delta=delta))
 _loss(
     "binary_cross_entropy",
     lambda x, y, weight=None, reduction=1: P["nn.functional.binary_cross_entropy"](x, y, weight, reduction=_REDUCTIONS[reduction]),
@@ -190,9 +184,7 @@ def rrelu_with_noise(
 
 
 @kernel("rrelu_with_noise_backward")
-def rrelu_with_noise_backward(
-    grad_output: Any, self: Any, noise: Any, lower: Any, upper: Any, training: bool, self_is_result: bool
-) -> Any:
+def rrelu_with_noise_backward(grad_output: Any, self: Any, noise: Any, lower: Any, upper: Any, training: bool, self_is_result: bool) -> Any:
     del self_is_result
     if training:
         return grad_output * noise
@@ -307,9 +299,7 @@ def convolution_backward(
 
 
 def _max_pool(n: int) -> None:
-    def forward(
-        self: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
-    ) -> Any:
+    def forward(self: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False) -> Any:
         return P[f"{_F}max_pool{n}d_with_indices"](self, kernel_size, stride or None, padding, dilation, ceil_mode)
 
     def backward(

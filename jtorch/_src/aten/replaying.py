@@ -115,6 +115,3 @@ def replay(node: Node, grads: list[Any], task: Any) -> list[Any]:
         if entry is not None:
             entry.edges = [edge]
     return [None if entry is None else task.captured.get((id(entry), 0)) for entry in entries]
-
-
-

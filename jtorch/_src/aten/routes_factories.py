@@ -268,4 +268,3 @@ for _name, _extra in {
     "new_zeros": (), "new_ones": (), "new_empty": (), "new_full": ("fill_value",), "new_empty_strided": ("stride",),
 }.items():  # fmt: skip
     _new(_name, _extra)
-

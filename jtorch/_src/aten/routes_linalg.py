@@ -308,9 +308,7 @@ def matrix_power(A: Any = None, n: int = 0, *, input: Any = None, out: Any = Non
 
 
 @route("linalg.matrix_norm")
-def matrix_norm(
-    A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Any = None
-) -> Any:
+def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
     """``linalg_vector_norm`` over two dimensions for the Frobenius norm, singular values for the nuclear one."""
     if out is not None or len(dim) != 2:
         return NotImplemented

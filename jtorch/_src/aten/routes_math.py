@@ -171,9 +171,7 @@ def argwhere(input: Any) -> Any:
 
 
 @route("unique", "Tensor.unique", "functional.unique")
-def unique(
-    input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
-) -> Any:
+def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None) -> Any:
     """``_unique2`` or ``unique_dim``."""
     if dim is None:
         out, inverse, counts = A._unique2.default(input, sorted, return_inverse, return_counts)
@@ -207,9 +205,7 @@ def _dims(dim: Any) -> Any:
 def _reduced(name: str, overload: str) -> None:
     packet = getattr(aten, name)
 
-    def reduce(
-        input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
-    ) -> Any:
+    def reduce(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
         more = {} if dtype is None else {"dtype": dtype}
         if out is not None:
             named = {"sum": "IntList_out", "nansum": "out", "mean": "out"}[name]

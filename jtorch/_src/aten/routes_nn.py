@@ -202,9 +202,7 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
     shape = input._aval.shape
     if len(shape) < 2 or shape[1] % num_groups:
         return NotImplemented
-    return A.native_group_norm.default(
-        contiguous(input), weight, bias, shape[0], shape[1], math.prod(shape[2:]), num_groups, eps
-    )[0]
+    return A.native_group_norm.default(contiguous(input), weight, bias, shape[0], shape[1], math.prod(shape[2:]), num_groups, eps)[0]
 
 
 def _batch_norm(x: Any, *given: Any) -> Any:
@@ -308,9 +306,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_eucl
 
 
 def _convolutions(n: int) -> None:
-    def conv(
-        input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
-    ) -> Any:
+    def conv(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
         if isinstance(padding, str):
             if padding == "valid":
                 padding = 0
@@ -321,9 +317,7 @@ def _convolutions(n: int) -> None:
                 padding = [e // 2 for e in ends]
         batched = input._aval.ndim == n + 2
         x = input if batched else A.unsqueeze.default(input, 0)
-        made = A.convolution.default(
-            x, weight, bias, _ints(stride, n), _ints(padding, n), _ints(dilation, n), False, [0] * n, groups
-        )
+        made = A.convolution.default(x, weight, bias, _ints(stride, n), _ints(padding, n), _ints(dilation, n), False, [0] * n, groups)
         return made if batched else A.squeeze.dim(made, 0)
 
     def transposed(
@@ -375,9 +369,7 @@ def max_pool1d(
     (k,) = _ints(kernel_size, 1)
     (s,) = [k] if stride is None or stride == () else _ints(stride, 1)
     x = A.unsqueeze.default(input, -2)
-    out, indices = A.max_pool2d_with_indices.default(
-        x, [1, k], [1, s], [0, _ints(padding, 1)[0]], [1, _ints(dilation, 1)[0]], ceil_mode
-    )
+    out, indices = A.max_pool2d_with_indices.default(x, [1, k], [1, s], [0, _ints(padding, 1)[0]], [1, _ints(dilation, 1)[0]], ceil_mode)
     out, indices = A.squeeze.dim(out, -2), A.squeeze.dim(indices, -2)
     return (out, indices) if return_indices else out
 
@@ -510,9 +502,7 @@ def scaled_dot_product_attention(
         return NotImplemented
     if attn_mask is not None:
         attn_mask = as_added(attn_mask, query)
-    return A._scaled_dot_product_flash_attention_for_cpu.default(
-        query, key, value, 0.0, is_causal, attn_mask=attn_mask, scale=scale
-    )[0]
+    return A._scaled_dot_product_flash_attention_for_cpu.default(query, key, value, 0.0, is_causal, attn_mask=attn_mask, scale=scale)[0]
 
 
 # ---- losses ----------------------------------------------------------------------------------------------------------------------
@@ -627,9 +617,7 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
 
 
 @route("nn.functional.l1_loss")
-def l1_loss(
-    input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None
-) -> Any:
+def l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None) -> Any:
     """The absolute difference, reduced."""
     if weight is not None or input._aval.shape != target._aval.shape:
         return NotImplemented
@@ -666,9 +654,7 @@ def numbered_binary_cross_entropy_with_logits(
 
 
 @route("nn.functional.kl_div")
-def kl_div(
-    input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False
-) -> Any:
+def kl_div(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False) -> Any:
     """``target * (log(target) - input)`` part by part."""
     if log_target:
         difference = A.sub.Tensor(target, input)
@@ -680,4 +666,3 @@ def kl_div(
         total = A.sum.default(found)
         return A.div.Tensor(total, input._aval.shape[0]) if input._aval.ndim else total
     return _reduced(found, _reduction(size_average, reduce, reduction))
-

@@ -122,9 +122,7 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
 
 
 @route("nn.functional.grid_sample", "grid_sampler")
-def grid_sample(
-    input: Any, grid: Any, mode: Any = "bilinear", padding_mode: Any = "zeros", align_corners: Any = None
-) -> Any:
+def grid_sample(input: Any, grid: Any, mode: Any = "bilinear", padding_mode: Any = "zeros", align_corners: Any = None) -> Any:
     """``grid_sampler_2d.default``."""
     if input._aval.ndim != 4:
         return NotImplemented

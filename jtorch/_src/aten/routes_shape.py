@@ -670,4 +670,3 @@ def index_put(self: Any, indices: Any, values: Any, accumulate: bool = False) ->
 def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """``index_put_.default``."""
     return A.index_put_.default(self, list(indices), values, accumulate)
-

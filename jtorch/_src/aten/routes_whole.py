@@ -86,9 +86,7 @@ def _cross_entropy(
     self: Any, target: Any, weight: Any = None, reduction: int = 1, ignore_index: int = -100, label_smoothing: float = 0.0
 ) -> Any:
     function = PUBLIC["nn.functional.cross_entropy"]
-    return function(
-        self, target, weight, ignore_index=ignore_index, reduction=_REDUCTIONS[reduction], label_smoothing=label_smoothing
-    )
+    return function(self, target, weight, ignore_index=ignore_index, reduction=_REDUCTIONS[reduction], label_smoothing=label_smoothing)
 
 
 @kernel("nll_loss_nd")
@@ -127,9 +125,7 @@ def _batch_norm_functional(
 
 
 @kernel("_native_batch_norm_legit_no_training")
-def _batch_norm_of_running(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, momentum: float, eps: float
-) -> Any:
+def _batch_norm_of_running(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, momentum: float, eps: float) -> Any:
     return A.native_batch_norm.default(input, weight, bias, running_mean, running_var, False, momentum, eps)
 
 

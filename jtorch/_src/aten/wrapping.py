@@ -73,8 +73,6 @@ def make_wrapper_subclass(
     return t
 
 
-
-
 def bare(cls: type, shape: Sequence[Any], dtype: Any, place: Any, strides: Sequence[Any] | None, offset: Any) -> Any:
     """An instance of ``cls`` with this metadata; sizes may be symbols, and ``place`` None says that it lies nowhere."""
     t = _new(cls)

@@ -16,9 +16,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _addmm_activation(
-    self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False, out: Any = None
-) -> Any:
+def _addmm_activation(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False, out: Any = None) -> Any:
     """``addmm``, then ReLU, or the tanh form of GELU."""
     found = PUBLIC["addmm"](self, mat1, mat2, beta=beta, alpha=alpha)
     found = PUBLIC["nn.functional.gelu"](found, approximate="tanh") if use_gelu else found.relu()

@@ -101,9 +101,7 @@ def _check_shapes(query: Any, key: Any, value: Any, key_padding_mask: Any, attn_
     if key.dim() != n or value.dim() != n:
         raise AssertionError(f"{case} `key` and `value` to be {n}-D but found {key.dim()}-D and {value.dim()}-D tensors respectively")
     if key_padding_mask is not None and key_padding_mask.dim() != n - 1:
-        raise AssertionError(
-            f"{case} `key_padding_mask` to be `None` or {n - 1}-D but found {key_padding_mask.dim()}-D tensor instead"
-        )
+        raise AssertionError(f"{case} `key_padding_mask` to be `None` or {n - 1}-D but found {key_padding_mask.dim()}-D tensor instead")
     if attn_mask is not None:
         if attn_mask.dim() not in (2, 3):
             raise AssertionError(f"{case} `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.dim()}-D tensor instead")

@@ -79,9 +79,7 @@ def batch_norm(
 def _evaluated(input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, eps: float) -> Any:
     if has_tangent(running_mean) or has_tangent(running_var):
         if any(t is not None and has_tangent(t) for t in (input, weight, bias)):
-            raise RuntimeError(
-                "batch_norm is not differentiable wrt running_mean and running_var, they cannot have forward grad defined"
-            )
+            raise RuntimeError("batch_norm is not differentiable wrt running_mean and running_var, they cannot have forward grad defined")
         running_mean, running_var = running_mean.detach(), running_var.detach()
     return _C._batch_norm_eval(input, running_mean, running_var, weight, bias, eps)
 

@@ -19,9 +19,6 @@ from ..facts.warned_once import outside
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
 
 
-
-
-
 def _from_sublists(args: Sequence[Any]) -> tuple[str, list[Any]]:
     """Translates ``operand, labels, operand, labels, ..., [output labels]`` into an equation."""
     if len(args) < 2:

@@ -242,9 +242,7 @@ def abstract(call: Call, avals: tuple[Aval, ...] = ()) -> Aval | tuple[Aval, ...
 _abstract: weakref.WeakKeyDictionary[Call, dict[tuple[Aval, ...], Any]] = weakref.WeakKeyDictionary()
 
 
-def _described(
-    call: Call, avals: tuple[Aval, ...], place: Any
-) -> tuple[Aval | tuple[Aval, ...], tuple[Any, ...], any_size.Fitting | None]:
+def _described(call: Call, avals: tuple[Aval, ...], place: Any) -> tuple[Aval | tuple[Aval, ...], tuple[Any, ...], any_size.Fitting | None]:
     """The result avals of ``call`` on ``place``, and its checks on values: from what it is for all sizes, which comes last, from what an
     earlier process kept, or by tracing the kernel."""
     symbolic = not all(type(n) is int for a in avals for n in a.shape)  # sizes of an export: facts of one process

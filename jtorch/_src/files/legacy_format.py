@@ -86,7 +86,6 @@ def _storages_in(file: Any, reader: Any, options: dict[str, Any]) -> dict[str, t
 
     # Not the one in C, which makes room for as many objects as a number in the file says.
     class Scanner(pickle._Unpickler):  # type: ignore[name-defined]
-
         def find_class(self, module: str, name: str) -> Any:
             if module in ("torch", "torch.storage") and (name in DTYPE_OF or name == "UntypedStorage"):
                 return UntypedStorageType() if name == "UntypedStorage" else StorageType(name)

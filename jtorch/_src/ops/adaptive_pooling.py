@@ -170,7 +170,11 @@ def _adaptive_avg_rule(function: str, n: int):  # type: ignore[no-untyped-def]
 
 
 @op(
-    namespace="nn.functional", aliases=("adaptive_avg_pool1d",), aten="adaptive_avg_pool1d", strides="signal", node="SqueezeBackward1",
+    namespace="nn.functional",
+    aliases=("adaptive_avg_pool1d",),
+    aten="adaptive_avg_pool1d",
+    strides="signal",
+    node="SqueezeBackward1",
     implicit=True,
 )
 def adaptive_avg_pool1d(input: Array, output_size: int | tuple[int, ...]) -> Array:

@@ -215,4 +215,3 @@ def _attention(
 
 
 defvjp(_attention, _attention_rule, fwd=_attention_fwd)
-

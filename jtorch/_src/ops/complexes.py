@@ -69,7 +69,13 @@ def _neg_view(input: Array) -> Array:
 
 
 @unary(
-    promote=None, inplace="both", saves=(), itself=_is_real, aten="conj_physical", out_dtype="found", through="_conj_physical",
+    promote=None,
+    inplace="both",
+    saves=(),
+    itself=_is_real,
+    aten="conj_physical",
+    out_dtype="found",
+    through="_conj_physical",
     implicit=True,
 )
 def conj_physical(input: Array) -> Array:

@@ -391,7 +391,8 @@ def _conv_transpose_rule(n: int):  # type: ignore[no-untyped-def]
     saves=_SAVES,
     strides="filtered",
     node=_node_of_convolution(1),
-    autocast="lower", implicit=True,
+    autocast="lower",
+    implicit=True,
 )
 def conv_transpose1d(
     input: Array,
@@ -428,7 +429,8 @@ def conv_transpose1d(
     saves=_SAVES,
     strides="weighted",
     node=_node_of_convolution(2),
-    autocast="lower", implicit=True,
+    autocast="lower",
+    implicit=True,
 )
 def conv_transpose2d(
     input: Array,
@@ -464,7 +466,8 @@ def conv_transpose2d(
     saves=_SAVES,
     strides="weighted",
     node=_node_of_convolution(3),
-    autocast="lower", implicit=True,
+    autocast="lower",
+    implicit=True,
 )
 def conv_transpose3d(
     input: Array,

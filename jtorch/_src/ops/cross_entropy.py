@@ -324,7 +324,12 @@ defvjp(cross_entropy, _cross_entropy_rule, fwd=_cross_entropy_fwd)
 
 
 @op(
-    namespace="nn.functional", aten="nll_loss_nd", saves=("target", "weight"), native=False, node=_node_of_likelihood, autocast="float32",
+    namespace="nn.functional",
+    aten="nll_loss_nd",
+    saves=("target", "weight"),
+    native=False,
+    node=_node_of_likelihood,
+    autocast="float32",
     implicit=True,
 )
 def nll_loss(

@@ -74,7 +74,13 @@ def _node_of_distances(made: Made) -> str:
 
 
 @op(
-    aten="cdist", method=False, saves=("x1", "x2", "result"), native=False, home="functional", node=_node_of_distances, autocast="float32",
+    aten="cdist",
+    method=False,
+    saves=("x1", "x2", "result"),
+    native=False,
+    home="functional",
+    node=_node_of_distances,
+    autocast="float32",
     implicit=True,
 )
 def cdist(x1: Array, x2: Array, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary") -> Array:

@@ -177,8 +177,11 @@ def _over_xla(norm: str | None, inverse: bool, points: int) -> float:
 
 
 @transform(
-    aten="fft_fft", strides="fft", node=lambda made: "FftC2CBackward0" if made.is_complex else "FftR2CBackward0", autocast="cpu float32",
-    implicit=True
+    aten="fft_fft",
+    strides="fft",
+    node=lambda made: "FftC2CBackward0" if made.is_complex else "FftR2CBackward0",
+    autocast="cpu float32",
+    implicit=True,
 )
 def fft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The discrete Fourier transform along ``dim``, of the input cut off or zero-padded to ``n`` points.
@@ -201,8 +204,11 @@ def fft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = No
 
 
 @transform(
-    aten="fft_ifft", strides="fft", node=lambda made: "FftC2CBackward0" if made.is_complex else "ConjBackward0", autocast="cpu float32",
-    implicit=True
+    aten="fft_ifft",
+    strides="fft",
+    node=lambda made: "FftC2CBackward0" if made.is_complex else "ConjBackward0",
+    autocast="cpu float32",
+    implicit=True,
 )
 def ifft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``fft``.

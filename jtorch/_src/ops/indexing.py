@@ -393,8 +393,13 @@ def nonzero_static(input: Array, *, size: int, fill_value: int = -1) -> Array:
 
 
 @shape(
-    inplace=True, unmixed=("mask",), saves=("mask",), aten="masked_fill.Scalar",
-    repeats="warned", node=by_operand("MaskedFill", "value", 1, 0), elementwise=True,
+    inplace=True,
+    unmixed=("mask",),
+    saves=("mask",),
+    aten="masked_fill.Scalar",
+    repeats="warned",
+    node=by_operand("MaskedFill", "value", 1, 0),
+    elementwise=True,
 )
 def masked_fill(input: Array, mask: Array, value: Array | Number) -> Array:
     """``input`` with ``value`` wherever ``mask`` is true.

@@ -81,7 +81,11 @@ def _cholesky(a: Array, upper: bool, function: str) -> tuple[Array, Array]:
     saves=("result",),
     strides="columns",
     out_dtype="expected",
-    node="LinalgCholeskyExBackward0", autocast="cpu float32", spelled={"A": "input"}, implicit=True)
+    node="LinalgCholeskyExBackward0",
+    autocast="cpu float32",
+    spelled={"A": "input"},
+    implicit=True,
+)
 def cholesky(A: Array, *, upper: bool = False) -> Array:
     """The lower triangular ``L`` with ``A = L @ L.mH``, or with ``upper`` the upper one with ``A = U.mH @ U``.
 
@@ -135,8 +139,18 @@ defvjp(torch_cholesky, lambda g, result, input, upper=False: _cholesky_rule(g, r
 
 
 @op(
-    namespace="linalg", out=True, returns="linalg_cholesky_ex", fields=("L", "info"), aten="linalg_cholesky_ex", saves=("result",),
-    strides="columns:0", out_dtype="expected", node="LinalgCholeskyExBackward0", autocast="cpu float32", spelled={"A": "input"})
+    namespace="linalg",
+    out=True,
+    returns="linalg_cholesky_ex",
+    fields=("L", "info"),
+    aten="linalg_cholesky_ex",
+    saves=("result",),
+    strides="columns:0",
+    out_dtype="expected",
+    node="LinalgCholeskyExBackward0",
+    autocast="cpu float32",
+    spelled={"A": "input"},
+)
 def cholesky_ex(A: Array, *, upper: bool = False, check_errors: bool = False) -> tuple[Array, Array]:
     """``cholesky``, and for each matrix 0, or the order of a leading minor that is not positive: then the factor is nan.
 
@@ -182,7 +196,9 @@ def _qr(a: Array, full: bool) -> tuple[Array, Array]:
     aten="linalg_qr",
     strides="columns",
     out_dtype="expected",
-    node="LinalgQrBackward0", autocast="cpu float32")
+    node="LinalgQrBackward0",
+    autocast="cpu float32",
+)
 def qr(A: Array, mode: str = "reduced") -> tuple[Array, Array]:
     """``A = Q @ R`` with orthonormal columns ``Q`` and upper triangular ``R``.
 
@@ -233,7 +249,8 @@ defvjp(qr, lambda g, result, A, mode="reduced": _qr_gradient(g, A, mode))
     strides="columns",
     out_dtype="expected",
     node="LinalgQrBackward0",
-    through="linalg_qr", implicit=True,
+    through="linalg_qr",
+    implicit=True,
 )
 def torch_qr(input: Array, some: bool = True) -> tuple[Array, Array]:
     """The factors of ``linalg.qr``, complete unless ``some``.
@@ -344,7 +361,10 @@ def _check_batches(a: Array, x: Array, name: str, less: int, function: str) -> N
     out=True,
     aten="linalg_householder_product",
     strides="columns",
-    castable="torch.linalg.householder_product", node="LinalgHouseholderProductBackward0", autocast="cpu float32")
+    castable="torch.linalg.householder_product",
+    node="LinalgHouseholderProductBackward0",
+    autocast="cpu float32",
+)
 def householder_product(input: Array, tau: Array) -> Array:
     """The first columns of the product of the Householder reflections that ``geqrf`` returns.
 
@@ -372,7 +392,10 @@ def householder_product(input: Array, tau: Array) -> Array:
     strides="columns",
     castable="torch.linalg.householder_product",
     node="LinalgHouseholderProductBackward0",
-    autocast="cpu float32", spelled={"tau": "input2"}, through="linalg_householder_product")
+    autocast="cpu float32",
+    spelled={"tau": "input2"},
+    through="linalg_householder_product",
+)
 def orgqr(input: Array, tau: Array) -> Array:
     """The first columns of the product of Householder reflections: ``linalg.householder_product``.
 
@@ -396,7 +419,9 @@ def orgqr(input: Array, tau: Array) -> Array:
     aten="ormqr",
     strides="columns",
     out_dtype="torch.ormqr: Expected input and result to have the same dtype, but input has dtype{its} and result has dtype {mine}",
-    autocast="cpu float32", spelled={"tau": "input2", "other": "input3"})
+    autocast="cpu float32",
+    spelled={"tau": "input2", "other": "input3"},
+)
 def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: bool = False) -> Array:
     """``Q @ other``, ``other @ Q`` for ``left=False``, with ``transpose`` the same with ``Q.mH``: Q the full product of the reflections.
 
@@ -504,7 +529,10 @@ def _factored(a: Array, pivot: bool) -> tuple[Array, Array, Array]:
     fields=("LU", "pivots"),
     aten="linalg_lu_factor",
     strides="columns:0",
-    out_dtype="expected", node="LinalgLuFactorExBackward0", dispatched="in parts")
+    out_dtype="expected",
+    node="LinalgLuFactorExBackward0",
+    dispatched="in parts",
+)
 def lu_factor(A: Array, *, pivot: bool = True) -> tuple[Array, Array]:
     """L and U packed in one matrix, and the rows exchanged at each step (int32, counted from 1).
 
@@ -542,8 +570,15 @@ def _guard_pivots(a: Array, info: Array, function: str) -> None:
 
 
 @op(
-    namespace="linalg", out=True, returns="linalg_lu_factor_ex", fields=("LU", "pivots", "info"), aten="linalg_lu_factor_ex",
-    strides="columns:0", out_dtype="expected", node="LinalgLuFactorExBackward0")
+    namespace="linalg",
+    out=True,
+    returns="linalg_lu_factor_ex",
+    fields=("LU", "pivots", "info"),
+    aten="linalg_lu_factor_ex",
+    strides="columns:0",
+    out_dtype="expected",
+    node="LinalgLuFactorExBackward0",
+)
 def lu_factor_ex(A: Array, *, pivot: bool = True, check_errors: bool = False) -> tuple[Array, Array, Array]:
     """``lu_factor``, and for each matrix 0, or the position of a zero pivot; raises only with ``check_errors``.
 

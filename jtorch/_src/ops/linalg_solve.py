@@ -47,9 +47,16 @@ def _inv_rule(g: Array, result: Array, A: Array) -> tuple[Array]:
 
 
 @op(
-    namespace="linalg", out=True, aten="linalg_inv", saves=("result",), strides="columns", out_dtype="expected",
+    namespace="linalg",
+    out=True,
+    aten="linalg_inv",
+    saves=("result",),
+    strides="columns",
+    out_dtype="expected",
     node="LinalgInvExBackward0",
-    autocast="cpu float32", implicit=True)
+    autocast="cpu float32",
+    implicit=True,
+)
 def inv(A: Array) -> Array:
     """The inverses of square matrices.
 
@@ -81,7 +88,9 @@ defvjp(inv, _inv_rule)
     strides="columns",
     out_dtype="expected",
     node="LinalgInvExBackward0",
-    autocast="cpu float32", through="linalg_inv")
+    autocast="cpu float32",
+    through="linalg_inv",
+)
 def inverse(input: Array) -> Array:
     """The inverses of square matrices: ``linalg.inv``.
 
@@ -105,8 +114,17 @@ defvjp(inverse, _inv_rule)
 
 
 @op(
-    namespace="linalg", out=True, returns="linalg_inv_ex", fields=("inverse", "info"), aten="linalg_inv_ex", saves=("result",),
-    strides="columns:0", out_dtype="expected", node="LinalgInvExBackward0", autocast="cpu float32")
+    namespace="linalg",
+    out=True,
+    returns="linalg_inv_ex",
+    fields=("inverse", "info"),
+    aten="linalg_inv_ex",
+    saves=("result",),
+    strides="columns:0",
+    out_dtype="expected",
+    node="LinalgInvExBackward0",
+    autocast="cpu float32",
+)
 def inv_ex(A: Array, *, check_errors: bool = False) -> tuple[Array, Array]:
     """The inverses, and for each matrix 0, or the position of a zero pivot.
 
@@ -184,7 +202,8 @@ def _slogdet(a: Array) -> tuple[Array, Array]:
     fields=("sign", "logabsdet"),
     aten="linalg_slogdet",
     out_dtype="expected",
-    node="LinalgSlogdetBackward0", implicit=True,
+    node="LinalgSlogdetBackward0",
+    implicit=True,
 )
 def slogdet(A: Array) -> tuple[Array, Array]:
     """The signs of the determinants (complex numbers of modulus 1 for complex matrices) and the logarithms of their magnitudes.
@@ -213,7 +232,8 @@ def slogdet(A: Array) -> tuple[Array, Array]:
     fields=("sign", "logabsdet"),
     aten="slogdet",
     out_dtype="expected",
-    node="LinalgSlogdetBackward0", implicit=True,
+    node="LinalgSlogdetBackward0",
+    implicit=True,
 )
 def torch_slogdet(input: Array) -> tuple[Array, Array]:
     """The signs of determinants and the logarithms of their magnitudes: ``linalg.slogdet``.
@@ -290,7 +310,8 @@ def _solved(a: Array, b: Array, left: bool, function: str) -> Array:
     strides="columns if left",
     out_dtype="expected",
     node="LinalgSolveExBackward0",
-    autocast="cpu float32", implicit=True,
+    autocast="cpu float32",
+    implicit=True,
 )
 def solve(A: Array, B: Array, *, left: bool = True) -> Array:
     """The solution of ``A X = B``, or of ``X A = B`` for ``left=False``.
@@ -321,7 +342,10 @@ def solve(A: Array, B: Array, *, left: bool = True) -> Array:
     fields=("result", "info"),
     aten="linalg_solve_ex",
     strides="columns:0 if left",
-    out_dtype="expected", node="LinalgSolveExBackward0", dispatched="in parts")
+    out_dtype="expected",
+    node="LinalgSolveExBackward0",
+    dispatched="in parts",
+)
 def solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool = False) -> tuple[Array, Array]:
     """``solve``, and for each matrix 0, or the position of a zero pivot.
 
@@ -361,7 +385,9 @@ def triangular(
     aten="linalg_solve_triangular",
     strides="columns",
     out_dtype="scalar type",
-    node="LinalgSolveTriangularBackward0", spelled={"A": "input"})
+    node="LinalgSolveTriangularBackward0",
+    spelled={"A": "input"},
+)
 def solve_triangular(A: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Array:
     """The solution of ``A X = B`` (``X A = B`` for ``left=False``) for triangular ``A``, of which only that triangle is read.
 
@@ -391,7 +417,9 @@ def solve_triangular(A: Array, B: Array, *, upper: bool, left: bool = True, unit
     fields=("solution", "cloned_coefficient"),
     aten="triangular_solve",
     strides="columns",
-    out_dtype="expected", autocast="cpu float32")
+    out_dtype="expected",
+    autocast="cpu float32",
+)
 def triangular_solve(
     input: Array, A: Array, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> tuple[Array, Array]:
@@ -575,7 +603,9 @@ def _lu_solved(lu: Array, pivots: Array, b: Array, adjoint: bool) -> Array:
     strides="columns",
     out_dtype="expected",
     node="LinalgLuSolveBackward0",
-    autocast="cpu float32", dispatched="in parts")
+    autocast="cpu float32",
+    dispatched="in parts",
+)
 def torch_lu_solve(input: Array, LU_data: Array, LU_pivots: Array) -> Array:
     """The solution of ``A X = input`` from the factors of ``A``: ``linalg.lu_solve`` with the right-hand side first.
 
@@ -612,7 +642,9 @@ def exponential(a: Array) -> Array:
     out=True,
     aten="linalg_matrix_exp",
     node="LinalgMatrixExpBackward0",
-    spelled={"matrix_exp": {"A": "input", "out": ""}, "linalg.matrix_exp": {"A": "input"}}, implicit=("matrix_exp",))
+    spelled={"matrix_exp": {"A": "input", "out": ""}, "linalg.matrix_exp": {"A": "input"}},
+    implicit=("matrix_exp",),
+)
 def matrix_exp(A: Array) -> Array:
     """The exponentials of square matrices, by scaling, squaring and a Padé approximation.
 

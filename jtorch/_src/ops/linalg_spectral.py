@@ -58,8 +58,19 @@ def _eigh_grad(grad_values: Array, grad_vectors: Array | None, values: Array, ve
 
 
 @op(
-    namespace="linalg", out=True, returns="linalg_eigh", fields=("eigenvalues", "eigenvectors"), aten="linalg_eigh", saves=("result",),
-    strides="columns:1", out_dtype="expected", node="LinalgEighBackward0", autocast="cpu float32", spelled={"A": "input"}, implicit=True)
+    namespace="linalg",
+    out=True,
+    returns="linalg_eigh",
+    fields=("eigenvalues", "eigenvectors"),
+    aten="linalg_eigh",
+    saves=("result",),
+    strides="columns:1",
+    out_dtype="expected",
+    node="LinalgEighBackward0",
+    autocast="cpu float32",
+    spelled={"A": "input"},
+    implicit=True,
+)
 def eigh(A: Array, UPLO: str = "L") -> tuple[Array, Array]:
     """The eigenvalues, ascending, and orthonormal eigenvectors (columns) of symmetric or Hermitian matrices, given by one triangle.
 
@@ -94,7 +105,8 @@ def _eigvalsh_fwd(A: Array, UPLO: str = "L") -> tuple[Array, tuple[Array, Array]
     out_dtype="expected",
     node="LinalgEighBackward0",
     autocast="cpu float32",
-    spelled={"A": "input"}, implicit=True,
+    spelled={"A": "input"},
+    implicit=True,
 )
 def eigvalsh(A: Array, UPLO: str = "L") -> Array:
     """The eigenvalues, ascending, of symmetric or Hermitian matrices, given by one triangle.
@@ -150,7 +162,11 @@ def _eig_grad(grad_values: Array, grad_vectors: Array | None, values: Array, vec
     fields=("eigenvalues", "eigenvectors"),
     aten="linalg_eig",
     strides="columns:1",
-    castable="torch.linalg.eig", node="LinalgEigBackward0", autocast="cpu float32", spelled={"A": "input"})
+    castable="torch.linalg.eig",
+    node="LinalgEigBackward0",
+    autocast="cpu float32",
+    spelled={"A": "input"},
+)
 def eig(A: Array) -> tuple[Array, Array]:
     """The complex eigenvalues and eigenvectors (columns of length 1) of square matrices. On the CPU only.
 
@@ -185,7 +201,10 @@ def _eigvals_fwd(A: Array) -> tuple[Array, tuple[Array, Array]]:
     aten="linalg_eigvals",
     castable=("torch.linalg.eigvals", "eigenvalues"),
     node="LinalgEigBackward0",
-    autocast="cpu float32", spelled={"A": "input"}, dispatched="in parts")
+    autocast="cpu float32",
+    spelled={"A": "input"},
+    dispatched="in parts",
+)
 def eigvals(A: Array) -> Array:
     """The complex eigenvalues of square matrices. On the CPU only.
 
@@ -246,8 +265,18 @@ def _svd_grad(gu: Array | None, gs: Array, gvh: Array | None, u: Array, s: Array
 
 
 @op(
-    namespace="linalg", out=True, returns="linalg_svd", fields=("U", "S", "Vh"), aten="linalg_svd", saves=("result",),
-    strides="columns:0,2", out_dtype="expected", node="LinalgSvdBackward0", autocast="cpu float32", implicit=True)
+    namespace="linalg",
+    out=True,
+    returns="linalg_svd",
+    fields=("U", "S", "Vh"),
+    aten="linalg_svd",
+    saves=("result",),
+    strides="columns:0,2",
+    out_dtype="expected",
+    node="LinalgSvdBackward0",
+    autocast="cpu float32",
+    implicit=True,
+)
 def svd(A: Array, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Array, Array, Array]:
     """``A = U @ diag(S) @ Vh``: singular values in descending order, and orthonormal singular vectors.
 
@@ -285,7 +314,12 @@ def _svdvals_fwd(A: Array, *, driver: str | None = None) -> tuple[Array, tuple[A
 
 
 @op(
-    namespace="linalg", out=True, aten="linalg_svdvals", out_dtype="expected", node="LinalgSvdBackward0", autocast="cpu float32",
+    namespace="linalg",
+    out=True,
+    aten="linalg_svdvals",
+    out_dtype="expected",
+    node="LinalgSvdBackward0",
+    autocast="cpu float32",
     implicit=True,
 )
 def svdvals(A: Array, *, driver: str | None = None) -> Array:
@@ -327,7 +361,11 @@ defvjp(svdvals, lambda g, residuals, A, *, driver=None: (_svd_grad(None, g, None
     aten="svd",
     saves=("result",),
     strides="columns:0 if compute_uv",
-    out_dtype="expected", node="LinalgSvdBackward0", autocast="cpu float32", implicit=True)
+    out_dtype="expected",
+    node="LinalgSvdBackward0",
+    autocast="cpu float32",
+    implicit=True,
+)
 def torch_svd(input: Array, some: bool = True, compute_uv: bool = True) -> tuple[Array, Array, Array]:
     """``linalg.svd`` with ``V`` for ``Vh``, complete unless ``some``; without ``compute_uv`` the vectors are zeros.
 
@@ -383,9 +421,7 @@ def _tolerance(values: Array, a: Array, atol: Array | float | None, rtol: Array 
 def _pseudoinverse(a: Array, atol: Array | float | None, rtol: Array | float | None, hermitian: bool) -> Array:
     if a.ndim < 2 or is_integral(a) or a.dtype.itemsize < 4:
         kind = f"{scalar_name(a.dtype)}{{{list(a.shape)}}}"
-        raise RuntimeError(
-            f"linalg.pinv({kind}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types"
-        )
+        raise RuntimeError(f"linalg.pinv({kind}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types")
     if hermitian:
         values, vectors = _eigh(a, "L", "linalg.eigh")
         left, right = vectors, adjoint(vectors)
@@ -417,7 +453,9 @@ def _pinv_grad(g: Array, pinv: Array, a: Array) -> Array:
     saves=("A", "result"),
     castable="linalg.pinv",
     node="LinalgPinvBackward0",
-    autocast="cpu result", spelled={"A": "input"})
+    autocast="cpu result",
+    spelled={"A": "input"},
+)
 def pinv(
     A: Array,
     rcond: Array | float | None = None,
@@ -492,7 +530,10 @@ defvjp(pinverse, lambda g, result, input, rcond=1e-15: (_pinv_grad(g, result, in
     differentiable=False,
     aten="linalg_matrix_rank",
     castable="torch.linalg.matrix_rank",
-    autocast="cpu float32", spelled={"A": "input"}, dispatched="in parts")
+    autocast="cpu float32",
+    spelled={"A": "input"},
+    dispatched="in parts",
+)
 def matrix_rank(
     A: Array,
     tol: Array | float | None = None,
@@ -585,7 +626,10 @@ def _node_of_norm(made: Made) -> str:
     out=True,
     aten="linalg_matrix_norm",
     out_dtype="linalg.matrix_norm expected out tensor dtype {its} but got: {mine}",
-    node=_node_of_norm, spelled={"A": "input"}, implicit=True)
+    node=_node_of_norm,
+    spelled={"A": "input"},
+    implicit=True,
+)
 def matrix_norm(
     A: Array, ord: float | str = "fro", dim: tuple[int, ...] = (-2, -1), keepdim: bool = False, *, dtype: Dtype | None = None
 ) -> Array:
@@ -637,7 +681,9 @@ def _node_of_condition(made: Made) -> str:
     castable="linalg.cond",
     node=_node_of_condition,
     autocast="cpu float32",
-    spelled={"A": "input"}, dispatched="in parts")
+    spelled={"A": "input"},
+    dispatched="in parts",
+)
 def cond(A: Array, p: float | str | None = None) -> Array:
     """The condition numbers: the norm of a matrix times that of its inverse, inf for a singular one; by default the 2-norm.
 

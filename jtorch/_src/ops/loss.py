@@ -167,7 +167,8 @@ def mse_loss(
     saves=("input", "target", "weight"),
     native=False,
     node=by_reduction("AbsBackward0"),
-    autocast="float32", implicit=True,
+    autocast="float32",
+    implicit=True,
 )
 def l1_loss(
     input: Array,

@@ -56,7 +56,10 @@ def _node_of_product(made: Made) -> str:
     aten="matmul",
     saves=("input", "other"),
     out_dtype="expected",
-    node=_node_of_product, autocast="lower", implicit=True)
+    node=_node_of_product,
+    autocast="lower",
+    implicit=True,
+)
 def matmul(input: Array, other: Array) -> Array:
     """The matrix product of two tensors, over the broadcast of their leading dimensions.
 
@@ -365,8 +368,11 @@ def _node_of_inner(made: Made) -> str:
     aten="inner",
     saves=("input", "other"),
     strides="pointwise if not (input._aval.ndim and other._aval.ndim)",
-    out_dtype="tensordot: Expected the output tensor to have dtype {its}, but got an output tensor with dtype {mine}", node=_node_of_inner,
-    autocast="cpu matrices, cuda lower", implicit=True)
+    out_dtype="tensordot: Expected the output tensor to have dtype {its}, but got an output tensor with dtype {mine}",
+    node=_node_of_inner,
+    autocast="cpu matrices, cuda lower",
+    implicit=True,
+)
 def inner(input: Array, other: Array) -> Array:
     """The inner products over the last dimension of both; with a scalar, the product.
 
@@ -391,8 +397,7 @@ def inner(input: Array, other: Array) -> Array:
         return jnp.broadcast_to(input.astype(common), shape) * jnp.broadcast_to(other.astype(common), shape)
     if input.shape[-1] != other.shape[-1]:
         raise RuntimeError(
-            "inner() the last dimension must match on both input tensors "
-            f"but got shapes {list(input.shape)} and {list(other.shape)}"
+            f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} and {list(other.shape)}"
         )
     if input.dtype != other.dtype:
         raise RuntimeError("both inputs should have same dtype")
@@ -608,7 +613,9 @@ defvjp(baddbmm, _add_product_rule)
     saves=("vec1", "vec2"),
     strides="order",
     out_apart="partly",
-    autocast="cuda lower", old_orders=("beta input alpha vec1 vec2", "beta input vec1 vec2"))
+    autocast="cuda lower",
+    old_orders=("beta input alpha vec1 vec2", "beta input vec1 vec2"),
+)
 def addr(input: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * outer(vec1, vec2)``, ``input`` expanded to the product's shape.
 

@@ -125,7 +125,8 @@ def _layer_norm_rule(
     saves=("input", "weight"),
     native=False,
     node="NativeLayerNormBackward0",
-    autocast="cuda float32", implicit=True,
+    autocast="cuda float32",
+    implicit=True,
 )
 def layer_norm(
     input: Array, normalized_shape: tuple[int, ...], weight: Array | None = None, bias: Array | None = None, eps: float = 1e-05
@@ -188,7 +189,12 @@ def _rms_norm_rule(
 
 
 @op(
-    namespace="nn.functional", aten="rms_norm", aliases=("rms_norm",), saves=("input", "weight"), native=("rms_norm",), node="MulBackward0",
+    namespace="nn.functional",
+    aten="rms_norm",
+    aliases=("rms_norm",),
+    saves=("input", "weight"),
+    native=("rms_norm",),
+    node="MulBackward0",
     implicit=True,
 )
 def rms_norm(input: Array, normalized_shape: tuple[int, ...], weight: Array | None = None, eps: float | None = None) -> Array:
@@ -343,7 +349,8 @@ def _batch_norm_eval(input: Array, mean: Array, variance: Array, weight: Array |
     strides="image",
     native=False,
     node="NativeGroupNormBackward0",
-    autocast="cuda float32", implicit=True,
+    autocast="cuda float32",
+    implicit=True,
 )
 def group_norm(input: Array, num_groups: int, weight: Array | None = None, bias: Array | None = None, eps: float = 1e-05) -> Array:
     """Normalises each sample's channels in ``num_groups`` groups to mean 0 and (biased) variance 1, then applies the channels' parameters.

@@ -352,6 +352,7 @@ def shifted_chebyshev_polynomial_w(input: Array | Number, n: Array | Number) -> 
 
 # ---- Hermite ---------------------------------------------------------------------------------------------------------------------
 
+
 @_polynomial(aten="special_hermite_polynomial_h", spelled={"input": "x"})
 def hermite_polynomial_h(input: Array | Number, n: Array | Number) -> Array:
     """The physicists' Hermite polynomial of degree ``n``; NaN above degree 128 (512 in double precision).

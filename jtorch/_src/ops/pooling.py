@@ -51,9 +51,7 @@ def _check_rank(function: str, input: Array, n: int) -> None:
     if function == "avg_pool2d" and input.ndim < 3:  # torch looks at dimension -3 first
         raise IndexError(f"Dimension out of range (expected to be in range of [-{input.ndim}, {input.ndim - 1}], but got -3)")
     if function == "avg_pool2d" and input.ndim > 4:
-        raise RuntimeError(
-            f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(input.shape)}"
-        )
+        raise RuntimeError(f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(input.shape)}")
     if input.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input")
 
@@ -196,7 +194,10 @@ def _max_gradients(kernel, function: str, n: int, always_indices: bool) -> None:
     aten="max_pool1d",
     strides="signal if return_indices",
     native=("max_pool1d",),
-    node="SqueezeBackward1", spelled={"max_pool1d": {"return_indices": ""}}, implicit=True)
+    node="SqueezeBackward1",
+    spelled={"max_pool1d": {"return_indices": ""}},
+    implicit=True,
+)
 def max_pool1d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -236,7 +237,10 @@ def max_pool1d(
     aten="max_pool2d",
     strides="image",
     native=("max_pool2d",),
-    node="MaxPool2DWithIndicesBackward0", spelled={"max_pool2d": {"return_indices": ""}}, implicit=True)
+    node="MaxPool2DWithIndicesBackward0",
+    spelled={"max_pool2d": {"return_indices": ""}},
+    implicit=True,
+)
 def max_pool2d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -277,7 +281,11 @@ def max_pool2d(
     aten="max_pool3d",
     strides="image",
     native=("max_pool3d",),
-    node="MaxPool3DWithIndicesBackward0", autocast="cpu float32", spelled={"max_pool3d": {"return_indices": ""}}, implicit=True)
+    node="MaxPool3DWithIndicesBackward0",
+    autocast="cpu float32",
+    spelled={"max_pool3d": {"return_indices": ""}},
+    implicit=True,
+)
 def max_pool3d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -313,7 +321,10 @@ def max_pool3d(
     native=("max_pool1d_with_indices",),
     aten="max_pool1d_with_indices",
     strides="signal",
-    node="SqueezeBackward1", spelled={"max_pool1d_with_indices": {"return_indices": ""}}, dispatched="in parts")
+    node="SqueezeBackward1",
+    spelled={"max_pool1d_with_indices": {"return_indices": ""}},
+    dispatched="in parts",
+)
 def max_pool1d_with_indices(
     input: Array,
     kernel_size: int | tuple[int, ...],

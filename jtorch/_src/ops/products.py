@@ -24,7 +24,8 @@ from ._whole import whole_product
     out_dtype="tensordot: Expected the output tensor to have dtype {its}, but got an output tensor with dtype {mine}",
     node="ViewBackward0",
     autocast="cpu lower, cuda widest",
-    spelled={"tensordot": {"out": "out/"}}, implicit=True,
+    spelled={"tensordot": {"out": "out/"}},
+    implicit=True,
 )
 def tensordot(a: Array, b: Array, dims: int | tuple[tuple[int, ...], tuple[int, ...]] = 2) -> Array:
     """Sums the products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over two lists of dimensions.
@@ -116,7 +117,8 @@ def _einsum(operands: list[Array], labels: tuple[tuple[int, ...], ...], output: 
     aten="linalg_multi_dot",
     out_dtype="multi_dot(): expected out tensor to have dtype {its_cpp} but got {mine_cpp}",
     node="ViewBackward0",
-    autocast="lower", implicit=True,
+    autocast="lower",
+    implicit=True,
 )
 def multi_dot(tensors: list[Array]) -> Array:
     """The product of two or more matrices, in the order that takes the fewest multiplications.
@@ -228,7 +230,8 @@ def _turned(x: Array, axis: int, by: int) -> Array:
     out_apart="wholly",
     node="LinalgCrossBackward0",
     autocast="cuda widest",
-    through="linalg_cross", implicit=True,
+    through="linalg_cross",
+    implicit=True,
 )
 def cross(input: Array, other: Array, dim: int | None = None) -> Array:
     """``linalg.cross`` along ``dim``, by default the first dimension of size 3.
@@ -260,7 +263,8 @@ def cross(input: Array, other: Array, dim: int | None = None) -> Array:
     aten="linalg_vecdot",
     out_dtype="linalg.vecdot: Expected out of dtype{its} but found {mine}",
     node=lambda made: "VdotBackward0" if made.ndims[:2] == [1, 1] else "SumBackward1",
-    autocast="lower", implicit=True,
+    autocast="lower",
+    implicit=True,
 )
 def vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
     """The inner products along ``dim``, the elements of ``x`` conjugated, over the broadcast of the other dimensions.
@@ -300,7 +304,8 @@ def vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
     aten="bilinear",
     saves=("input1", "input2", "weight"),
     node=lambda made: "AddBackward0" if len(made.avals) > 3 else "ViewBackward0",
-    autocast="cuda widest", implicit=True,
+    autocast="cuda widest",
+    implicit=True,
 )
 def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = None) -> Array:
     """``input1 @ weight[k] @ input2 + bias[k]`` for every ``k``.

@@ -120,7 +120,8 @@ def _scatter_value(src: Array | Number | None, value: Number | None, index: Arra
 
 
 @shape(
-    inplace=True, unshared=("index", "src"),
+    inplace=True,
+    unshared=("index", "src"),
     out=True,
     saves=("index",),
     aten="scatter.src",
@@ -191,8 +192,14 @@ defvjp(scatter, _scatter_rule)
 
 
 @shape(
-    inplace=True, unshared=("index", "src"), out=True, saves=("index",), aten="scatter_add",
-    out_dtype="expected", out_apart="partly", autocast="cuda widest",
+    inplace=True,
+    unshared=("index", "src"),
+    out=True,
+    saves=("index",),
+    aten="scatter_add",
+    out_dtype="expected",
+    out_apart="partly",
+    autocast="cuda widest",
 )
 def scatter_add(input: Array, dim: int, index: Array, src: Array) -> Array:
     """Adds ``src`` at the positions ``index`` along ``dim``: ``result[index[i][j]][j] += src[i][j]`` for ``dim=0``.
@@ -324,8 +331,12 @@ def _reduce_gradients(
 
 
 @shape(
-    inplace=True, unshared=("index", "src"), out=True, saves=("input", "index", "src", "result"),
-    aten="scatter_reduce.two", out_apart="partly",
+    inplace=True,
+    unshared=("index", "src"),
+    out=True,
+    saves=("input", "index", "src", "result"),
+    aten="scatter_reduce.two",
+    out_apart="partly",
 )
 def scatter_reduce(input: Array, dim: int, index: Array, src: Array, reduce: str, *, include_self: bool = True) -> Array:
     """Reduces the elements of ``src`` that meet at the same position, and what ``input`` holds there unless ``include_self`` is False.
@@ -443,8 +454,12 @@ def index_add(input: Array, dim: int, index: Array, source: Array, *, alpha: Num
 
 
 @shape(
-    inplace=True, unshared=("index", "source"), out=True, saves=("input", "index", "source", "result"),
-    aten="index_reduce", out_apart="partly",
+    inplace=True,
+    unshared=("index", "source"),
+    out=True,
+    saves=("input", "index", "source", "result"),
+    aten="index_reduce",
+    out_apart="partly",
 )
 def index_reduce(input: Array, dim: int, index: Array, source: Array, reduce: str, *, include_self: bool = True) -> Array:
     """Reduces the slices of ``source`` into those of ``input`` at positions along ``dim``: ``"prod"``, ``"mean"``, ``"amax"``, ``"amin"``.
@@ -482,8 +497,14 @@ defvjp(index_reduce, _index_reduce_rule)
 
 
 @shape(
-    inplace=True, unshared=("index", "source"), out=True, saves=("index",), aten="index_copy",
-    out_dtype="expected", out_apart="partly", autocast="cpu widest",
+    inplace=True,
+    unshared=("index", "source"),
+    out=True,
+    saves=("index",),
+    aten="index_copy",
+    out_dtype="expected",
+    out_apart="partly",
+    autocast="cpu widest",
 )
 def index_copy(input: Array, dim: int, index: Array, source: Array) -> Array:
     """Writes the slices of ``source`` over those of ``input`` along ``dim`` at the positions ``index``.
@@ -554,7 +575,8 @@ defvjp(index_copy, _index_copy_rule)
 
 
 @shape(
-    inplace=True, unshared=("index",),
+    inplace=True,
+    unshared=("index",),
     saves=("index",),
     aten="index_fill.int_Scalar",
     strides="preserve",

@@ -286,8 +286,11 @@ def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
 
 
 @shape(
-    out=True, aten="diag", out_dtype="expected", node=lambda made: "DiagEmbedBackward0" if made.ndims[0] == 1 else "DiagonalBackward0_copy",
-    implicit=True
+    out=True,
+    aten="diag",
+    out_dtype="expected",
+    node=lambda made: "DiagEmbedBackward0" if made.ndims[0] == 1 else "DiagonalBackward0_copy",
+    implicit=True,
 )
 def diag(input: Array, diagonal: int = 0) -> Array:
     """A square matrix with the vector ``input`` on its diagonal, or the diagonal of the matrix ``input`` as a new vector.
@@ -452,9 +455,7 @@ def renorm(input: Array, p: float, dim: int, maxnorm: float) -> Array:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
     axis = canonical_dim(dim, input.ndim)
     if is_integral(input):
-        raise RuntimeError(
-            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {scalar_name(input.dtype)}"
-        )
+        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {scalar_name(input.dtype)}")
     others = tuple(d for d in range(input.ndim) if d != axis)
     # Half types are summed in float32.
     wide = input if input.dtype.itemsize > 2 else input.astype(np.float32)

@@ -48,7 +48,8 @@ def _log_softmax(x: Array, axis: int) -> Array:
     aten="softmax.int",
     out_dtype="expected",
     autocast="cuda float32",
-    spelled={"special.softmax": {"out": ""}}, implicit=True,
+    spelled={"special.softmax": {"out": ""}},
+    implicit=True,
 )
 def softmax(input: Array, dim: int, dtype: Dtype | None = None) -> Array:
     """Exponentials along ``dim``, normalised to sum to 1; computed in ``dtype`` if given.
@@ -84,7 +85,8 @@ def softmax(input: Array, dim: int, dtype: Dtype | None = None) -> Array:
     aten="log_softmax.int",
     out_dtype="expected",
     autocast="cuda float32",
-    spelled={"special.log_softmax": {"out": ""}}, implicit=True,
+    spelled={"special.log_softmax": {"out": ""}},
+    implicit=True,
 )
 def log_softmax(input: Array, dim: int, dtype: Dtype | None = None) -> Array:
     """The logarithm of ``softmax``, without its loss of precision.

@@ -296,9 +296,7 @@ def mode(input: Array, dim: int = -1, keepdim: bool = False) -> tuple[Array, Arr
     return tuple(found)  # type: ignore[return-value]
 
 
-def _kth_rule(
-    g: tuple[Array, Any], residuals: tuple[Array], input: Array, k: int, dim: int = -1, keepdim: bool = False
-) -> tuple[Array]:
+def _kth_rule(g: tuple[Array, Any], residuals: tuple[Array], input: Array, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Array]:
     return select_grad(g[0], residuals[0], input, dim, keepdim)
 
 
@@ -371,9 +369,13 @@ def _quantile(input: Array, q: Array | float, dim: int | None, keepdim: bool, in
 
 
 @reduction(
-    saves=("input", "q"), aten="quantile", out_dtype="quantile() out tensor must be same dtype as the input tensor",
+    saves=("input", "q"),
+    aten="quantile",
+    out_dtype="quantile() out tensor must be same dtype as the input tensor",
     node="SqueezeBackward4",
-    autocast="cpu float32", implicit=True)
+    autocast="cpu float32",
+    implicit=True,
+)
 def quantile(input: Array, q: Array | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Array:
     """The ``q``-th quantiles along ``dim``, or of the flattened input; NaN where there is one.
 
@@ -402,7 +404,10 @@ def quantile(input: Array, q: Array | float, dim: int | None = None, keepdim: bo
     saves=("input", "q"),
     aten="nanquantile",
     out_dtype="quantile() out tensor must be same dtype as the input tensor",
-    node="SqueezeBackward4", autocast="cpu float32", implicit=True)
+    node="SqueezeBackward4",
+    autocast="cpu float32",
+    implicit=True,
+)
 def nanquantile(input: Array, q: Array | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Array:
     """The quantiles of the elements that are not NaN; see ``quantile``.
 

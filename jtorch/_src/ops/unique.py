@@ -117,9 +117,7 @@ def _by_counting(flat: Any, return_inverse: bool) -> tuple[Any, Any, Any] | None
 
 
 @op(namespace="_C", host=True, differentiable=False, aten="unique_dim")
-def _unique_dim(
-    input: Array, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
-) -> _Found:
+def _unique_dim(input: Array, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> _Found:
     """The distinct slices along ``dim`` in lexical order, where each slice stands among them, and how often each occurs."""
     axis = canonical_dim(dim, input.ndim)
     _check_unique(input)
@@ -140,9 +138,7 @@ def _unique_dim(
 
 
 @op(namespace="_C", host=True, differentiable=False, aten="unique_consecutive")
-def _unique_consecutive(
-    input: Array, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-) -> _Found:
+def _unique_consecutive(input: Array, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> _Found:
     """The first of each run of equal elements (or slices along ``dim``), the run that each belongs to, and the runs' lengths."""
     _check_unique(input)
     if dim is None:

@@ -310,6 +310,8 @@ def _of_jax(array: jax.Array, dtype: dtypes.dtype | None, device: Any, requires_
     if requires_grad and not made._aval.differentiable:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return requiring(made) if requires_grad else made
+
+
 def _of_storage(source: Any, wanted: dtypes.dtype | None) -> np.ndarray:
     """The elements of a storage; an untyped one holds whole elements of the dtype that is asked for.
 

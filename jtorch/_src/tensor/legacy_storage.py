@@ -54,9 +54,7 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
         return TypedStorage(wrap_storage=storage_of(share_host(flat.view(np.uint8), owned=True)), dtype=cls.dtype)
 
     @classmethod
-    def from_buffer(
-        cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0, dtype: Any = None
-    ) -> TypedStorage:
+    def from_buffer(cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0, dtype: Any = None) -> TypedStorage:
         """A storage of the numbers in a buffer of bytes."""
         del dtype  # the class says it
         return cls._of(swapped(buffer, byte_order, cls.dtype, count, offset))

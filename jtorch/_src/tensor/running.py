@@ -268,8 +268,15 @@ def converted(t: Tensor, dtype: dtypes.dtype) -> Tensor:
 
 
 def write_out(
-    result: Any, out: Any, name: str, operands: Sequence[Any] = (), whole: bool = False, field: str = "", facts: Facts | None = None,
-    asked: bool = False, recorded: bool = False,
+    result: Any,
+    out: Any,
+    name: str,
+    operands: Sequence[Any] = (),
+    whole: bool = False,
+    field: str = "",
+    facts: Facts | None = None,
+    asked: bool = False,
+    recorded: bool = False,
 ) -> Any:
     """Writes a result (or a tuple of them) into what the caller gave as ``out=`` and returns that.
 

@@ -185,7 +185,12 @@ _BINARY: dict[type, Callable[..., Any]] = {
     ast.Pow: operator.pow,
 }  # fmt: skip
 _COMPARED: dict[type, Callable[..., Any]] = {
-    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq, ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
 }
 
 

@@ -48,8 +48,7 @@ def check_origin(t: Tensor, al: Alias) -> None:
         )
     if t._node is None:
         which = (
-            "A view was created in no_grad mode and its base or another view of its base has been modified inplace with grad "
-            "mode enabled."
+            "A view was created in no_grad mode and its base or another view of its base has been modified inplace with grad mode enabled."
         )
     else:
         name = plain_name(t._node.name())

@@ -243,8 +243,7 @@ def tensor_split(
             )
         if indices_or_sections.dtype is not dtypes.int64:
             raise RuntimeError(
-                "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
-                f"{indices_or_sections.dtype.scalar_name}"
+                f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {indices_or_sections.dtype.scalar_name}"
             )
         indices_or_sections = indices_or_sections.tolist()  # type: ignore[attr-defined]
     if not isinstance(indices_or_sections, (tuple, list)):

@@ -126,7 +126,5 @@ class Join:
         torch.distributed.all_reduce(running, group=group)
         if config.throw and running.item() < group.size():
             torch.distributed.all_reduce(torch.zeros(1), group=group)
-            raise RuntimeError(
-                "Detected at least one rank that exhausted inputs. Throwing across all ranks."
-            )
+            raise RuntimeError("Detected at least one rank that exhausted inputs. Throwing across all ranks.")
         return None

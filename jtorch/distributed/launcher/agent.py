@@ -46,9 +46,7 @@ class _Worker:
             else:
                 outputs.append(open(os.devnull, "wb") if hidden else None)  # noqa: SIM115
         try:
-            self.process = subprocess.Popen(
-                agent.command, env=environment, stdout=outputs[0], stderr=outputs[1], start_new_session=True
-            )
+            self.process = subprocess.Popen(agent.command, env=environment, stdout=outputs[0], stderr=outputs[1], start_new_session=True)
         finally:
             for file in outputs:
                 if file is not None:

@@ -269,9 +269,7 @@ def _load(
     local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})
     if assign:
         local_metadata["assign_to_params_buffers"] = assign
-    module._load_from_state_dict(
-        local, prefix, local_metadata, True, incompatible.missing_keys, incompatible.unexpected_keys, error_msgs
-    )
+    module._load_from_state_dict(local, prefix, local_metadata, True, incompatible.missing_keys, incompatible.unexpected_keys, error_msgs)
     for name, child in module._modules.items():
         if child is not None:
             child_prefix = f"{prefix}{name}."

@@ -29,4 +29,5 @@ class DistributedDataParallelCPU(DistributedDataParallel):
         )
         super().__init__(*args, **kwargs)
 
+
 __getattr__ = _refusals.missing(__name__)

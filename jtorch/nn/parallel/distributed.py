@@ -280,6 +280,4 @@ class DistributedDataParallel(Module):
         return self.process_group
 
     def __getstate__(self) -> Any:
-        raise NotImplementedError(
-            "pickling a DistributedDataParallel is not offered by jtorch: save its state_dict(), or that of .module"
-        )
+        raise NotImplementedError("pickling a DistributedDataParallel is not offered by jtorch: save its state_dict(), or that of .module")

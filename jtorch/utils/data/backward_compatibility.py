@@ -9,8 +9,7 @@ def worker_init_fn(worker_id: int) -> None:
     """Does nothing but warn."""
     del worker_id
     warnings.warn(
-        "Usage of `backward_compatibility.worker_init_fn` is deprecated "
-        "as `DataLoader` automatically applies sharding in every worker",
+        "Usage of `backward_compatibility.worker_init_fn` is deprecated as `DataLoader` automatically applies sharding in every worker",
         FutureWarning,
         stacklevel=2,
     )

@@ -80,8 +80,7 @@ def apply_shuffle_settings(datapipe: Any, shuffle: bool | None = None) -> Any:
 def apply_shuffle_seed(datapipe: Any, rng: Any) -> Any:
     """The old name of ``apply_random_seed``."""
     warnings.warn(
-        "`apply_shuffle_seed` is deprecated since 1.12 and will be removed in the future releases. "
-        "Please use `apply_random_seed` instead.",
+        "`apply_shuffle_seed` is deprecated since 1.12 and will be removed in the future releases. Please use `apply_random_seed` instead.",
         FutureWarning,
         stacklevel=2,
     )

@@ -228,9 +228,7 @@ def _check_positions(data: Any, mask: Any) -> None:
 
 
 def _warn_prototype() -> None:
-    warnings.warn(
-        "MaskedTensor is in prototype stage, as PyTorch's is: its interface may still change.", UserWarning, stacklevel=4
-    )
+    warnings.warn("MaskedTensor is in prototype stage, as PyTorch's is: its interface may still change.", UserWarning, stacklevel=4)
 
 
 # ---- gradients that reach plain tensors ------------------------------------------------------------------------------------------

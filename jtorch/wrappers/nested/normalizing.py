@@ -98,9 +98,7 @@ def layer_norm(
     if nt._cut.size not in shape:
         return nt._like(torch.nn.functional.layer_norm(nt._values, shape, weight, bias, eps))
     if nt._cut.lengths is not None:
-        raise RuntimeError(
-            "layer_norm(): not supported where lengths is not None if operating on the ragged dimension for NestedTensor"
-        )
+        raise RuntimeError("layer_norm(): not supported where lengths is not None if operating on the ragged dimension for NestedTensor")
     if nt._ragged_idx != 1 or tuple(shape) != tuple(nt._size[1:]):
         raise RuntimeError(f"layer_norm(): normalized_shape {tuple(shape)} does not end the shape {tuple(nt._size)}")
     if weight is not None or bias is not None:
@@ -148,7 +146,7 @@ def _along(name: str, padding: Any, default: Any = None) -> None:
         elif default is not None:
             place = outer(input, default)
         else:
-            raise TypeError(f"{name}() missing 1 required positional arguments: \"dim\"")
+            raise TypeError(f'{name}() missing 1 required positional arguments: "dim"')
         _no_batch_no_holes(input, place, name)
         if place != input._ragged_idx:
             found = func(input._values, *given, dim=place - 1, **options)

@@ -31,6 +31,7 @@ _NOT = ("prelu",)
 def names() -> frozenset[str]:
     """The names of all elementwise functions, methods and operators, in-place forms included: read from the declarations."""
     from ..._src.ops._declare import OPS
+
     found = set(_ALSO)
     for op in OPS.values():
         if op.family not in POINTWISE or op.namespace == "_C" or op.name in _NOT:

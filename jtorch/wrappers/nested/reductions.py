@@ -42,9 +42,7 @@ def reduce(name: str, nt: NestedTensor, dim: Any, keepdim: bool, on_dense: _Dens
     if ragged and nt._cut.lengths is not None:
         raise RuntimeError(f"{name}(): reducing across the ragged dimension is not supported for non-contiguous nested tensors with holes")
     if batch and not ragged:
-        raise RuntimeError(
-            f"{name}(): reducing along the batch dimension but not the ragged dimension is not supported for nested tensors"
-        )
+        raise RuntimeError(f"{name}(): reducing along the batch dimension but not the ragged dimension is not supported for nested tensors")
     if ragged and others and not batch:
         raise RuntimeError(f"{name}(): reducing along a ragged and non-batch dimension is not supported for nested tensors")
     if ragged and not batch:

@@ -205,9 +205,7 @@ def clone(input: StridedNestedTensor, *, memory_format: Any = torch.preserve_for
     """A copy; in contiguous format, packed."""
     if memory_format not in (None, torch.preserve_format, torch.contiguous_format):
         name = "".join(word.capitalize() for word in str(memory_format).removeprefix("torch.").split("_"))
-        raise RuntimeError(
-            f"Nested tensor clone supports Preserve and Contiguous memory formats, called clone with memory format: {name}"
-        )
+        raise RuntimeError(f"Nested tensor clone supports Preserve and Contiguous memory formats, called clone with memory format: {name}")
     if input._form.is_packed() or memory_format is torch.contiguous_format or input._values.shape[0] != input._form.numel:
         return StridedNestedTensor.contiguous_of(input._flat().clone(), input._sizes, input._form.rank)
     return input._like(input._values.clone())

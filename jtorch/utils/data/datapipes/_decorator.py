@@ -77,9 +77,7 @@ class non_deterministic:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.cls is not None:
             if _determinism:
-                raise TypeError(
-                    f"{self.cls.__name__} is non-deterministic, but you set 'guaranteed_datapipes_determinism'. {_TURN_OFF}"
-                )
+                raise TypeError(f"{self.cls.__name__} is non-deterministic, but you set 'guaranteed_datapipes_determinism'. {_TURN_OFF}")
             return self.cls(*args, **kwargs)
         if not (isinstance(args[0], type) and issubclass(args[0], IterDataPipe)):
             raise TypeError(f"Only `IterDataPipe` can be decorated, but {args[0].__name__} is found")

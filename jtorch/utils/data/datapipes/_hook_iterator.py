@@ -12,10 +12,7 @@ from typing import Any
 import jtorch as torch
 
 _SINGLE = "single iterator per IterDataPipe constraint"
-_FEEDBACK = (
-    f"\nFor feedback regarding this {_SINGLE}, feel free "
-    "to comment on this issue: https://github.com/pytorch/data/issues/45."
-)
+_FEEDBACK = f"\nFor feedback regarding this {_SINGLE}, feel free to comment on this issue: https://github.com/pytorch/data/issues/45."
 
 
 class _SnapshotState(Enum):

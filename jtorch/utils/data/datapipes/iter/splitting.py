@@ -89,9 +89,7 @@ def _check_count(num_instances: int) -> None:
 
 def _warn_of_unlimited(buffer_size: int, name: str) -> None:
     if buffer_size < 0:
-        warnings.warn(
-            f"Unlimited buffer size is set for `{name}`, please be aware of OOM at random places", UserWarning, stacklevel=3
-        )
+        warnings.warn(f"Unlimited buffer size is set for `{name}`, please be aware of OOM at random places", UserWarning, stacklevel=3)
 
 
 def _drop(items: deque[Any]) -> None:
@@ -297,9 +295,7 @@ class _DemultiplexerIterDataPipe(IterDataPipe[Any], _ContainerTemplate):
                 StreamWrapper.close_streams(item)
                 continue
             if which is None or not 0 <= which < self.num_instances:
-                raise ValueError(
-                    f"Output of the classification fn should be between 0 and {self.num_instances - 1}. {which} is returned."
-                )
+                raise ValueError(f"Output of the classification fn should be between 0 and {self.num_instances - 1}. {which} is returned.")
             if which == instance_id:
                 return item
             self.child_buffers[which].append(item)

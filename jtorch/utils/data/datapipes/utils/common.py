@@ -177,9 +177,7 @@ def validate_pathname_binary_tuple(data: Any) -> None:
     if not isinstance(data[0], str):
         raise TypeError(f"pathname within the tuple should have string type pathname, but it is type {type(data[0])}")
     if not isinstance(data[1], (IOBase, StreamWrapper)):
-        raise TypeError(
-            f"binary stream within the tuple should have IOBase orits subclasses as type, but it is type {type(data[1])}"
-        )
+        raise TypeError(f"binary stream within the tuple should have IOBase orits subclasses as type, but it is type {type(data[1])}")
 
 
 class StreamWrapper:

@@ -17,8 +17,7 @@ def _simple_graph_snapshot_restoration(datapipe: IterDataPipe[Any], n_iterations
     """
     if datapipe._snapshot_state == _SnapshotState.Restored:
         raise RuntimeError(
-            "Snapshot restoration cannot be applied. You can only restore simple snapshot to the graph "
-            "if your graph has not been restored."
+            "Snapshot restoration cannot be applied. You can only restore simple snapshot to the graph if your graph has not been restored."
         )
     datapipe.reset()  # of one that counts as restored it only changes the state; `iter` below resets it then
     apply_random_seed(datapipe, rng)
