@@ -27,7 +27,8 @@ FLOORS = {
     "_src.tensor": 3, "_src.bind": 3, "_src.draws": 3, "_src.borders": 3, "_src.composites": 3, "random": 3, "return_types": 3,
     "": 4, "_C": 4, "_ops": 4, "_src.aten": 4, "linalg": 4, "fft": 4, "special": 4, "overrides": 4, "func": 4, "functional": 4,
     "ops": 4, "_VF": 4, "compiler": 4, "library": 4, "types": 4, "sparse": 4, "amp.policies": 4,
-    "accelerator": 4, "cuda": 4, "cpu": 4, "mps": 4, "xpu": 4, "_src.files.saving": 4, "_src.files.archive": 3, "_src.files.archive_records": 3,
+    "accelerator": 4, "cuda": 4, "cpu": 4, "mps": 4, "xpu": 4, "_src.files.saving": 4,
+    "_src.files.archive": 3, "_src.files.archive_records": 3,
     "_src.start": 6,  # imported by `__init__.py` alone
     # what stands in a folder for what it is about, on another floor than the rest of it
     **dict.fromkeys((f"_src.start.{name}" for name in ("pausing", "install", "tracebacks", "variables", "old_pickles")), 0),
@@ -211,7 +212,9 @@ def test_what_is_known_of_a_function_is_not_spread(spread: dict[str, set[str]]) 
 
 #: Modules that import each other, inside functions too, and why.
 CYCLES = {
-    "_src.engine.calls _src.engine.checks _src.engine.room _src.engine.tiers _src.engine.trie": "the way of a call, in which each step may lead back to the first",
+    "_src.engine.calls _src.engine.checks _src.engine.room _src.engine.tiers _src.engine.trie": (
+        "the way of a call, in which each step may lead back to the first"
+    ),
     "_src.engine.record _src.engine.run": "running records what is run again, recording runs what is due",
     "wrappers.masked.functions wrappers.masked.handlers wrappers.masked.tensor": "the class asks its table of functions, which make it",
     "wrappers.nested.custom wrappers.nested.tensor": "the class hands custom functions on, which make it",

@@ -377,7 +377,8 @@ def exports() -> list[str]:
                 where = "." * node.level + (node.module or "")
                 lines.append(f"from {where} import {name.name}" + ("" if name.name == "*" else f" as {name.name}"))
     said = {line.rpartition(" ")[2] for line in lines}
-    there = {path.stem for path in PACKAGE.glob("*.py")} | {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    files = (path.relative_to(PACKAGE).with_suffix("").parts for path in PACKAGE.rglob("*.py"))
+    there = {".".join(parts).removesuffix(".__init__") for parts in files}
     lines += [f"from . import {name} as {name}" for name in jtorch._LAZY if name in there - said]
     lines += [f"from .{module} import {name} as {name}" for name, module in jtorch._LAZY_NAMES.items() if module in there]
     return sorted(set(lines), key=lambda line: (line.endswith("*"), line))
@@ -388,8 +389,8 @@ def main_stub() -> str:
     methods, public = functions("Tensor"), functions("")
     lines = [HEADER.format(doc="jtorch's public namespace."), IMPORTS.strip(), "", *exports()]
     lines += ["from .utils.hooks import RemovableHandle as _RemovableHandle"]
-    lines += ["from .devices import device as _device", "from .dtypes import dtype as _dtype"]
-    lines += ["from .layouts import layout as _layout", "from .layouts import memory_format as _memory_format"]
+    lines += ["from ._src.facts.devices import device as _device", "from ._src.facts.dtypes import dtype as _dtype"]
+    lines += [f"from ._src.facts.layouts import {name} as _{name}" for name in ("layout", "memory_format")]
     if not any(" Generator " in line or line.endswith("random import *") for line in lines):
         lines.append("from .random import Generator")
     lines += ["", "Number: TypeAlias = _int | _float | _bool | _complex", ""]
@@ -428,7 +429,8 @@ def core_stub() -> str:
     """
     lines = [HEADER.format(doc="``Tensor`` as all floors see it, and what makes tensors."), IMPORTS.strip(), ""]
     lines += ["from . import Tensor as Tensor"]
-    lines += ["from .size import Size", "from .dtypes import dtype as _dtype", "from .devices import device as _device", ""]
+    lines += ["from ._src.facts.size import Size", "from ._src.facts.dtypes import dtype as _dtype"]
+    lines += ["from ._src.facts.devices import device as _device", ""]
     for node in ast.parse((PACKAGE / "core.py").read_text()).body:
         if isinstance(node, ast.ImportFrom):
             lines += [f"from .{node.module} import {a.name} as {a.name}" for a in node.names if a.asname == a.name]

@@ -13,6 +13,7 @@ from .._src.facts.errors import LinAlgError as _LinAlgError
 from .._src.refusals import stand_ins as _refusals
 from .._src.tensor.module_state import check_state
 from .._src.tensor.writing import swap, undoable
+from ..autograd.grad_mode import MODE as _MODE
 from ..core import Tensor as _Tensor
 from ..dispatch import DisableTorchFunction as DisableTorchFunction
 from ..dispatch import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
@@ -78,9 +79,7 @@ def _flush_hint() -> None:
 #: Parts of ``torch._C`` that load when they are first touched.
 def _set_grad_enabled(arg: bool) -> None:
     """Sets recording for autograd on or off, as nodes of graphs do."""
-    from ..autograd.grad_mode import MODE
-
-    MODE.set(arg)
+    _MODE.set(arg)
 
 
 _SUBMODULES = frozenset(("_autograd", "_functions", "_nn", "_functorch", "_distributed_c10d", "_distributed_rpc"))

@@ -6,6 +6,7 @@ windows), the operator stays: the function gives ``NotImplemented``, as PyTorch'
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -14,9 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 
 import jtorch as torch
-from jtorch._src.aten.kernels import kernel_of
+from jtorch._src.aten.kernels import formula_of, kernel_of
 from jtorch._src.tensor.symbols import exact, visible
+from jtorch._subclasses.fake_tensor import unset_fake_temporarily
 from jtorch.core import wrap
+from jtorch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 
 aten = torch.ops.aten
 #: Primitives of JAX's whose operands are all arrays, and the operators that they are.
@@ -64,9 +67,6 @@ def by_kernel(func: Any) -> Callable[..., Any]:
             return tuple([t.jax() for t in out]) if isinstance(out, (tuple, list)) else out.jax()
 
         try:
-            from jtorch._subclasses.fake_tensor import unset_fake_temporarily
-            from jtorch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
-
             with disable_proxy_modes_tracing(), unset_fake_temporarily():
                 closed, shapes = jax.make_jaxpr(run, return_shape=True)(*avals)
             found = _program(closed.jaxpr, [_constant(c, tensors[0]) for c in closed.consts], tensors, tensors[0])
@@ -126,6 +126,9 @@ def _program(jaxpr: Any, consts: list[Any], inputs: list[Any], like: Any) -> lis
             found = _program(getattr(inner, "jaxpr", inner), consts, args, like)
         elif name in _SAME:
             found = args
+        elif name not in _DIRECT and (formula := formula_of(name)) is not None:
+            inner = jax.make_jaxpr(functools.partial(formula, **eqn.params))(*[v.aval for v in eqn.invars])
+            found = _program(inner.jaxpr, [_constant(c, like) for c in inner.consts], args, like)
         else:
             found = [_primitive(name, eqn, args, like)]
         env.update(zip(eqn.outvars, found, strict=True))

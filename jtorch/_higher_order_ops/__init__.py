@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from jtorch._src import hooks
 from jtorch._src.composites import control
 from jtorch._src.refusals import stand_ins as _refusals
 
@@ -13,13 +12,6 @@ from .map import map as map  # noqa: A004  (PyTorch's name)
 from .scan import scan as scan
 from .while_loop import while_loop as while_loop
 
-
-def _captured(name: str, *args: Any) -> Any:
-    from .capturing import captured  # late: tracing a program loads this package
-
-    return captured(name, *args)
-
-
-control.captured = _captured
+control.captured = hooks.captured
 
 __getattr__ = _refusals.missing(__name__)

@@ -153,6 +153,8 @@ functional_call = Hook("functional_call")
 autocast = Hook("autocast")
 #: What compiling does by pieces: ``torch._dynamo``, with its modules as attributes.
 dynamo = Hook("dynamo")
+#: What becomes of branches and loops while a program is traced.
+captured = Hook("captured")
 #: ``torch.backends`` with the switches of CUDA and cuDNN: the package.
 backends = Hook("backends")
 #: The class of streams.

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jtorch as torch
+from jtorch._decomp import core_aten_decompositions
 from jtorch._dynamo.exc import UserError
 from jtorch._src.facts.errors import not_offered
 from jtorch._src.refusals import stand_ins as _refusals
@@ -198,8 +199,6 @@ def stablehlo(ep: ExportedProgram, *, platforms: tuple[str, ...] | None = None) 
 
 def default_decompositions() -> dict[Any, Callable[..., Any]]:
     """How ``run_decompositions`` writes operators outside of the core set with others."""
-    from jtorch._decomp import core_aten_decompositions
-
     return dict(core_aten_decompositions())
 
 

@@ -9,6 +9,7 @@ from .. import hooks
 from ..bind.cores import COMPOSITES
 from ..bind.everything import PUBLIC
 from ..ops._declare import OPS
+from ..ops._hosted import FORMULAS
 from ..tensor.running import write_out
 from .overloads import OpOverload, aten
 
@@ -116,3 +117,8 @@ def _in_place(func: OpOverload) -> Callable[[list[Any]], Any]:
         return values[0].copy_(kernel_of(base)(values))
 
     return run_in_place
+
+
+def formula_of(equation: str) -> Callable[..., Any] | None:
+    """The formula that an equation of a kernel stands for, by its name; None if it is one of JAX's."""
+    return FORMULAS.get(equation)

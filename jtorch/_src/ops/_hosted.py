@@ -20,6 +20,8 @@ _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 INTEGERS = tuple([np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8)])
 #: The real numbers that are NumPy's own, but for halves.
 REALS = (*_FLOATS, *INTEGERS)
+#: By the names of their equations, the formulas that have a form for the host.
+FORMULAS: dict[str, Callable[..., Array]] = {}
 #: Sorting more elements than this is faster as the formula does it.
 FEW = 1 << 12
 
@@ -56,6 +58,7 @@ def hosted(
 
     def declare(formula: Callable[..., Array]) -> Callable[..., Array]:
         primitive = Primitive(f"jtorch.{formula.__name__.lstrip('_')}")
+        FORMULAS[primitive.name] = formula
         primitive.def_impl(lambda *operands, **params: jax.jit(functools.partial(formula, **params))(*operands))
 
         def described(*avals: Any, **params: Any) -> Any:

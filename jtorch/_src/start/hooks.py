@@ -257,6 +257,13 @@ def _dynamo() -> Any:
     return _dynamo
 
 
+@hooks.captured.fill
+def _captured() -> Any:
+    from ..._higher_order_ops.capturing import captured
+
+    return captured
+
+
 @hooks.backends.fill
 def _backends() -> Any:
     from ... import backends
