@@ -49,7 +49,7 @@ except RuntimeError as e:
 
 from torch._weights_only_unpickler import StorageType
 import importlib
-from jtorch.install import _PLACES
+from jtorch._src.start.install import _PLACES
 for place, table in _PLACES.items():
     for inner, classes in table.items():
         for cls in classes.split():

@@ -80,8 +80,8 @@ def test_the_users_line_comes_last_but_one(tmp_path, case, ours) -> None:
 
 
 def test_all_frames_on_request(tmp_path) -> None:
-    assert "applying.py" in report(tmp_path, "add", JTORCH_TRACEBACK="full")
-    assert "applying.py" not in report(tmp_path, "add", JTORCH_TRACEBACK="short")
+    assert "running.py" in report(tmp_path, "add", JTORCH_TRACEBACK="full")
+    assert "running.py" not in report(tmp_path, "add", JTORCH_TRACEBACK="short")
     path = tmp_path / "empty.py"
     path.write_text("import torch")
     given = {**os.environ, "PYTHONPATH": str(ROOT), "JTORCH_TRACEBACK": "some"}

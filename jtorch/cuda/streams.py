@@ -10,9 +10,9 @@ from .._src.facts import devices as _devices
 
 
 def need() -> None:
-    """Raises where JAX found no GPU."""
+    """Raises where JAX found no GPU, as PyTorch does where it was built for none."""
     if not _devices.jax_devices("cuda"):
-        raise RuntimeError("No CUDA GPUs are available: JAX found none")
+        raise AssertionError("Torch not compiled with CUDA enabled")
 
 
 def _wait() -> None:

@@ -277,8 +277,6 @@ SPECIAL_NUMBERS = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, -2.0, 3.0, 1e3
         "_copysign",
         "_fmax",
         "_fmin",
-        "_lower",
-        "_upper",
         "_exp2",
         "_hypot",
         "_logaddexp",

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..engine.host.direct import count_nonzero
+from ..engine.intervals import in_range
 from ..facts import dtypes
 from ._axes import take_along
 from ._declare import Array, Number, guard_range, op
@@ -80,7 +81,7 @@ def ranks(boundaries: Array, values: Array, right: bool) -> Array:
     """
     if boundaries.shape[-1] == 0 or values.size == 0:
         return jnp.zeros(values.shape, np.int64)
-    return _ranks(boundaries, values, right=int(right))
+    return in_range(_ranks(boundaries, values, right=int(right)), 0, boundaries.shape[-1])
 
 
 def _by_bisection(boundaries: Array, values: Array, right: bool) -> Array:

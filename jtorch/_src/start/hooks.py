@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ... import _C
-from ...autograd import accumulate
 from ...autograd import engine as autograd_engine
+from ...autograd.accumulate import end_of
 from .. import hooks
 from ..protocol import overridable
 from ..tensor import untyped_storage as storages
@@ -14,7 +14,7 @@ from ..tensor import view_steps as steps
 
 # What is loaded anyway.
 hooks.overridable.fill(lambda: overridable)
-hooks.end_of.fill(lambda: accumulate.end_of)
+hooks.end_of.fill(lambda: end_of)
 hooks.internals.fill(lambda: _C)
 hooks.memory_steps.fill(lambda: steps.memory_steps)
 hooks.retain.fill(lambda: autograd_engine.retain)
