@@ -112,3 +112,13 @@ def test_median_of_nothing() -> None:
     for kind, expected in (("int64", -(2**63)), ("int32", -(2**31)), ("int16", 0), ("uint8", 0), ("bool", True)):
         x = torch.empty(0, dtype=getattr(torch, kind))
         assert x.median().item() == x.nanmedian().item() == expected
+
+
+@pytest.mark.parametrize("f", [torch.var_mean, torch.std_mean])
+def test_the_mean_of_one_element_has_a_gradient(f) -> None:
+    x = torch.tensor([[3.0]], requires_grad=True)
+    spread, mean = f(x)
+    assert torch.autograd.grad(mean, x, retain_graph=True)[0].tolist() == [[1.0]]
+    assert torch.autograd.grad(spread, x)[0].isnan().all()
+    spread, mean = f(x, dim=1, correction=0)
+    assert torch.autograd.grad(spread.sum() + mean.sum(), x)[0].tolist() == [[1.0]]

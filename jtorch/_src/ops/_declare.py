@@ -98,6 +98,7 @@ class Op(Facts):
     saves: tuple[str, ...] | None = None
     wraps: bool = False
     shown: tuple[int | None, ...] = ()
+    absent: bool = False
     host: bool = False
     apart: bool = False
     wide: bool = False
@@ -202,14 +203,15 @@ def defvjp(
     saves: tuple[str, ...] | None = None,
     fwd: Callable[..., Any] | None = None,
     shown: tuple[int | None, ...] = (),
+    absent: bool = False,
 ) -> None:
     """Gives the op of ``body`` a hand-written gradient; see ``docs/internals.md`` for the form of ``rule`` and ``fwd``.
 
     ``shown`` tells of the residuals of ``fwd`` which are results that the caller sees, by their numbers: in-place changes of these are
-    refused.
+    refused. With ``absent`` the rule gets None for results that no gradient comes from, which then add nothing; else it gets zeros.
     """
     record = find(body)
-    record.rule, record.fwd, record.shown = rule, fwd, shown
+    record.rule, record.fwd, record.shown, record.absent = rule, fwd, shown, absent
     if saves is not None:
         record.saves = saves
 

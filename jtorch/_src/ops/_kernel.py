@@ -572,9 +572,9 @@ def _by_rule(
 ) -> list[Any]:
     op = info.op
     operands = _Operands(op, info.layout, arrays, numbers)
-    filled = [jnp.zeros(a.shape, a.dtype) if c is None else c for c, a in zip(cts, outs, strict=True)]
+    filled = [jnp.zeros(a.shape, a.dtype) if c is None and not op.absent else c for c, a in zip(cts, outs, strict=True)]
     if operands.narrow is not None:
-        filled = [cast(c, np.dtype(np.float32)) for c in filled]
+        filled = [c if c is None else cast(c, np.dtype(np.float32)) for c in filled]
     g = filled[0] if info.single else tuple(filled)
     if info.hidden:
         saved: Any = tuple(results)

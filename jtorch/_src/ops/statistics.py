@@ -125,27 +125,45 @@ def _mean_grad(g: Array, input: Array, dims: tuple[int, ...]) -> Array:
     return jnp.broadcast_to(g / max(count, 1), input.shape)
 
 
+def _with_mean(spread: Array | None, g_mean: Array | None, input: Array, dims: tuple[int, ...]) -> tuple[Array | None]:
+    """What comes from the variance, if anything does, and from the mean: of one element the former is NaN, which the latter is not."""
+    mean = None if g_mean is None else _mean_grad(g_mean, input, dims)
+    return (spread if mean is None else mean if spread is None else spread + mean,)
+
+
 def _var_mean_rule(
-    g: tuple[Array, Array], result: Any, input: Array, dim: int | tuple[int, ...] | None, correction: float, keepdim: bool
-) -> tuple[Array]:
+    g: tuple[Array | None, Array | None],
+    result: Any,
+    input: Array,
+    dim: int | tuple[int, ...] | None,
+    correction: float,
+    keepdim: bool,
+) -> tuple[Array | None]:
     dims = canonical_dims(dim, input.ndim)
-    g_var, g_mean = (restored(x, dims, keepdim) for x in g)
-    return (_var_grad(g_var, input, dims, correction) + _mean_grad(g_mean, input, dims),)
+    g_var, g_mean = (None if x is None else restored(x, dims, keepdim) for x in g)
+    return _with_mean(None if g_var is None else _var_grad(g_var, input, dims, correction), g_mean, input, dims)
 
 
 def _std_mean_rule(
-    g: tuple[Array, Array], result: tuple[Array, Array], input: Array, dim: int | tuple[int, ...] | None, correction: float, keepdim: bool
-) -> tuple[Array]:
+    g: tuple[Array | None, Array | None],
+    result: tuple[Array, Array],
+    input: Array,
+    dim: int | tuple[int, ...] | None,
+    correction: float,
+    keepdim: bool,
+) -> tuple[Array | None]:
     dims = canonical_dims(dim, input.ndim)
-    g_std, g_mean = (restored(x, dims, keepdim) for x in g)
-    g_var = _through_root(g_std, restored(result[0], dims, keepdim))
-    return (_var_grad(g_var, input, dims, correction) + _mean_grad(g_mean, input, dims),)
+    g_std, g_mean = (None if x is None else restored(x, dims, keepdim) for x in g)
+    spread = None
+    if g_std is not None:
+        spread = _var_grad(_through_root(g_std, restored(result[0], dims, keepdim)), input, dims, correction)
+    return _with_mean(spread, g_mean, input, dims)
 
 
 defvjp(_var, _var_rule, saves=("input",))
 defvjp(_std, _std_rule, saves=("input", "result"))
-defvjp(_var_mean, _var_mean_rule, saves=("input",))
-defvjp(_std_mean, _std_mean_rule, saves=("input", "result"))
+defvjp(_var_mean, _var_mean_rule, saves=("input",), absent=True)
+defvjp(_std_mean, _std_mean_rule, saves=("input", "result"), absent=True)
 
 
 # ---- order statistics ------------------------------------------------------------------------------------------------------------
