@@ -157,7 +157,7 @@ def test_a_first_call_warns_of_the_same_line(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "program.py"], env=env, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120)
     lines = [(Path(file).name, line) for file, line in ast.literal_eval(done.stdout)]
     assert lines == [("program.py", n) for n in (8, 8, 11, 11)]
-    code = "import jtorch; from jtorch import _code_cache; print(len(_code_cache._used))"
+    code = "import jtorch; from jtorch._src.keeping import code; print(len(code._used))"
     done = subprocess.run([sys.executable, "-c", code], env=env, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120)
     assert int(done.stdout) <= 5
 

@@ -223,7 +223,7 @@ def test_a_folder_that_can_only_be_read_serves(monkeypatch: pytest.MonkeyPatch, 
 _WRITER = """
 import sys
 from pathlib import Path
-from jtorch import _kept_files as kept
+from jtorch._src.keeping import files as kept
 seed, store = int(sys.argv[1]), kept.Store(Path(sys.argv[2]), kept.MARK, 40 * kept.BLOCK)
 hits = 0
 for i in range(600):

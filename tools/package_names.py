@@ -134,7 +134,7 @@ def resolved(name: str, root: str = "jtorch") -> Any:
         AttributeError: if there is no such name.
     """
     head, _, rest = name.partition(".")
-    found: Any = _module(root if head == "torch" else f"{root}._beside.{head}" if root == "jtorch" else head)
+    found: Any = _module(root if head == "torch" else f"{root}._src.neighbours.beside.{head}" if root == "jtorch" else head)
     path = found.__name__ if found is not None else head
     for part in rest.split(".") if rest else ():
         try:
