@@ -211,3 +211,13 @@ def test_addresses_of_nothing() -> None:
     assert x[3:].untyped_storage().data_ptr() == x.data_ptr() != 0 and torch.zeros(0).resize_(2).data_ptr() != 0
     meta = torch.zeros(2, 2, device="meta")
     assert meta.data_ptr() == meta.untyped_storage().data_ptr() == 0 and meta[1:].data_ptr() == 8 and meta[2:].data_ptr() == 0
+
+
+def test_deep_copies_count_their_changes_by_themselves() -> None:
+    base = torch.ones(4)
+    whole, part = copy.deepcopy([base, base[:2]])
+    assert (whole._version, part._version) == (1, 1)  # torch sets the memory of a new tensor
+    whole.add_(1)
+    assert (whole._version, part._version, part.tolist()) == (2, 1, [2.0, 2.0])
+    assert copy.deepcopy(torch.nn.Parameter(base))._version == 0
+    assert copy.deepcopy(torch.ones(2, device="meta"))._version == 0

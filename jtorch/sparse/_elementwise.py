@@ -121,8 +121,8 @@ def _sparse_sum(a: SparseTensor, b: SparseTensor, alpha: Any) -> SparseTensor:
     both = a._sorted and b._sorted
     if nnz(b) == 0:
         return a.to(dtype) if a.dtype is not dtype else coo(a._at[0], a._vals.clone(), a._dims, a._sorted)  # type: ignore[return-value]
-    if both and _same_positions(a, b):
-        return coo(a._at[0], a._vals + _scaled(b._vals, alpha, dtype), a._dims, True)
+    if _same_positions(a, b):
+        return coo(a._at[0], a._vals + _scaled(b._vals, alpha, dtype), a._dims, both)
     values = torch.cat([a._vals if a._vals.dtype is dtype else converted(a._vals, dtype), _scaled(b._vals, alpha, dtype)])
     joined = coo(torch.cat([a._at[0], b._at[0]], 1), values, a._dims)
     return coalesce(joined) if both else joined

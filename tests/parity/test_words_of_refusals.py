@@ -109,13 +109,6 @@ def forward(module, write):
         return ad.unpack_dual(x).tangent
 
 
-def twice(t):
-    table = t.nn.Embedding(10, 3, sparse=True)
-    for _ in range(2):
-        table(t.tensor([7, 1, 3])).sum().backward()
-    return table.weight.grad._indices(), table.weight.grad._values()
-
-
 def slope_near_zero(t):
     x = t.tensor([0.0, t.finfo(t.double).tiny, 1e-200, 1.0], dtype=t.double, requires_grad=True)
     t.sinc(x).sum().backward()
@@ -138,7 +131,6 @@ CALLS |= {
     "tangent of copy_": lambda t: forward(t, lambda x: x.copy_(t.ones(3))),
     "tangents of drawn numbers": lambda t: [forward(t, lambda x, n=n: getattr(x, n)()) for n in RANDOM],
     "tangent of geometric_": lambda t: forward(t, lambda x: x.geometric_(0.5)),
-    "rows looked up twice": twice,
     "least squares": least_squares,
     "two ellipses": lambda t: t.einsum("i->......", t.ones(2)),
     "a dot": lambda t: t.einsum("i->.", t.ones(2)),

@@ -103,12 +103,13 @@ def _deep(t: Tensor, memo: Any) -> Tensor:
         if al is not None and any(lazy_bits(t)):  # what torch clones, and so in dense memory
             return preserve_layout(r, t)
         r._strides = t._strides
-        return r
+        return r if v.aval.device == META else r._written(1)
     # Tensors that shared memory share it in the copy too.
     whole = alias_of(copied_storage(al.storage, memo))
     r = _new(Tensor)
     r._al = Alias(whole.storage, al.chain, None, None, 0, al.offset)
     r._al.aval, r._al.strides = al.aval, al.strides
+    r._al.counter = Counter(1)  # torch sets the memory of a new tensor, which counts by itself
     r._strides = t._strides
     return r
 
