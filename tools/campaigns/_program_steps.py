@@ -102,8 +102,8 @@ torch.tensordot({x1}, {x1}, ([0], [0]))|{x}.to(torch.{dtype})|{x}.type_as({y})|{
 {r}.clamp(-99, 99).long()|torch.full_like({x}, {k})|torch.zeros_like({x})|{x}.new_ones(2, 3)|torch.arange({k}, 6, 2)
 torch.linspace(0, 1, 3)|torch.eye(3)|torch.full((2, 3), {n})|torch.tensor({x}.tolist(), dtype={x}.dtype)|torch.isin({r}, {r})
 torch.from_numpy({r}.detach().float().numpy().copy())|torch.bincount({i}.flatten().clamp(0, 5))|torch.logaddexp({f}, {fy})|{x1}.unique()
-torch.nn.functional.pad({x1}, (1, 0))|torch.nn.functional.one_hot({i}.clamp(0, 3).long(), 4)|torch.nn.functional.gelu({f}.clamp(-9, 9))|{f}.frac()
-torch.nn.functional.layer_norm({f1}, {f1}.shape[-1:])|torch.nn.functional.softplus({f})|torch.nn.functional.mse_loss({f}, {fy})
+torch.nn.functional.pad({x1}, (1, 0))|torch.nn.functional.one_hot({i}.clamp(0, 3).long(), 4)|torch.nn.functional.gelu({f}.clamp(-9, 9))
+{f}.frac()|torch.nn.functional.layer_norm({f1}, {f1}.shape[-1:])|torch.nn.functional.softplus({f})|torch.nn.functional.mse_loss({f}, {fy})
 torch.nn.functional.linear({q1}, {q1}.reshape(-1, {q1}.shape[-1]))|torch.block_diag({x2})
 torch.select_scatter({x2}, {x2}[0] * 2, 0, -1) * 1|torch.slice_scatter({x1}, {x1}[:1] * 2, 0, 0, 1) * 1
 torch.sum({r}, dtype=torch.float64)|torch.addcmul({x}, {y}, {y}, value={k})|torch.nansum({r})
