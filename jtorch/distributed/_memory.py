@@ -17,6 +17,8 @@ class Memory:
         self.values: dict[str, bytes] = {}
         self.queues: dict[str, deque[bytes]] = {}
         self._changed = threading.Condition()
+        #: The threads that wait for a key.
+        self.waiting: set[int] = set()
 
     def ask(self, name: str, timeout: float, *arguments: Any) -> Any:
         """Carries out one operation; those that wait do so at most ``timeout`` seconds.
@@ -55,7 +57,11 @@ class Memory:
             left = end - time.monotonic()
             if left <= 0:
                 raise DistStoreError(f"wait timeout after {round(timeout * 1000)}ms, keys: {', '.join(f'/{key}' for key in keys)}")
-            self._changed.wait(left)
+            self.waiting.add(threading.get_ident())
+            try:
+                self._changed.wait(left)
+            finally:
+                self.waiting.discard(threading.get_ident())
 
     def do_add(self, _: float, key: str, amount: int) -> int:
         """Adds to a counter."""

@@ -82,6 +82,8 @@ def _receive(connection: socket.socket) -> Any:
     return _unpacked(_receive_exactly(connection, length))[0]
 
 
+#: Seconds that a server which ends gives its threads to send what they have to say.
+_ANSWERS = 2.0
 #: Those that listen. Their threads end before the interpreter does, which else waits for what is inside this package.
 _servers: weakref.WeakSet[Server] = weakref.WeakSet()
 
@@ -114,6 +116,8 @@ class Server:
         self._socket.listen(1024)
         self.port: int = self._socket.getsockname()[1]
         self._open: set[socket.socket] = set()
+        #: The threads that answer.
+        self._answering: set[int] = set()
         _servers.add(self)
         threading.Thread(target=self._accept, daemon=True, name="jtorch store").start()
 
@@ -132,6 +136,7 @@ class Server:
         try:
             while True:
                 name, timeout, *arguments = _receive(connection)
+                self._answering.add(threading.get_ident())
                 if name == "will":
                     (will,), answer = arguments, ["", None]
                 else:
@@ -140,16 +145,22 @@ class Server:
                     except DistStoreError as e:
                         answer = [type(e).__name__, str(e)]
                 _send(connection, answer)
+                self._answering.discard(threading.get_ident())
         except (OSError, ValueError, struct.error, AttributeError, TypeError):
             pass  # the client has gone, or is none
         finally:
+            self._answering.discard(threading.get_ident())
             self._open.discard(connection)
             connection.close()
             if will is not None:
                 self.memory.ask("set", 0.0, will, b"lost")
 
     def close(self) -> None:
-        """Ends it; the clients see their connections end."""
+        """Ends it; the clients see their connections end, those after their answer whose request has been carried out."""
+        # Whoever takes what a client has brought may be done with it, and close, before the client has heard that it was taken.
+        end = time.monotonic() + _ANSWERS
+        while not self._answering <= self.memory.waiting and time.monotonic() < end:
+            time.sleep(0.001)
         # Without shutdown() a thread that waits in accept() would keep the port.
         for s in (self._socket, *list(self._open)):
             with contextlib.suppress(OSError):

@@ -10,6 +10,7 @@ import time
 import pytest
 
 import jtorch.distributed as dist
+from jtorch.distributed import _wire
 
 SHORT = datetime.timedelta(seconds=0.1)
 
@@ -81,3 +82,44 @@ def test_what_does_not_speak_the_language_is_let_go() -> None:
     server._close()
     with pytest.raises(dist.DistNetworkError, match="timed out"):
         dist.TCPStore("127.0.0.1", server.port, None, False, timeout=SHORT)
+
+
+def test_a_server_that_ends_answers_what_it_has_carried_out(monkeypatch):
+    """Whoever takes what was brought may end before the one that brought it has heard so."""
+    send, late = _wire._send, threading.Event()
+
+    def slow(connection, value):
+        if value == ["", None]:  # the answer
+            late.wait(0.2)
+        send(connection, value)
+
+    monkeypatch.setattr(_wire, "_send", slow)
+    server = _wire.Server("", 0)
+    client = _wire.Client("127.0.0.1", server.port, 5.0)
+    outcome = []
+    thread = threading.Thread(target=lambda: outcome.append(client.ask("set", 5.0, "key", b"value")))
+    thread.start()
+    assert server.memory.ask("get", 5.0, "key") == b"value"
+    server.close()
+    thread.join()
+    assert outcome == [None]
+    client.close()
+    waits = _wire.Server("", 0)
+    client = _wire.Client("127.0.0.1", waits.port, 5.0)
+    failed = []
+
+    def wait():
+        try:
+            client.ask("get", 30.0, "never")
+        except dist.DistNetworkError as error:
+            failed.append(str(error))
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    while not waits.memory.waiting:
+        pass
+    begun = time.monotonic()
+    waits.close()  # who waits is not waited for
+    thread.join(10)
+    assert time.monotonic() - begun < 1
+    assert "the other side has closed the connection" in failed[0]
