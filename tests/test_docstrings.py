@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import jtorch
 from jtorch._src.bind.cores import COMPOSITES
 from jtorch._src.bind.everything import PUBLIC
 from jtorch._src.ops._declare import OPS
+from jtorch._src.protocol import shared_arguments
 from jtorch._src.refusals import functions as _not_offered
 
 #: Functions that nothing comes out of.
@@ -91,7 +93,12 @@ def test_only_what_is_refused_says_that_it_always_raises() -> None:
 
 def test_methods_show_the_docstring_of_the_function() -> None:
     assert ">>> torch.sqrt(" in (jtorch.sqrt.__doc__ or "")
-    assert jtorch.Tensor.sqrt.__doc__ == jtorch.sqrt.__doc__
+    assert _own(jtorch.Tensor.sqrt) == _own(jtorch.sqrt)
+
+
+def _own(made: object) -> str:
+    """A docstring but for the lines that functions with an argument get and those without it do not."""
+    return re.sub(rf"^ *out: {re.escape(shared_arguments.shared(())['out'])}\n", "", made.__doc__ or "", flags=re.MULTILINE)
 
 
 def _classes() -> list[type]:
@@ -240,11 +247,20 @@ def test_the_most_used_names_describe_no_argument_that_is_not_there() -> None:
     invented = {}
     for name, made in _most_used().items():
         others = [getattr(jtorch, name.rpartition(".")[2], made), getattr(jtorch.Tensor, name.rpartition(".")[2], made)]
-        same = [m for m in others if m.__doc__ == made.__doc__ and callable(m)]  # method and function share what is said
+        same = [m for m in others if _own(m) == _own(made) and callable(m)]  # method and function share what is said
         arguments = {p for m in (made, *same) for p in inspect.signature(m).parameters}
         if extra := _described(made.__doc__ or "") - arguments:
             invented[name] = sorted(extra)
     assert invented == {}
+
+
+def test_arguments_that_many_have_are_told_by_those_that_have_them() -> None:
+    """One statement serves all of them, where a docstring describes arguments at all."""
+    lines = {name: set(_described(made.__doc__ or "")) for name, made in (("f", jtorch.add), ("m", jtorch.Tensor.add))}
+    assert "out" in lines["f"] and "out" not in lines["m"]
+    assert "where ``input`` does" in (jtorch.zeros_like.__doc__ or "") and "the default device" in (jtorch.zeros.__doc__ or "")
+    written = [path for path in (Path(jtorch.__file__).parent / "_src").rglob("*.py") if path.name != "shared_arguments.py"]
+    assert not [path for path in written if f"        out: {shared_arguments.shared(())['out']}" in path.read_text()]
 
 
 def test_help_says_what_a_tensor_is() -> None:

@@ -23,7 +23,6 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         condition: a tensor of bools.
         input: what is taken where it holds: a tensor or a number.
         other: what is taken elsewhere; without both, the indices where ``condition`` holds are given.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of all three, broadcast.
 

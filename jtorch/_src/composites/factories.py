@@ -168,11 +168,6 @@ def arange(
         start: the first number, 0 by default.
         end: where the numbers end, which is not reached.
         step: the difference between numbers, 1 by default.
-        out: a tensor that the result is written into, and that is returned.
-        layout: ``torch.strided``; others are refused.
-        device: where the result lies; the default device if it is None.
-        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
-        requires_grad: whether autograd records what is done with the result.
         dtype: the dtype of the result; found from the numbers if it is None.
 
     Shapes: one dimension of ``ceil((end - start) / step)`` elements.
@@ -297,12 +292,7 @@ def linspace(
         start: the first number, or a tensor with it.
         end: the last number, or a tensor with it.
         steps: how many numbers there are.
-        out: a tensor that the result is written into, and that is returned.
         dtype: the dtype of the result; the default dtype if it is None.
-        layout: ``torch.strided``; others are refused.
-        device: where the result lies; the default device if it is None.
-        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
-        requires_grad: whether autograd records what is done with the result.
 
     Shapes: (steps).
 
@@ -487,9 +477,6 @@ def _new_sized(name: str, make: Any, what: str, example: str, shown: str) -> Non
         size: the sizes, spread or in one tuple.
         dtype: the dtype of the result; that of the tensor if it is None.
         device: where the result lies; where the tensor does if it is None.
-        requires_grad: whether autograd records what is done with the result.
-        layout: ``torch.strided``; others are refused.
-        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
         named: ``size`` by name.
 
     Shapes: the sizes, spread or in one tuple.

@@ -359,7 +359,6 @@ def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out:
         p: the order of the norm.
         dim: the dimension along which the norm becomes 1.
         eps: the least that is divided by.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of ``input``.
 

@@ -212,7 +212,6 @@ def std(
         unbiased: whether to divide by one less than the number of elements; as ``correction`` of 1 or 0.
         keepdim: whether reduced dimensions stay, with size 1.
         correction: what is taken from the number of elements in the divisor, 1 by default.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of ``input`` without the dimensions ``dim`` (all by default), which are 1 with ``keepdim``.
 
@@ -297,7 +296,6 @@ def norm(
         p: the order of the norm, ``"fro"`` or ``"nuc"``.
         dim: the dimension, or several in a tuple, to reduce; all if it is None.
         keepdim: whether reduced dimensions stay, with size 1.
-        out: a tensor that the result is written into, and that is returned.
         dtype: the dtype to compute in.
 
     Shapes: that of ``input`` without the dimensions ``dim`` (all by default), which are 1 with ``keepdim``.

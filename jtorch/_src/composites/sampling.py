@@ -111,12 +111,7 @@ def rand(
         sizes: the sizes, spread or in one tuple.
         size: the sizes by name, in a tuple.
         generator: where random numbers come from; the default generator if it is None.
-        out: a tensor that the result is written into, and that is returned.
         dtype: the dtype of the result; the default dtype if it is None.
-        layout: ``torch.strided``; others are refused.
-        device: where the result lies; the default device if it is None.
-        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
-        requires_grad: whether autograd records what is done with the result.
 
     Shapes: the sizes, spread or in one tuple.
 
@@ -147,12 +142,7 @@ def randn(
         sizes: the sizes, spread or in one tuple.
         size: the sizes by name, in a tuple.
         generator: where random numbers come from; the default generator if it is None.
-        out: a tensor that the result is written into, and that is returned.
         dtype: the dtype of the result; the default dtype if it is None.
-        layout: ``torch.strided``; others are refused.
-        device: where the result lies; the default device if it is None.
-        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
-        requires_grad: whether autograd records what is done with the result.
 
     Shapes: the sizes, spread or in one tuple.
 
@@ -185,11 +175,6 @@ def randint(
         high: the number above the highest.
         size: the sizes, in a tuple.
         generator: where random numbers come from; the default generator if it is None.
-        out: a tensor that the result is written into, and that is returned.
-        layout: ``torch.strided``; others are refused.
-        device: where the result lies; the default device if it is None.
-        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
-        requires_grad: whether autograd records what is done with the result.
         dtype: the dtype of the result; int64 if it is None.
 
     Shapes: ``size``.
@@ -233,11 +218,6 @@ def randperm(
     Args:
         n: how many numbers there are: 0 to ``n - 1``.
         generator: where random numbers come from; the default generator if it is None.
-        out: a tensor that the result is written into, and that is returned.
-        layout: ``torch.strided``; others are refused.
-        device: where the result lies; the default device if it is None.
-        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
-        requires_grad: whether autograd records what is done with the result.
         dtype: the dtype of the result; int64 if it is None.
 
     Shapes: (n).
@@ -265,8 +245,7 @@ def randperm(
     return _made("randperm", shape, serial(_sampling.permutation), kind, generator, out, layout, device, requires_grad, True)
 
 
-def _like(input: Any, options: dict[str, Any], requires_grad: bool, filled: Callable[[Any], Any]) -> Any:
-    made = PUBLIC["empty_like"](input, **options)
+def _filled(input: Any, made: Any, requires_grad: bool, filled: Callable[[Any], Any]) -> Any:
     if examples() and not is_example(made):
         made = blank(made, made.shape)
     elif is_example(made) and made.dtype is input.dtype and made._al is None:
@@ -285,12 +264,6 @@ def rand_like(
     Args:
         input: the tensor whose shape the result has.
         generator: where random numbers come from; the default generator if it is None.
-        dtype: the dtype of the result; that of ``input`` if it is None.
-        layout: ``torch.strided``, or None for that of ``input``.
-        device: where the result lies; where ``input`` does if it is None.
-        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
-        requires_grad: whether autograd records what is done with the result.
-        memory_format: how the result lies in memory; ``torch.preserve_format`` is as ``input`` does.
 
     Shapes: that of ``input``.
 
@@ -303,8 +276,8 @@ def rand_like(
         >>> torch.rand_like(torch.zeros(3))
         tensor([0.4963, 0.7682, 0.0885])
     """
-    options = {"dtype": dtype, "layout": layout, "device": device, "pin_memory": pin_memory, "memory_format": memory_format}
-    return _like(input, options, requires_grad, lambda t: t.uniform_(generator=generator))
+    made = PUBLIC["empty_like"](input, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory, memory_format=memory_format)
+    return _filled(input, made, requires_grad, lambda t: t.uniform_(generator=generator))
 
 
 @composite(operands=("input",), differentiable=False, ignored=True)
@@ -317,12 +290,6 @@ def randn_like(
     Args:
         input: the tensor whose shape the result has.
         generator: where random numbers come from; the default generator if it is None.
-        dtype: the dtype of the result; that of ``input`` if it is None.
-        layout: ``torch.strided``, or None for that of ``input``.
-        device: where the result lies; where ``input`` does if it is None.
-        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
-        requires_grad: whether autograd records what is done with the result.
-        memory_format: how the result lies in memory; ``torch.preserve_format`` is as ``input`` does.
 
     Shapes: that of ``input``.
 
@@ -335,8 +302,8 @@ def randn_like(
         >>> torch.randn_like(torch.zeros(3))
         tensor([ 1.5410, -0.2934, -2.1788])
     """
-    options = {"dtype": dtype, "layout": layout, "device": device, "pin_memory": pin_memory, "memory_format": memory_format}
-    return _like(input, options, requires_grad, lambda t: t.normal_(generator=generator))
+    made = PUBLIC["empty_like"](input, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory, memory_format=memory_format)
+    return _filled(input, made, requires_grad, lambda t: t.normal_(generator=generator))
 
 
 @composite(operands=("input",), differentiable=False, ignored=True)
@@ -361,8 +328,8 @@ def randint_like(
     if high is None:
         raise TypeError('randint_like() missing 1 required positional arguments: "high"')
     bounds = whole("randint_like", "low", low), whole("randint_like", "high", high)
-    options = {"dtype": dtype, "layout": layout, "device": device, "pin_memory": pin_memory, "memory_format": memory_format}
-    return _like(input, options, requires_grad, lambda t: fill("random_", t, generator, integer_draw(t.dtype, *bounds)))
+    made = PUBLIC["empty_like"](input, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory, memory_format=memory_format)
+    return _filled(input, made, requires_grad, lambda t: fill("random_", t, generator, integer_draw(t.dtype, *bounds)))
 
 
 # ---- draws that depend on tensors ------------------------------------------------------------------------------------------------
@@ -479,7 +446,6 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
         num_samples: how many indices to draw from each row.
         replacement: whether an index may be drawn again.
         generator: where random numbers come from; the default generator if it is None.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: input (n) or (m, n) -> (num_samples) or (m, num_samples).
 

@@ -48,12 +48,7 @@ def zeros(size: tuple[int, ...], *, dtype: Dtype | None = None) -> Array:
 
     Args:
         size: the sizes, spread or in one tuple.
-        out: a tensor that the result is written into, and that is returned.
         dtype: the dtype of the result; the default dtype if it is None.
-        layout: ``torch.strided``; others are refused.
-        device: where the result lies; the default device if it is None.
-        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
-        requires_grad: whether autograd records what is done with the result.
 
     Shapes: the sizes given, spread or as one sequence.
     Dtypes: the default dtype unless ``dtype`` says otherwise.
@@ -76,12 +71,7 @@ def ones(size: tuple[int, ...], *, dtype: Dtype | None = None) -> Array:
 
     Args:
         size: the sizes, spread or in one tuple.
-        out: a tensor that the result is written into, and that is returned.
         dtype: the dtype of the result; the default dtype if it is None.
-        layout: ``torch.strided``; others are refused.
-        device: where the result lies; the default device if it is None.
-        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
-        requires_grad: whether autograd records what is done with the result.
 
     Shapes: the sizes given, spread or as one sequence.
     Dtypes: the default dtype unless ``dtype`` says otherwise.
@@ -104,12 +94,7 @@ def empty(size: tuple[int, ...], *, dtype: Dtype | None = None) -> Array:
     Args:
         size: the sizes, spread or in one tuple.
         memory_format: how the result's dimensions lie in memory.
-        out: a tensor that the result is written into, and that is returned.
         dtype: the dtype of the result; the default dtype if it is None.
-        layout: ``torch.strided``; others are refused.
-        device: where the result lies; the default device if it is None.
-        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
-        requires_grad: whether autograd records what is done with the result.
 
     Shapes: the sizes given, spread or as one sequence.
     Dtypes: the default dtype unless ``dtype`` says otherwise.
@@ -144,11 +129,6 @@ def full(size: tuple[int, ...], fill_value: Number, *, dtype: Dtype | None = Non
     Args:
         size: the sizes in a tuple.
         fill_value: the number that all elements have.
-        out: a tensor that the result is written into, and that is returned.
-        layout: ``torch.strided``; others are refused.
-        device: where the result lies; the default device if it is None.
-        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
-        requires_grad: whether autograd records what is done with the result.
         dtype: the dtype of the result; that of the number (bool, int64, the default dtype, a complex one) if it is None.
 
     Shapes: ``size``.
@@ -291,12 +271,7 @@ def eye(n: int, m: int | None = None, *, dtype: Dtype | None = None) -> Array:
     Args:
         n: the number of rows.
         m: the number of columns; ``n`` if it is None.
-        out: a tensor that the result is written into, and that is returned.
         dtype: the dtype of the result; the default dtype if it is None.
-        layout: ``torch.strided``; others are refused.
-        device: where the result lies; the default device if it is None.
-        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
-        requires_grad: whether autograd records what is done with the result.
 
     Shapes: (n, m).
     Dtypes: the default dtype unless ``dtype`` says otherwise.
@@ -520,12 +495,6 @@ def zeros_like(input: Array, *, dtype: Dtype | None = None) -> Array:
 
     Args:
         input: the tensor whose shape the result has.
-        memory_format: how the result lies in memory; ``torch.preserve_format`` is as ``input`` does.
-        dtype: the dtype of the result; that of ``input`` if it is None.
-        layout: ``torch.strided``, or None for that of ``input``.
-        device: where the result lies; where ``input`` does if it is None.
-        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
-        requires_grad: whether autograd records what is done with the result.
 
     Shapes: that of ``input``.
     Dtypes: that of ``input`` unless ``dtype`` says otherwise.
@@ -544,12 +513,6 @@ def ones_like(input: Array, *, dtype: Dtype | None = None) -> Array:
 
     Args:
         input: the tensor whose shape the result has.
-        memory_format: how the result lies in memory; ``torch.preserve_format`` is as ``input`` does.
-        dtype: the dtype of the result; that of ``input`` if it is None.
-        layout: ``torch.strided``, or None for that of ``input``.
-        device: where the result lies; where ``input`` does if it is None.
-        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
-        requires_grad: whether autograd records what is done with the result.
 
     Shapes: that of ``input``.
     Dtypes: that of ``input`` unless ``dtype`` says otherwise.
@@ -568,12 +531,6 @@ def empty_like(input: Array, *, dtype: Dtype | None = None) -> Array:
 
     Args:
         input: the tensor whose shape the result has.
-        memory_format: how the result lies in memory; ``torch.preserve_format`` is as ``input`` does.
-        dtype: the dtype of the result; that of ``input`` if it is None.
-        layout: ``torch.strided``, or None for that of ``input``.
-        device: where the result lies; where ``input`` does if it is None.
-        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
-        requires_grad: whether autograd records what is done with the result.
 
     Shapes: that of ``input``.
     Dtypes: that of ``input`` unless ``dtype`` says otherwise.
@@ -595,12 +552,6 @@ def full_like(input: Array, fill_value: Number, *, dtype: Dtype | None = None) -
     Args:
         fill_value: the number that all elements have.
         input: the tensor whose shape the result has.
-        memory_format: how the result lies in memory; ``torch.preserve_format`` is as ``input`` does.
-        dtype: the dtype of the result; that of ``input`` if it is None.
-        layout: ``torch.strided``, or None for that of ``input``.
-        device: where the result lies; where ``input`` does if it is None.
-        pin_memory: whether the memory is to be page-locked, for copies to an accelerator.
-        requires_grad: whether autograd records what is done with the result.
 
     Shapes: that of ``input``.
     Dtypes: that of ``input`` unless ``dtype`` says otherwise.

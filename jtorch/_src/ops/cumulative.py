@@ -49,7 +49,6 @@ def cumsum(input: Array, dim: int, *, dtype: Dtype | None = None) -> Array:
         input: the tensor.
         dim: the dimension to go along.
         dtype: the dtype to convert to before, and of the result.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: input (*) -> (*).
     Dtypes: integers and bool are summed in int64 unless ``dtype`` is given.

@@ -33,7 +33,6 @@ def pow(input: Array | Power, exponent: Array | Power) -> Array:
     Args:
         input: the base: a tensor or, as a function, a number.
         exponent: the exponent: a tensor or a number.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of the operands, broadcast.
     Dtypes: promoted; two bool tensors are refused (NotImplementedError).
@@ -190,7 +189,6 @@ def sqrt(input: Array) -> Array:
 
     Args:
         input: the tensor.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: input (*) -> (*).
     Dtypes: integers and bool become the default dtype, others stay.
@@ -299,7 +297,6 @@ def exp(input: Array) -> Array:
 
     Args:
         input: the tensor.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: input (*) -> (*).
     Dtypes: integers and bool become the default dtype, others stay.
@@ -466,7 +463,6 @@ def log(input: Array) -> Array:
 
     Args:
         input: the tensor.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: input (*) -> (*).
     Dtypes: integers and bool become the default dtype, others stay.

@@ -26,7 +26,6 @@ def maximum(input: Array, other: Array) -> Array:
     Args:
         input: one tensor.
         other: another.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of the operands, broadcast.
     Dtypes: real ones, promoted.
@@ -166,7 +165,6 @@ def clamp(input: Array, min: Array | Number | None = None, max: Array | Number |
         input: the tensor.
         min: the lower bound, a number or a tensor; None for no bound.
         max: the upper bound, a number or a tensor; None for no bound.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of the operands, broadcast.
     Dtypes: real ones, promoted with the bounds.
@@ -218,7 +216,6 @@ def clamp_min(input: Array, min: Array | Number) -> Array:
     Args:
         input: the tensor.
         min: the lower bound, a number or a tensor.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of the operands, broadcast.
     Dtypes: real ones, promoted with the bound; complex numbers are refused (NotImplementedError).

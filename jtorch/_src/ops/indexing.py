@@ -101,7 +101,6 @@ def gather(input: Array, dim: int, index: Array, *, sparse_grad: bool = False) -
         dim: the dimension along which ``index`` counts.
         index: int64 indices, of as many dimensions as ``input``.
         sparse_grad: whether the gradient is a sparse tensor.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: ``index`` has as many dimensions as ``input`` and is not larger but in ``dim``; the result has its shape.
     Dtypes: that of ``input``; the index is int64 or int32.
@@ -184,7 +183,6 @@ def index_select(input: Array, dim: int, index: Array) -> Array:
         input: the tensor.
         dim: the dimension to select along.
         index: the indices: a tensor of integers with one dimension at most.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: input (*) -> (*), with the number of positions along ``dim``.
     Dtypes: that of ``input``; the index is int64 or int32.
@@ -322,7 +320,6 @@ def nonzero(input: Array, *, as_tuple: bool = False) -> np.ndarray | tuple[np.nd
     Args:
         input: the tensor.
         as_tuple: give one tensor of indices for each dimension, instead of one with a row for each element.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: input (*) of d dimensions -> (n, d), or d times (n).
     Dtypes: any -> int64.

@@ -45,7 +45,6 @@ def cat(tensors: list[Array], dim: int = 0) -> Array:
     Args:
         tensors: a sequence of tensors that have equal sizes but along ``dim``; empty ones of one dimension are skipped.
         dim: the dimension along which they follow each other.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: all equal but for size ``dim``, in which they add up.
     Dtypes: the common result type.
@@ -95,7 +94,6 @@ def stack(tensors: list[Array], dim: int = 0) -> Array:
     Args:
         tensors: a sequence of tensors of equal shapes.
         dim: where the new dimension goes; negative ones count from behind the last.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: n times (*) -> (*) with n inserted at ``dim``.
     Dtypes: the common result type.

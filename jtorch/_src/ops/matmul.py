@@ -66,7 +66,6 @@ def matmul(input: Array, other: Array) -> Array:
     Args:
         input: the left factor.
         other: the right factor.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: vectors ``(k) @ (k) -> ()``; a vector counts as a row on the left and a column on the right, and that dimension is dropped;
     ``(*A, n, k) @ (*B, k, m) -> (*broadcast(A, B), n, m)``.
@@ -210,7 +209,6 @@ def mm(input: Array, mat2: Array) -> Array:
     Args:
         input: the left matrix.
         mat2: the right matrix.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: (n, k), (k, m) -> (n, m).
 
@@ -243,7 +241,6 @@ def bmm(input: Array, mat2: Array) -> Array:
     Args:
         input: a batch of left matrices.
         mat2: as many right matrices.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: (b, n, k), (b, k, m) -> (b, n, m).
 

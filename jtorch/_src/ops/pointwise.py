@@ -64,7 +64,6 @@ def add(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> A
         input: the tensor.
         other: what is added: a tensor or a number.
         alpha: a factor for ``other``.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: those of the operands, broadcast.
 
@@ -211,7 +210,6 @@ def mul(input: Array | Number, other: Array | Number) -> Array:
     Args:
         input: one factor.
         other: the other: a tensor or a number.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: those of the operands, broadcast.
 
@@ -268,7 +266,6 @@ def div(input: Array | Number, other: Array | Number, *, rounding_mode: str | No
         input: the dividend.
         other: the divisor.
         rounding_mode: ``None`` for the true quotient, ``"trunc"`` to round it towards zero, ``"floor"`` downwards.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: those of the operands, broadcast.
 
@@ -469,7 +466,6 @@ def abs(input: Array) -> Array:
 
     Args:
         input: the tensor.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of ``input``.
 
@@ -505,7 +501,6 @@ def sign(input: Array) -> Array:
 
     Args:
         input: the tensor.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of ``input``.
 

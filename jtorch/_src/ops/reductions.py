@@ -51,7 +51,6 @@ def sum(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = 
         dim: the dimension, or several in a tuple, to reduce; all if it is None.
         keepdim: whether reduced dimensions stay, with size 1.
         dtype: the dtype to convert to before, and of the result.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: the input's without the dimensions ``dim``, which stay with size 1 if ``keepdim``.
 
@@ -124,7 +123,6 @@ def mean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool =
         dim: the dimension, or several in a tuple, to reduce; all if it is None.
         keepdim: whether reduced dimensions stay, with size 1.
         dtype: the dtype to convert to before, and of the result.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: the input's without the dimensions ``dim``, which stay with size 1 if ``keepdim``.
 
@@ -184,7 +182,6 @@ def prod(input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: 
         dim: the dimension to reduce; all if it is None.
         keepdim: whether reduced dimensions stay, with size 1.
         dtype: the dtype to convert to before, and of the result.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: the input's without the dimension ``dim``, which stays with size 1 if ``keepdim``.
 
@@ -255,7 +252,6 @@ def amax(input: Array, dim: int | tuple[int, ...] = (), keepdim: bool = False) -
         input: the tensor.
         dim: the dimension, or several in a tuple, to reduce; all if it is empty.
         keepdim: whether reduced dimensions stay, with size 1.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: the input's without the dimensions ``dim``, which stay with size 1 if ``keepdim``.
 
@@ -470,7 +466,6 @@ def argmax(input: Array, dim: int | None = None, keepdim: bool = False) -> Array
         input: the tensor.
         dim: the dimension along which to look; None for the flattened tensor.
         keepdim: whether reduced dimensions stay, with size 1.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: the input's without the dimension ``dim``, which stays with size 1 if ``keepdim``; () without ``dim``.
 
@@ -529,7 +524,6 @@ def all(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = 
         input: the tensor.
         dim: the dimension, or several in a tuple, to reduce; all if it is None.
         keepdim: whether reduced dimensions stay, with size 1.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: the input's without the dimensions ``dim`` (all by default), which stay with size 1 if ``keepdim``.
 
@@ -555,7 +549,6 @@ def any(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = 
         input: the tensor.
         dim: the dimension, or several in a tuple, to reduce; all if it is None.
         keepdim: whether reduced dimensions stay, with size 1.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: the input's without the dimensions ``dim`` (all by default), which stay with size 1 if ``keepdim``.
 

@@ -37,7 +37,6 @@ def floor(input: Array) -> Array:
 
     Args:
         input: the tensor.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of ``input``.
 
@@ -101,7 +100,6 @@ def round(input: Array, *, decimals: int = 0) -> Array:
     Args:
         input: the tensor.
         decimals: how many places behind the point stay; negative ones round before it.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of ``input``.
 
@@ -298,7 +296,6 @@ def nan_to_num(input: Array, nan: float | None = None, posinf: float | None = No
         nan: what takes the place of NaN, 0 by default.
         posinf: what takes the place of infinity, the largest number by default.
         neginf: what takes the place of minus infinity, the lowest number by default.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of ``input``.
 

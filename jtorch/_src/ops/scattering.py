@@ -143,7 +143,6 @@ def scatter(
         src: what is written: a tensor, at least as large as ``index``, or a number.
         reduce: ``"add"`` or ``"multiply"`` into what is there, instead of writing over it.
         value: a number to write, in place of ``src``.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: ``index`` is not larger than ``input`` but in ``dim``, and not larger than ``src``.
 
@@ -209,7 +208,6 @@ def scatter_add(input: Array, dim: int, index: Array, src: Array) -> Array:
         dim: the dimension along which ``index`` counts.
         index: int64 indices, of as many dimensions as ``input``; its shape says how much is written.
         src: what is added: a tensor, at least as large as ``index``.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: ``index`` is not larger than ``input`` but in ``dim``, and not larger than ``src``.
 

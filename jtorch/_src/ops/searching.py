@@ -132,7 +132,6 @@ def searchsorted(
         right: the place behind equal numbers instead of before them.
         side: the same as a word, ``"left"`` or ``"right"``.
         sorter: indices that sort ``sorted_sequence``, where it is not sorted.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: sorted_sequence (n) with any input, or (*A, n) with input (*A, m) -> that of the input.
 

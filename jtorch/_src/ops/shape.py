@@ -204,7 +204,6 @@ def triu(input: Array, diagonal: int = 0) -> Array:
     Args:
         input: a matrix, or a batch of them.
         diagonal: the first diagonal that stays.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: (*, n, m) -> the same.
 
@@ -298,7 +297,6 @@ def diag(input: Array, diagonal: int = 0) -> Array:
     Args:
         input: a vector or a matrix.
         diagonal: which diagonal: above the main one if it is positive.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: (n) -> (n + abs(diagonal), n + abs(diagonal)); (n, m) -> the diagonal's length.
 

@@ -33,7 +33,6 @@ def sigmoid(input: Array) -> Array:
 
     Args:
         input: the tensor.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of ``input``.
 
@@ -65,7 +64,6 @@ def logsigmoid(input: Array) -> Array:
 
     Args:
         input: the tensor.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of ``input``.
 
@@ -318,7 +316,6 @@ def softplus(input: Array, beta: float = 1, threshold: float = 20) -> Array:
         input: the tensor.
         beta: how sharp the bend is.
         threshold: beyond this value of ``beta * input`` the result is ``input``.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of ``input``.
 
@@ -355,7 +352,6 @@ def gelu(input: Array, *, approximate: str = "none") -> Array:
     Args:
         input: the tensor.
         approximate: ``"none"`` for the error function, ``"tanh"`` for its approximation.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of ``input``.
 

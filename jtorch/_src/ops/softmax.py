@@ -58,7 +58,6 @@ def softmax(input: Array, dim: int, dtype: Dtype | None = None) -> Array:
         input: the tensor.
         dim: the dimension along which the results sum to 1.
         dtype: the dtype to convert to before.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of ``input``.
 
@@ -178,7 +177,6 @@ def logsumexp(input: Array, dim: int | tuple[int, ...], keepdim: bool = False) -
         input: the tensor.
         dim: the dimension, or several in a tuple, to reduce.
         keepdim: whether reduced dimensions stay, with size 1.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: the input's without the dimensions ``dim``, which stay with size 1 if ``keepdim``.
 

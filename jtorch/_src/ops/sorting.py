@@ -83,7 +83,6 @@ def argsort(input: Array, dim: int = -1, descending: bool = False, stable: bool 
         dim: the dimension to sort along.
         descending: from the largest to the smallest.
         stable: keep the order of equal elements.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of ``input``.
 

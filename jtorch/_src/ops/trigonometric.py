@@ -19,7 +19,6 @@ def sin(input: Array) -> Array:
 
     Args:
         input: the tensor.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of ``input``.
 
@@ -46,7 +45,6 @@ def cos(input: Array) -> Array:
 
     Args:
         input: the tensor.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of ``input``.
 
@@ -284,7 +282,6 @@ def tanh(input: Array) -> Array:
 
     Args:
         input: the tensor.
-        out: a tensor that the result is written into, and that is returned.
 
     Shapes: that of ``input``.
 

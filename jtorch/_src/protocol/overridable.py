@@ -31,6 +31,7 @@ from ...dispatch import (
 from ..facts.dtypes import dtype
 from ..facts.static_types import STATIC_TABLES, Static, static_of
 from ..keeping import code as _code_cache
+from .shared_arguments import completed
 from .slow_path import EMPTY, Caller, Layout
 
 _SEQUENCES = frozenset((list, tuple))
@@ -319,7 +320,7 @@ def specialise(
     function.__name__ = f"{space}_{name}" if space in _PREFIXED else _OPERATOR_NAMES.get(name, name)
     function.__qualname__ = f"Tensor.{name}" if is_method else name
     function.__module__ = "jtorch" + prefix.removeprefix("torch").removesuffix(".Tensor") if prefix.startswith("torch") else prefix
-    function.__doc__ = impl.__doc__ if doc is None else doc
+    function.__doc__ = completed(impl.__doc__ if doc is None else doc, sig.parameters)
     function.__signature__ = sig  # type: ignore[attr-defined]
     function.__wrapped__ = impl if wrapped is None else wrapped  # type: ignore[attr-defined]
     function._implementation = impl  # type: ignore[attr-defined]
