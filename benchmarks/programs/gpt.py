@@ -146,7 +146,7 @@ def jax_builder(compiled: bool, kept: bool = False) -> Builder:
 
     def build() -> Step:
         if kept:
-            runpy.run_path(str(Path(__file__).parents[2] / "jtorch" / "engine" / "heap.py"))["keep_freed_memory"]()
+            runpy.run_path(str(Path(__file__).parents[2] / "jtorch" / "_src" / "engine" / "heap.py"))["keep_freed_memory"]()
         import jax
         import jax.numpy as jnp
 
