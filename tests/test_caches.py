@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import jtorch
 from jtorch._src.keeping import command as _cache_command
 from jtorch._src.keeping import files as kept
 from jtorch._src.keeping import folders as _cache_folders
@@ -197,7 +198,7 @@ def test_files_that_cannot_be_removed_are_named(monkeypatch: pytest.MonkeyPatch,
 
 def _python(*arguments: str, cwd: Path, **given: str) -> subprocess.CompletedProcess[str]:
     base = {k: v for k, v in os.environ.items() if k not in _NAMES}
-    path = os.pathsep.join([str(Path(kept.__file__).parent.parent), *filter(None, [base.get("PYTHONPATH")])])
+    path = os.pathsep.join([str(Path(jtorch.__file__).parent.parent), *filter(None, [base.get("PYTHONPATH")])])
     env = {**base, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu", **given}
     return subprocess.run([sys.executable, *arguments], env=env, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
 

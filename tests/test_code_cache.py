@@ -16,6 +16,7 @@ from types import ModuleType
 
 import pytest
 
+import jtorch
 import jtorch._src.keeping.code as original
 
 
@@ -153,7 +154,7 @@ def test_a_first_call_warns_of_the_same_line(tmp_path: Path) -> None:
     """And importing compiles next to nothing, whatever is kept."""
     (tmp_path / "program.py").write_text(_WARNINGS)
     env = {**os.environ, "JTORCH_CACHE": "0", "JAX_PLATFORMS": "cpu"}
-    env["PYTHONPATH"] = os.pathsep.join([str(Path(original.__file__).parent.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    env["PYTHONPATH"] = os.pathsep.join([str(Path(jtorch.__file__).parent.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run([sys.executable, "program.py"], env=env, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120)
     lines = [(Path(file).name, line) for file, line in ast.literal_eval(done.stdout)]
     assert lines == [("program.py", n) for n in (8, 8, 11, 11)]
