@@ -8,6 +8,7 @@ import numpy as np
 from ..facts import dtypes
 from ._convolving import Geometry, forward, grad_input, grad_weight
 from ._declare import Array, defvjp, op
+from ._facts import schemas
 from ._nodes import Made, Rule
 from ._numeric import unsupported
 
@@ -244,6 +245,12 @@ def _node_of_convolution(n: int) -> Rule:
     node=_node_of_convolution(1),
     autocast="lower",
 )
+@schemas(
+    "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] dilation=[1], "
+    "SymInt groups=1) -> Tensor",
+    '.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], str padding="valid", SymInt[1] dilation=[1], '
+    "SymInt groups=1) -> Tensor",
+)
 def conv1d(
     input: Array,
     weight: Array,
@@ -277,6 +284,12 @@ def conv1d(
     strides="weighted",
     node=_node_of_convolution(2),
     autocast="lower",
+)
+@schemas(
+    "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] dilation=[1, 1], "
+    "SymInt groups=1) -> Tensor",
+    '.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], str padding="valid", SymInt[2] dilation=[1, '
+    "1], SymInt groups=1) -> Tensor",
 )
 def conv2d(
     input: Array,
@@ -321,6 +334,12 @@ def conv2d(
     strides="weighted",
     node=_node_of_convolution(3),
     autocast="lower",
+)
+@schemas(
+    "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], "
+    "SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
+    '.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], str padding="valid", '
+    "SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
 )
 def conv3d(
     input: Array,
@@ -394,6 +413,10 @@ def _conv_transpose_rule(n: int):  # type: ignore[no-untyped-def]
     autocast="lower",
     implicit=True,
 )
+@schemas(
+    "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] output_padding=[0], "
+    "SymInt groups=1, SymInt[1] dilation=[1]) -> Tensor",
+)
 def conv_transpose1d(
     input: Array,
     weight: Array,
@@ -432,6 +455,10 @@ def conv_transpose1d(
     autocast="lower",
     implicit=True,
 )
+@schemas(
+    ".input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], "
+    "SymInt[2] output_padding=[0, 0], SymInt groups=1, SymInt[2] dilation=[1, 1]) -> Tensor",
+)
 def conv_transpose2d(
     input: Array,
     weight: Array,
@@ -469,6 +496,10 @@ def conv_transpose2d(
     autocast="lower",
     implicit=True,
 )
+@schemas(
+    ".input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], "
+    "SymInt[3] output_padding=[0, 0, 0], SymInt groups=1, SymInt[3] dilation=[1, 1, 1]) -> Tensor",
+)
 def conv_transpose3d(
     input: Array,
     weight: Array,
@@ -505,6 +536,10 @@ for _n, _kernel in enumerate((conv_transpose1d, conv_transpose2d, conv_transpose
 
 
 @op(method=False, aten="convolution", saves=_SAVES)
+@schemas(
+    "(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
+    "SymInt[] output_padding, SymInt groups) -> Tensor ; =out",
+)
 def convolution(
     input: Array,
     weight: Array,
@@ -552,6 +587,7 @@ defvjp(convolution, _convolution_rule, saves=_SAVES)
 
 
 @op(method=False, aliases=("nn.functional.conv_tbc",), aten="conv_tbc", saves=_SAVES, autocast="lower")
+@schemas(". ; =out")
 def conv_tbc(input: Array, weight: Array, bias: Array, pad: int = 0) -> Array:
     """Correlates sequences whose dimensions are (time, batch, channels) with ``weight``, zero-padded by ``pad`` on both sides.
 

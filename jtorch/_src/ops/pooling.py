@@ -10,6 +10,7 @@ from jax import lax
 
 from ..facts import dtypes
 from ._declare import Array, defvjp, op
+from ._facts import schemas
 from ._numeric import default_float
 from ._pooling import Windows, flat_index, out_size, spread_evenly, spread_to_tap, window_argmax, window_max, window_sum
 
@@ -198,6 +199,7 @@ def _max_gradients(kernel, function: str, n: int, always_indices: bool) -> None:
     spelled={"max_pool1d": {"return_indices": ""}},
     implicit=True,
 )
+@schemas("(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> Tensor")
 def max_pool1d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -241,6 +243,7 @@ def max_pool1d(
     spelled={"max_pool2d": {"return_indices": ""}},
     implicit=True,
 )
+@schemas("(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor")
 def max_pool2d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -286,6 +289,7 @@ def max_pool2d(
     spelled={"max_pool3d": {"return_indices": ""}},
     implicit=True,
 )
+@schemas("(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor")
 def max_pool3d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -325,6 +329,10 @@ def max_pool3d(
     spelled={"max_pool1d_with_indices": {"return_indices": ""}},
     dispatched="in parts",
 )
+@schemas(
+    "(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> (Tensor, "
+    "Tensor)",
+)
 def max_pool1d_with_indices(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -353,6 +361,10 @@ def max_pool1d_with_indices(
 
 
 @op(namespace="nn.functional", aten="max_pool2d_with_indices", strides="image", native=False)
+@schemas(
+    "(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, "
+    "Tensor) ; =out:out,indices",
+)
 def max_pool2d_with_indices(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -381,6 +393,10 @@ def max_pool2d_with_indices(
 
 
 @op(namespace="nn.functional", aten="max_pool3d_with_indices", strides="image", native=False)
+@schemas(
+    "(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, "
+    "Tensor) ; =out:out,indices",
+)
 def max_pool3d_with_indices(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -471,6 +487,10 @@ def _avg_gradient(kernel, function: str, n: int) -> None:  # type: ignore[no-unt
 
 
 @op(namespace="nn.functional", aliases=("avg_pool1d",), aten="avg_pool1d", strides="signal", node="SqueezeBackward1", implicit=True)
+@schemas(
+    "(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], bool ceil_mode=False, "
+    "bool count_include_pad=True) -> Tensor ; =out",
+)
 def avg_pool1d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -500,6 +520,10 @@ def avg_pool1d(
 
 
 @op(namespace="nn.functional", aten="avg_pool2d", strides="image")
+@schemas(
+    "(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, "
+    "int? divisor_override=None) -> Tensor ; =out",
+)
 def avg_pool2d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -530,6 +554,10 @@ def avg_pool2d(
 
 
 @op(namespace="nn.functional", aten="avg_pool3d", autocast="cpu float32")
+@schemas(
+    "(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, "
+    "int? divisor_override=None) -> Tensor ; =out",
+)
 def avg_pool3d(
     input: Array,
     kernel_size: int | tuple[int, ...],
