@@ -49,7 +49,7 @@ def _dropped(input: Any, p: float, train: bool, feature: bool = False, alpha: bo
     return _C._alpha_dropout(input, mask, float(p))._written(1) if alpha else _C._dropout(input, mask, 1.0 - p)
 
 
-@composite(operands=("input",))
+@composite(operands=("input",), opaque=True)
 @schemas("(Tensor input, float p, bool train) -> Tensor")
 def dropout(input: Any, p: float, train: bool) -> Any:
     """Sets elements to zero with probability ``p`` and scales the others by ``1 / (1 - p)``; the input itself unless ``train``.
@@ -217,7 +217,7 @@ def _call(name: str, input: Any, p: float, training: bool, inplace: bool) -> Any
     return PUBLIC[f"{name}_" if inplace else name](input, p, training)
 
 
-@composite(namespace="nn.functional", name="dropout", operands=("input",), native=False)
+@composite(namespace="nn.functional", name="dropout", operands=("input",), native=False, opaque=True)
 def _functional_dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Sets elements to zero with probability ``p`` and scales the others by ``1 / (1 - p)``; the input itself unless ``training``.
 

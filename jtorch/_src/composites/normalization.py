@@ -20,7 +20,7 @@ def _swap(old: list[Any], new: list[Any]) -> None:
     hooks.internals.get()._swap_(old, new)
 
 
-@composite(namespace="nn.functional", operands=_PARAMS, native=False, implicit=True)
+@composite(namespace="nn.functional", operands=_PARAMS, native=False, implicit=True, opaque=True)
 @schemas(
     "(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, "
     "float eps, bool cudnn_enabled) -> Tensor",
@@ -110,7 +110,7 @@ def _trained(input: Any, running_mean: Any, running_var: Any, weight: Any, bias:
     return found[0]
 
 
-@composite(namespace="torch", name="batch_norm", operands=_PARAMS)
+@composite(namespace="torch", name="batch_norm", operands=_PARAMS, opaque=True)
 def _torch_batch_norm(
     input: Any,
     weight: Any,

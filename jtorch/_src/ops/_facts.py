@@ -59,6 +59,8 @@ class Facts:
     ``out_apart="partly"``: ``out`` must not share a part of an operand's memory (as for the pointwise families); ``"wholly"``: nor all.
     ``repeats``: whether in-place forms write to elements that several indices share: ``"silently"`` or ``"warned"`` of, as deprecated.
 
+    ``opaque``: it has a kernel for MKL-DNN's layout, that of its first operand; a number says how many operands it refuses in another.
+
     *Precision*
 
     ``autocast``: in which precision blocks of ``autocast`` run it, on all devices or by device: ``"lower"``, ``"cpu lower, cuda widest"``;
@@ -84,6 +86,7 @@ class Facts:
     castable: str | tuple[str, str] | None = None
     out_apart: str = ""
     repeats: str = ""
+    opaque: bool | int = False
     autocast: str = ""
     dispatched: str = ""
     through: str = ""

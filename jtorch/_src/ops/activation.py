@@ -23,7 +23,7 @@ _activation = functools.partial(unary, promote=None, out=False, namespace="nn.fu
 # ---- rectifiers ------------------------------------------------------------------------------------------------------------------
 
 
-@unary(promote=None, out=False, inplace="both", saves=("result",), aten="relu")
+@unary(promote=None, out=False, inplace="both", saves=("result",), aten="relu", opaque=True)
 @schemas(". ; _ =out")
 def relu(input: Array) -> Array:
     """``max(input, 0)``; NaN stays NaN.
@@ -57,7 +57,7 @@ def _relu_rule(g: Array, result: Array, *_: object, **__: object) -> tuple[Array
 defvjp(relu, _relu_rule)
 
 
-@_activation(name="relu", inplace=True, saves=("result",), aten="relu", native=False)
+@_activation(name="relu", inplace=True, saves=("result",), aten="relu", native=False, opaque=True)
 @schemas()
 def functional_relu(input: Array, inplace: bool = False) -> Array:
     """``max(input, 0)``; NaN stays NaN. ``inplace`` writes the result into ``input``.
@@ -219,6 +219,7 @@ defvjp(rrelu_with_noise, _rrelu_with_noise_rule)
     aten="prelu",
     node="PreluKernelBackward0",
     autocast="lower",
+    opaque=True,
 )
 def prelu(input: Array, weight: Array) -> Array:
     """``input`` where positive, else ``weight * input``; one weight, or one for each channel (dimension 1).

@@ -201,7 +201,15 @@ def _node_of_average(n: int) -> Rule:
     return lambda made: "MeanBackward1" if made.given("output_size") in whole else f"AdaptiveAvgPool{n}DBackward0"
 
 
-@op(namespace="nn.functional", aten="adaptive_avg_pool2d", strides="image", native=False, node=_node_of_average(2), implicit=True)
+@op(
+    namespace="nn.functional",
+    aten="adaptive_avg_pool2d",
+    strides="image",
+    native=False,
+    node=_node_of_average(2),
+    implicit=True,
+    opaque=True,
+)
 @schemas("(Tensor self, SymInt[2] output_size) -> Tensor ; =out")
 def adaptive_avg_pool2d(input: Array, output_size: int | tuple[int | None, ...] | None) -> Array:
     """Averages an image over windows that cover it evenly; None keeps the size of a dimension.

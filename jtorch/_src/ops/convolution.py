@@ -244,6 +244,7 @@ def _node_of_convolution(n: int) -> Rule:
     strides="filtered",
     node=_node_of_convolution(1),
     autocast="lower",
+    opaque=True,
 )
 @schemas(
     "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] dilation=[1], "
@@ -284,6 +285,7 @@ def conv1d(
     strides="weighted",
     node=_node_of_convolution(2),
     autocast="lower",
+    opaque=True,
 )
 @schemas(
     "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] dilation=[1, 1], "
@@ -334,6 +336,7 @@ def conv2d(
     strides="weighted",
     node=_node_of_convolution(3),
     autocast="lower",
+    opaque=True,
 )
 @schemas(
     "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], "
@@ -412,6 +415,7 @@ def _conv_transpose_rule(n: int):  # type: ignore[no-untyped-def]
     node=_node_of_convolution(1),
     autocast="lower",
     implicit=True,
+    opaque=True,
 )
 @schemas(
     "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] output_padding=[0], "
@@ -454,6 +458,7 @@ def conv_transpose1d(
     node=_node_of_convolution(2),
     autocast="lower",
     implicit=True,
+    opaque=True,
 )
 @schemas(
     ".input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], "
@@ -495,6 +500,7 @@ def conv_transpose2d(
     node=_node_of_convolution(3),
     autocast="lower",
     implicit=True,
+    opaque=True,
 )
 @schemas(
     ".input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], "
@@ -535,7 +541,7 @@ for _n, _kernel in enumerate((conv_transpose1d, conv_transpose2d, conv_transpose
 # ------------------------------------------------------------------------------------------------------------------ other entrances
 
 
-@op(method=False, aten="convolution", saves=_SAVES)
+@op(method=False, aten="convolution", saves=_SAVES, opaque=True)
 @schemas(
     "(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
     "SymInt[] output_padding, SymInt groups) -> Tensor ; =out",

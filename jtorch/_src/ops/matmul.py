@@ -141,7 +141,7 @@ def _node_of_linear(made: Made) -> str:
     return {1: "SqueezeBackward4", 2: "MmBackward0"}.get(a, "UnsafeViewBackward0")
 
 
-@op(namespace="nn.functional", aten="linear", saves=("input", "weight"), node=_node_of_linear, autocast="lower")
+@op(namespace="nn.functional", aten="linear", saves=("input", "weight"), node=_node_of_linear, autocast="lower", opaque=True)
 @schemas("(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor ; =out")
 def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
     """``input @ weight.T + bias``.

@@ -57,7 +57,7 @@ def _plus(a: Any, b: Any, alpha: Any, sign: int = 1) -> Array:
 # ---- sums ------------------------------------------------------------------------------------------------------------------------
 
 
-@binary(inplace=True, operators="+", saves=(), aten="add.Tensor", old_orders=("input alpha other",), numbers_do=True)
+@binary(inplace=True, operators="+", saves=(), aten="add.Tensor", old_orders=("input alpha other",), numbers_do=True, opaque=2)
 @schemas(".Tensor ; _ =out", ".Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor ; _ =Scalar_out")
 def add(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Adds ``alpha * other`` to ``input``; of bool operands it is the logical or.
@@ -213,7 +213,15 @@ def positive(input: Array) -> Array:
 
 
 @binary(
-    inplace=True, operators="*", aliases=("multiply",), saves=("input", "other"), aten="mul.Tensor", wide=True, numbers_do=True, wraps=True
+    inplace=True,
+    operators="*",
+    aliases=("multiply",),
+    saves=("input", "other"),
+    aten="mul.Tensor",
+    wide=True,
+    numbers_do=True,
+    wraps=True,
+    opaque=1,
 )
 @schemas(".Tensor ; _ =out", ".Scalar", "multiply.Tensor ; _ =out", "multiply.Scalar ; _")
 def mul(input: Array | Number, other: Array | Number) -> Array:

@@ -242,6 +242,7 @@ def max_pool1d(
     node="MaxPool2DWithIndicesBackward0",
     spelled={"max_pool2d": {"return_indices": ""}},
     implicit=True,
+    opaque=True,
 )
 @schemas("(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor")
 def max_pool2d(
@@ -288,6 +289,7 @@ def max_pool2d(
     autocast="cpu float32",
     spelled={"max_pool3d": {"return_indices": ""}},
     implicit=True,
+    opaque=True,
 )
 @schemas("(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor")
 def max_pool3d(
@@ -519,7 +521,7 @@ def avg_pool1d(
     return _avg_pool("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
-@op(namespace="nn.functional", aten="avg_pool2d", strides="image")
+@op(namespace="nn.functional", aten="avg_pool2d", strides="image", opaque=True)
 @schemas(
     "(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, "
     "int? divisor_override=None) -> Tensor ; =out",
@@ -553,7 +555,7 @@ def avg_pool2d(
     return _avg_pool("avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-@op(namespace="nn.functional", aten="avg_pool3d", autocast="cpu float32")
+@op(namespace="nn.functional", aten="avg_pool3d", autocast="cpu float32", opaque=True)
 @schemas(
     "(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, "
     "int? divisor_override=None) -> Tensor ; =out",

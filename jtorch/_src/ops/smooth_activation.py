@@ -28,6 +28,7 @@ _activation = functools.partial(unary, promote=None, out=False, namespace="nn.fu
     aten="sigmoid",
     spelled={"nn.functional.sigmoid": {"out": ""}},
     ignored=("nn.functional.sigmoid",),
+    opaque=True,
 )
 @schemas(".", "special_expit. ; =out")
 def sigmoid(input: Array) -> Array:
@@ -358,7 +359,7 @@ defvjp(softplus, _softplus_rule)
 _SQRT_HALF = math.sqrt(0.5)
 
 
-@_activation(out=True, saves=("input",), aten="gelu")
+@_activation(out=True, saves=("input",), aten="gelu", opaque=True)
 @schemas(". ; _ =out")
 def gelu(input: Array, *, approximate: str = "none") -> Array:
     """``input * Phi(input)`` with the normal distribution's ``Phi``, or with ``approximate="tanh"`` a formula near it.

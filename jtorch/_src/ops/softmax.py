@@ -51,6 +51,7 @@ def _log_softmax(x: Array, axis: int) -> Array:
     autocast="cuda float32",
     spelled={"special.softmax": {"out": ""}},
     implicit=True,
+    opaque=True,
 )
 @schemas(".int", "special_softmax. ;")
 def softmax(input: Array, dim: int, dtype: Dtype | None = None) -> Array:

@@ -282,6 +282,7 @@ defvjp(cosh, _cosh_rule)
     aten="tanh",
     spelled={"nn.functional.tanh": {"out": ""}},
     ignored=("nn.functional.tanh",),
+    opaque=True,
 )
 def tanh(input: Array) -> Array:
     """The hyperbolic tangent.

@@ -334,6 +334,7 @@ def _geometry_transpose(shape: Ints, strides: Ints, dim0: int, dim1: int) -> tup
         "Tensor.swapaxes": {"dim0": "axis0", "dim1": "axis1"},
         "Tensor.swapaxes_": {"dim0": "axis0", "dim1": "axis1"},
     },
+    opaque=True,
 )
 @schemas(".int ; _default", "swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a) ; _", "swapdims.")
 def transpose(input: Array, dim0: int, dim1: int) -> Array:

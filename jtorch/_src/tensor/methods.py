@@ -74,7 +74,7 @@ def _copy(t: Tensor) -> Tensor:
     return r
 
 
-@composite(method=True, operands=("input",))
+@composite(method=True, operands=("input",), opaque=True)
 def clone(input: Any, *, memory_format: layouts.memory_format | None = layouts.preserve_format) -> Any:
     """A copy with its own memory; gradients pass through.
 
@@ -406,7 +406,7 @@ def _same_memory(a: Tensor, b: Tensor) -> bool:
     return a._aval is b._aval and (a._strides or ()) == (b._strides or ()) and lazy_bits(a) == lazy_bits(b)
 
 
-@composite(namespace="Tensor", operands=("self", "other"), numbers_do=True)
+@composite(namespace="Tensor", operands=("self", "other"), numbers_do=True, opaque=2)
 def copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
     """Writes ``other``, broadcast and cast, into the tensor.
 
@@ -503,7 +503,7 @@ def fill_(self: Any, value: Any) -> Any:
 _type = __builtins__["type"] if isinstance(__builtins__, dict) else __builtins__.type
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), opaque=True)
 @schemas("zero. ; _ =out")
 def zero_(self: Any) -> Any:
     """Writes zero everywhere.

@@ -400,7 +400,7 @@ def _view_as_dtype(t: Tensor, dtype: dtypes.dtype) -> Tensor:
     return view(t, step_of(_VIEW_DTYPE, (dtype.np,)), strides, offset)
 
 
-@composite(method=True, operands=("input",), varargs="shape")
+@composite(method=True, operands=("input",), varargs="shape", opaque=True)
 @schemas("(Tensor(a) self, SymInt[] shape) -> Tensor(a)")
 def reshape(input: Any, shape: Any) -> Any:
     """The elements in another shape: a view where strides allow it, else a copy.
@@ -738,7 +738,7 @@ def imag(input: Any) -> Any:
     return make_view(_V["_C._imag"], input, ())
 
 
-@composite(method=True, operands=("input",))
+@composite(method=True, operands=("input",), opaque=True)
 @schemas("(Tensor(a) self) -> Tensor(a) ; _")
 def detach(input: Any) -> Any:
     """The same data without history; in-place changes are seen in both.
