@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 import jtorch as torch
+from jtorch._src.aten import declared
+from jtorch._src.ops import _declare
+from jtorch._src.ops._declare import Array, Number, Op
+from jtorch._src.ops._facts import schemas
 
 
 def _outs(*dtypes):
@@ -83,3 +88,32 @@ def test_operators_that_are_written_with_others_are_so_under_all_names():
     of_their_own = [o.default for o in (ops._softmax, ops.linalg_matrix_exp, ops.prelu, ops.pixel_shuffle, ops.addmm)]
     assert [o for o in implicit if not is_composite(o)] == []
     assert [o for o in of_their_own if is_composite(o)] == []
+
+
+def test_each_overload_of_an_operator_is_stated_once() -> None:
+    table = (Path(torch.__file__).parent / "_src" / "aten" / "schemas.txt").read_text().splitlines()
+    heads = [line.partition("(")[0] for line in (*declared.declared(), *table)]
+    assert len(heads) > 1000
+    assert [head for head, count in Counter(heads).items() if count > 1] == []
+
+
+@pytest.mark.parametrize(
+    ("items", "lines"),
+    [
+        ((".Tensor",), ["made.Tensor(Tensor self, Tensor other, *, float eps=1., str? mode=None) -> Tensor ; _ =Tensor_out"]),
+        ((".Scalar ;",), ["made.Scalar(Tensor self, Scalar other, *, float eps=1., str? mode=None) -> Tensor"]),
+        (("(Tensor self) -> Tensor ; _", "other"), ["made(Tensor self) -> Tensor ; _", "other(Tensor self) -> Tensor ; _"]),
+        (("other. ; =out",), ["other(Tensor self, Tensor other, *, float eps=1., str? mode=None) -> Tensor ; =out"]),
+        ((), []),
+        (
+            ("(int n, ...) -> Tensor",),
+            ["made(int n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"],
+        ),
+    ],
+)
+def test_what_a_declaration_says_of_its_operators(items: tuple[str, ...], lines: list[str]) -> None:
+    def made(input: Array, other: Array | Number, *, eps: float = 1.0, mode: str | None = None) -> Array:
+        raise NotImplementedError
+
+    record = Op("made", schemas(*items)(made), _declare._params_of(made), inplace=True, out=True, aten="made.Tensor")
+    assert list(declared.lines_of(record)) == lines

@@ -180,6 +180,7 @@ GENERAL: dict[str, set[str]] = {
     "amp/autocast_mode.py": set(),
     "_src/aten/functions.py": {"can_cast", "result_type"},  # not declared as functions of tensors
     "_src/aten/schema.py": set(),
+    "_src/aten/declared.py": {"pin_memory"},  # a parameter of factories, too
     "_src/ops/_declare.py": set(),
     "_src/ops/_facts.py": {"sum", "istft"},
     "_src/ops/_kernel.py": set(),
@@ -206,7 +207,7 @@ def test_what_serves_all_functions_knows_none_by_name(file: str, spread: dict[st
 def test_what_is_known_of_a_function_is_not_spread(spread: dict[str, set[str]]) -> None:
     """Bounds that are to fall: the mean number of files beside its home that write a function's name, and the greatest."""
     counts = [len(files) for files in spread.values()]
-    assert sum(counts) / len(counts) <= 1.8
+    assert sum(counts) / len(counts) <= 1.04
     assert max(counts) <= 12
 
 

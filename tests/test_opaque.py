@@ -92,3 +92,25 @@ def test_the_kernel_that_pytorch_would_choose(
     if dtype is torch.float32:
         found = torch._C._select_conv_backend(x.to_mkldnn(), w, *options)
         assert found is (torch._C._ConvBackend.MkldnnEmpty if expected == "Empty" else torch._C._ConvBackend.Mkldnn)
+
+
+def test_functions_are_known_under_all_their_names() -> None:
+    x = torch.ones(2, 3).to_mkldnn()
+    for y in (torch.special.expit(x), x.swapdims(0, 1), x.multiply(2), x * 2):
+        assert y.layout is torch._mkldnn
+    assert x.tanh_() is x
+    assert x.multiply_(2) is x
+    x *= 0
+    assert x.to_dense().eq(0).all()
+    for call in (lambda: x.transpose_(0, 1), lambda: x.swapdims_(0, 1)):
+        with pytest.raises(RuntimeError, match="mkldnn_transpose_: in-place mkldnn operations are not supported yet"):
+            call()
+
+
+def test_views_and_new_tensors_like_it_are_refused_by_what_makes_them() -> None:
+    x = torch.ones(2, 3).to_mkldnn()
+    for call in (x.diagonal, lambda: x.movedim(0, 1), lambda: x.split(1), x.unbind):
+        with pytest.raises(NotImplementedError, match="'aten::as_strided'"):
+            call()
+    with pytest.raises(NotImplementedError, match="'aten::empty_strided'"):
+        torch.randint_like(x, 2)

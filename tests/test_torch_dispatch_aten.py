@@ -197,3 +197,33 @@ def test_families_are_read_from_declarations():
     for op in (aten.sum.default, aten.mm.default, aten.view.default, aten.embedding_backward.default):
         assert family(op) not in ELEMENTWISE, op
     assert not is_random(aten.add.Tensor)
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("gelu", ()),
+        ("hardtanh", (-1, 1)),
+        ("softplus", (1, 20)),
+        ("glu", (0,)),
+        ("mse_loss", (torch.zeros(4), 1)),
+        ("huber_loss", (torch.zeros(4), 2, 0.5)),
+        ("binary_cross_entropy", (torch.full((4,), 0.25), None, 1)),
+        ("reflection_pad1d", ([1, 1],)),
+    ],
+)
+def test_derivatives_that_follow_from_their_operator(name, args):
+    aten = torch.ops.aten
+    x = torch.tensor([[0.2, 0.9, 0.4, 0.7]] if "pad" in name else [0.2, 0.9, 0.4, 0.7], requires_grad=True)
+    y = getattr(aten, name)(x, *args)
+    g = torch.arange(y.numel()).reshape(y.shape) + 1.0
+    (expected,) = torch.autograd.grad(y, x, g)
+    with torch.no_grad():
+        assert torch.equal(getattr(aten, f"{name}_backward")(g, x, *args), expected)
+
+
+def test_losses_of_operators_take_the_mean_where_functions_of_torch_do_not():
+    x, y = torch.tensor([0.5, 1.0]), torch.tensor([1.0, 0.0])
+    for name, more in (("kl_div", ()), ("hinge_embedding_loss", ()), ("soft_margin_loss", ()), ("binary_cross_entropy_with_logits", ())):
+        operator = getattr(torch.ops.aten, name)
+        assert torch.equal(operator(x, y, *more), operator(x, y, *more, reduction=0).mean())

@@ -11,7 +11,9 @@ from ..bind.everything import PUBLIC
 from ..ops._declare import OPS
 from ..ops._hosted import FORMULAS
 from ..tensor.running import write_out
+from .by_names import through_python
 from .overloads import OpOverload, aten
+from .pulling import through
 
 #: Kernels by packet name, or by packet and overload name: functions with the schema's parameters.
 KERNELS: dict[str, Callable[..., Any]] = {}
@@ -55,14 +57,51 @@ def _find(func: OpOverload) -> Callable[[list[Any]], Any]:
     public = _public(name)
     if public is None and name.endswith("_") and not name.startswith("__"):
         return _in_place(func)
+    if public is None and name.endswith("_backward"):
+        found = _backward(func)
+        if found is not None:
+            return found
     if public is None:
         raise NotImplementedError(f"{func}: this operator is not offered here; no function computes it")
+
+    by_name = through_python(func, public)
+    if by_name is not None:
+        return by_name
 
     def run_public(values: list[Any]) -> Any:
         args, kwargs = func.trimmed(values)
         return public(*args, **kwargs)
 
     return run_public
+
+
+def _backward(func: OpOverload) -> Callable[[list[Any]], Any] | None:
+    """The gradient of a function of one tensor whose operator ends in ``_backward``: of the gradient and the function's own parameters.
+
+    None where it has others: such operators are stated.
+    """
+    packet = getattr(aten, func._opname.removesuffix("_backward"), None)
+    if packet is None or "default" not in packet.overloads() or len(func._schema.returns) != 1:
+        return None
+    forward, places = packet.default, {a.name: i for i, a in enumerate(func._schema.arguments)}
+    arguments = forward._schema.arguments
+    if not func._schema.arguments[0].name.startswith("grad") or places.keys() - {a.name for a in arguments} != {
+        func._schema.arguments[0].name
+    }:
+        return None
+    if "self" not in places or any(a.name not in places and not a.has_default_value() for a in arguments):
+        return None
+    at = forward._schema.places["self"]
+
+    def run(values: list[Any]) -> Any:
+        given = [values[places[a.name]] if a.name in places else a.default_value for a in arguments]
+
+        def computed(x: Any) -> Any:
+            return kernel_of(forward)([*given[:at], x, *given[at + 1 :]])
+
+        return through(computed, given[at], values[0])
+
+    return run
 
 
 def _public(name: str) -> Any:

@@ -17,6 +17,7 @@ from ..ops._declare import DTYPE, STATIC, TENSOR_LIST, Op
 from ..ops._kernel import Fixed, T
 from ..tensor.symbols import exact
 from . import functions
+from .by_names import from_python
 from .calling import handles, invoke
 from .functions import ALIASES, DECOMPOSED, IN_PARTS, NEVER, PREFIXES, ROUTES
 from .generic import one_result, step_of
@@ -24,7 +25,7 @@ from .overloads import OpOverload, OpOverloadPacket, aten
 from .routes_factories import options
 from .routes_shape import is_contiguous
 from .routes_tensor import is_wrapper
-from .routes_whole import BODIES, WHOLE, packet_of
+from .routes_whole import BODIES, WHOLE, is_composite, packet_of
 from .schema import texts
 from .state import STATE, Below, Quiet
 from .transformed import aligned
@@ -117,7 +118,9 @@ def _route(path: str) -> Any:
         if name in ROUTES and "." not in name:
             return ROUTES[name]
         if name in texts() and path not in IN_PARTS:
-            return getattr(aten, name)
+            packet = getattr(aten, name)
+            parts = any(map(is_composite, packet.all()))
+            return (None if parts else from_python(path, packet)) or packet
     return None
 
 
@@ -133,7 +136,7 @@ def _whole_route(path: str) -> Any:
     namespace, _, leaf = path.rpartition(".")
     name = ALIASES.get(leaf, leaf)
     packet = None if usual is NEVER else packet_of([PREFIXES.get(namespace, "") + name, name])
-    special = WHOLE.get(path)
+    special = WHOLE.get(path) or (None if packet is None else from_python(path, packet))
 
     def run(*args: Any, **kwargs: Any) -> Any:
         if special is not None:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...autograd import engine as autograd_engine
-from ...autograd.grad_mode import MODE
-from ...core import detached
 from ..bind.cores import BOUND
 from ..bind.everything import PUBLIC
 from ..facts import dtypes
@@ -15,43 +11,9 @@ from ..facts.layouts import preserve_format
 from ..tensor.indexing import getitem, setitem
 from ..tensor.views import _slice
 from .kernels import kernel
+from .pulling import through
 
 P = PUBLIC
-
-
-def vjp(fn: Callable[..., Any], tensors: Sequence[Any], grads: Any, mask: Sequence[bool] | None = None) -> list[Any]:
-    """The gradients of ``fn``'s tensors (those that ``mask`` wants) from those of its results; differentiable where recording is on."""
-    create = MODE.enabled
-    wanted: list[Any] = []
-    given: list[Any] = []
-    for i, t in enumerate(tensors):
-        if t is None or (mask is not None and not mask[i]):
-            given.append(t)
-            continue
-        if not (create and t._rg):
-            t = detached(t, stops=False)  # forward derivatives go through
-            t._rg = t._aval.differentiable
-        given.append(t)
-        wanted.append(t)
-    enabled, MODE.enabled = MODE.enabled, True
-    try:
-        out = fn(*given)
-    finally:
-        MODE.enabled = enabled
-    outs = list(out) if isinstance(out, (tuple, list)) else [out]
-    given_grads = list(grads) if isinstance(grads, (tuple, list)) else [grads]
-    pairs = [(o, g) for o, g in zip(outs, given_grads, strict=False) if g is not None and o._rg]
-    found = iter(
-        autograd_engine.grad([o for o, _ in pairs], wanted, [g for _, g in pairs], create_graph=create, allow_unused=True)
-        if pairs
-        else [None] * len(wanted)
-    )
-    return [None if t is None or (mask is not None and not mask[i]) else next(found) for i, t in enumerate(tensors)]
-
-
-def through(fn: Callable[..., Any], x: Any, g: Any) -> Any:
-    """The gradient of a function of one tensor."""
-    return vjp(fn, [x], g)[0]
 
 
 # ---- copies and conversions ------------------------------------------------------------------------------------------------------

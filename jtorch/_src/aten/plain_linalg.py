@@ -7,7 +7,7 @@ from typing import Any
 from ..bind.everything import PUBLIC
 from ..facts.errors import LinAlgError
 from .kernels import kernel
-from .plain import through
+from .pulling import through
 
 P = PUBLIC
 

@@ -3,13 +3,13 @@
 # ruff: noqa: PLW0108  (what a kernel means is said by its operator)
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ..bind.everything import PUBLIC
 from ..facts import dtypes
+from .by_names import REDUCTIONS
 from .kernels import kernel
-from .plain import through, vjp
+from .pulling import through, vjp
 
 P = PUBLIC
 _F = "nn.functional."
@@ -34,12 +34,9 @@ def _log_softmax(self: Any, dim: int, half_to_float: bool = False) -> Any:
     return P["log_softmax"](self, dim, dtype=dtypes.float32 if half_to_float else None)
 
 
-_REDUCTIONS = ("none", "mean", "sum")
-
-
 @kernel("nll_loss_forward", "nll_loss2d_forward")
 def nll_loss_forward(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
-    name = _REDUCTIONS[reduction]
+    name = REDUCTIONS[reduction]
     out = P["nn.functional.nll_loss"](self, target, weight, ignore_index=ignore_index, reduction=name)
     kept = P["ne"](target, ignore_index)
     if name == "none":
@@ -52,59 +49,10 @@ def nll_loss_forward(self: Any, target: Any, weight: Any, reduction: int, ignore
 
 @kernel("nll_loss_backward", "nll_loss2d_backward")
 def nll_loss_backward(grad_output: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any) -> Any:
-    name = _REDUCTIONS[reduction]
+    name = REDUCTIONS[reduction]
     if name == "mean":  # the weight is that of all targets, of which these may be a part
         name, grad_output = "sum", grad_output / P["where"](P["eq"](total_weight, 0), 1, total_weight)
     return through(lambda x: P["nn.functional.nll_loss"](x, target, weight, ignore_index=ignore_index, reduction=name), self, grad_output)
-
-
-def _loss(name: str, forward: Callable[..., Any]) -> None:
-    """A loss whose reduction is a number for its operator, and its derivative."""
-
-    def run(self: Any, target: Any, *rest: Any) -> Any:
-        return forward(self, target, *rest)
-
-    def backward(grad_output: Any, self: Any, target: Any, *rest: Any) -> Any:
-        return through(lambda x: forward(x, target, *rest), self, grad_output)
-
-    kernel(name)(run)
-    kernel(f"{name}_backward")(backward)
-
-
-_loss("mse_loss", lambda x, y, reduction=1: P["nn.functional.mse_loss"](x, y, reduction=_REDUCTIONS[reduction]))
-_loss(
-    "smooth_l1_loss",
-    lambda x, y, reduction=1, beta=1.0: P["nn.functional.smooth_l1_loss"](x, y, reduction=_REDUCTIONS[reduction], beta=beta),
-)
-_loss("huber_loss", lambda x, y, reduction=1, delta=1.0: P["nn.functional.huber_loss"](x, y, reduction=_REDUCTIONS[reduction], delta=delta))
-_loss(
-    "binary_cross_entropy",
-    lambda x, y, weight=None, reduction=1: P["nn.functional.binary_cross_entropy"](x, y, weight, reduction=_REDUCTIONS[reduction]),
-)
-_loss("soft_margin_loss", lambda x, y, reduction=1: P["nn.functional.soft_margin_loss"](x, y, reduction=_REDUCTIONS[reduction]))
-
-
-@kernel("binary_cross_entropy_with_logits")
-def binary_cross_entropy_with_logits(self: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = 1) -> Any:
-    return P["nn.functional.binary_cross_entropy_with_logits"](
-        self, target, weight, reduction=_REDUCTIONS[reduction], pos_weight=pos_weight
-    )
-
-
-def _mean_by_default(name: str, place: int) -> None:
-    """A loss whose operator takes the mean where its parameter at ``place`` is left out; the function reduces nothing then."""
-
-    @kernel(name)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        if len(args) <= place:
-            kwargs.setdefault("reduction", 1)
-        return P[name](*args, **kwargs)
-
-
-for _name, _place in {
-    "kl_div": 2, "hinge_embedding_loss": 3, "margin_ranking_loss": 4, "cosine_embedding_loss": 4, "ctc_loss": 5, "triplet_margin_loss": 7,
-}.items():  # fmt: skip
-    _mean_by_default(_name, _place)
 
 
 # ---- activations -----------------------------------------------------------------------------------------------------------------
@@ -125,24 +73,10 @@ def sigmoid_backward(grad_output: Any, output: Any) -> Any:
     return grad_output * ((1 - output) * output).conj()
 
 
-def _activation(name: str, forward: Callable[..., Any]) -> None:
-    @kernel(f"{name}_backward")
-    def backward(grad_output: Any, self: Any, *rest: Any, **kwargs: Any) -> Any:
-        return through(lambda x: forward(x, *rest, **kwargs), self, grad_output)
-
-
-_activation("gelu", lambda x, approximate="none": P[_F + "gelu"](x, approximate=approximate))
-_activation("silu", lambda x: P[_F + "silu"](x))
-_activation("mish", lambda x: P[_F + "mish"](x))
-_activation("hardsigmoid", lambda x: P[_F + "hardsigmoid"](x))
-_activation("hardswish", lambda x: P[_F + "hardswish"](x))
-_activation("hardtanh", lambda x, low, high: P[_F + "hardtanh"](x, low, high))
-_activation("softplus", lambda x, beta, threshold: P[_F + "softplus"](x, beta, threshold))
-_activation("leaky_relu", lambda x, slope, _is_result: P[_F + "leaky_relu"](x, slope))
-_activation("hardshrink", lambda x, lambd: P[_F + "hardshrink"](x, lambd))
-_activation("softshrink", lambda x, lambd: P[_F + "softshrink"](x, lambd))
-_activation("glu", lambda x, dim=-1: P[_F + "glu"](x, dim))
-_activation("logit", lambda x, eps=None: P["logit"](x, eps))
+@kernel("leaky_relu_backward")
+def leaky_relu_backward(grad_output: Any, self: Any, negative_slope: Any, self_is_result: bool) -> Any:
+    del self_is_result
+    return through(lambda x: P[_F + "leaky_relu"](x, negative_slope), self, grad_output)
 
 
 @kernel("elu")
@@ -313,17 +247,12 @@ def _max_pool(n: int) -> None:
 
 
 def _avg_pool(n: int) -> None:
+    @kernel(f"avg_pool{n}d")
     def forward(
         self: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
         divisor_override: Any = None,
     ) -> Any:  # fmt: skip
         return P[f"{_F}avg_pool{n}d"](self, kernel_size, stride or None, padding, ceil_mode, count_include_pad, divisor_override)
-
-    def backward(grad_output: Any, self: Any, *rest: Any) -> Any:
-        return through(lambda x: forward(x, *rest), self, grad_output)
-
-    kernel(f"avg_pool{n}d")(forward)
-    kernel(f"avg_pool{n}d_backward")(backward)
 
 
 def _adaptive(n: int) -> None:
@@ -354,16 +283,9 @@ for _n in (2, 3):
 
 
 def _padding(mode: str, name: str) -> None:
-    for n in (1, 2, 3):
-
-        def forward(self: Any, padding: Any) -> Any:
-            return P[f"{_F}pad"](self, tuple(padding), mode=mode)
-
-        def backward(grad_output: Any, self: Any, padding: Any) -> Any:
-            return through(lambda x: P[f"{_F}pad"](x, tuple(padding), mode=mode), self, grad_output)
-
-        kernel(f"{name}{n}d")(forward)
-        kernel(f"{name}{n}d_backward")(backward)
+    @kernel(*[f"{name}{n}d" for n in (1, 2, 3)])
+    def forward(self: Any, padding: Any) -> Any:
+        return P[f"{_F}pad"](self, tuple(padding), mode=mode)
 
 
 _padding("reflect", "reflection_pad")

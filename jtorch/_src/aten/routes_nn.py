@@ -1,6 +1,5 @@
 """Functions of ``nn.functional`` as operators."""
 
-# ruff: noqa: PLW0108  (the parameters of these functions say what they need)
 from __future__ import annotations
 
 import math
@@ -12,20 +11,12 @@ from ..facts import dtypes
 from ..facts.errors import broadcast_shapes
 from ..facts.layouts import contiguous_format, strided
 from .attending import as_added, attention
+from .by_names import REDUCTIONS, reduction_of
 from .functions import route
 from .overloads import aten
 from .routes_shape import contiguous, reshape
 
 A = aten
-_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
-
-
-def _reduction(size_average: Any, reduce: Any, reduction: str) -> int:
-    if size_average is not None or reduce is not None:
-        reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
-    if reduction not in _REDUCTIONS:
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    return _REDUCTIONS[reduction]
 
 
 def _ints(x: Any, n: int) -> list[int]:
@@ -39,55 +30,31 @@ def _reduced(x: Any, reduction: int) -> Any:
 # ---- activations -----------------------------------------------------------------------------------------------------------------
 
 
-def _activation(name: str, run: Any, in_place: Any = None) -> None:
-    limit = run.__code__.co_argcount - 1
-
-    def apply(input: Any, *args: Any, inplace: bool = False, **kwargs: Any) -> Any:
-        if len(args) > limit:  # ``inplace`` by position
-            args, inplace = args[:limit], args[limit]
-        if inplace and in_place is not None:
-            return in_place(input, *args, **kwargs)
-        if inplace:
-            return NotImplemented
-        return run(input, *args, **kwargs)
-
-    route(f"nn.functional.{name}")(apply)
-
-
-_activation("relu", lambda x: A.relu.default(x), lambda x: A.relu_.default(x))
-_activation("silu", lambda x: A.silu.default(x), lambda x: A.silu_.default(x))
-_activation("mish", lambda x: A.mish.default(x), lambda x: A.mish_.default(x))
-_activation("hardsigmoid", lambda x: A.hardsigmoid.default(x), lambda x: A.hardsigmoid_.default(x))
-_activation("hardswish", lambda x: A.hardswish.default(x), lambda x: A.hardswish_.default(x))
-_activation("elu", lambda x, alpha=1.0: A.elu.default(x, alpha), lambda x, alpha=1.0: A.elu_.default(x, alpha))
-_activation("celu", lambda x, alpha=1.0: A.celu.default(x, alpha), lambda x, alpha=1.0: A.celu_.default(x, alpha))
-_activation(
-    "leaky_relu",
-    lambda x, negative_slope=0.01: A.leaky_relu.default(x, negative_slope),
-    lambda x, negative_slope=0.01: A.leaky_relu_.default(x, negative_slope),
-)
-_activation(
-    "hardtanh",
-    lambda x, min_val=-1.0, max_val=1.0: A.hardtanh.default(x, min_val, max_val),
-    lambda x, min_val=-1.0, max_val=1.0: A.hardtanh_.default(x, min_val, max_val),
-)
-_activation("relu6", lambda x: A.hardtanh.default(x, 0, 6), lambda x: A.hardtanh_.default(x, 0, 6))
 _SELU = (1.6732632423543772, 1.0507009873554805)
-_activation(
-    "threshold",
-    lambda x, threshold, value: A.threshold.default(x, threshold, value),
-    lambda x, threshold, value: A.threshold_.default(x, threshold, value),
-)
-_activation("gelu", lambda x, approximate="none": A.gelu.default(x, approximate=approximate))
-_activation("softplus", lambda x, beta=1, threshold=20: A.softplus.default(x, beta, threshold))
-_activation("hardshrink", lambda x, lambd=0.5: A.hardshrink.default(x, lambd))
-_activation("softshrink", lambda x, lambd=0.5: A.softshrink.default(x, lambd))
-_activation("glu", lambda x, dim=-1: A.glu.default(x, dim))
-_activation("logsigmoid", lambda x: A.log_sigmoid_forward.default(x)[0])
-_activation("sigmoid", lambda x: A.sigmoid.default(x))
-_activation("tanh", lambda x: A.tanh.default(x))
-_activation("softsign", lambda x: A.div.Tensor(x, A.add.Tensor(A.abs.default(x), 1)))
-_activation("tanhshrink", lambda x: A.sub.Tensor(x, A.tanh.default(x)))
+
+
+@route("nn.functional.relu6")
+def relu6(input: Any, inplace: bool = False) -> Any:
+    """``hardtanh`` between 0 and 6."""
+    return (A.hardtanh_ if inplace else A.hardtanh).default(input, 0, 6)
+
+
+@route("nn.functional.logsigmoid")
+def logsigmoid(input: Any) -> Any:
+    """The first result of ``log_sigmoid_forward``."""
+    return A.log_sigmoid_forward.default(input)[0]
+
+
+@route("nn.functional.softsign")
+def softsign(input: Any) -> Any:
+    """Divided by its absolute value and 1."""
+    return A.div.Tensor(input, A.add.Tensor(A.abs.default(input), 1))
+
+
+@route("nn.functional.tanhshrink")
+def tanhshrink(input: Any) -> Any:
+    """The difference from ``tanh``."""
+    return A.sub.Tensor(input, A.tanh.default(input))
 
 
 @route("selu", "nn.functional.selu", aten="selu")
@@ -514,7 +481,7 @@ def nll_loss(
     reduction: str = "mean",
 ) -> Any:  # fmt: skip
     """The first result of ``nll_loss_forward`` or ``nll_loss2d_forward``."""
-    how = _reduction(size_average, reduce, reduction)
+    how = reduction_of(size_average, reduce, reduction)
     ndim = input._aval.ndim
     if ndim in (1, 2):
         return A.nll_loss_forward.default(input, target, weight, how, ignore_index)[0]
@@ -533,18 +500,16 @@ def cross_entropy(
     reduction: str = "mean", label_smoothing: float = 0.0,
 ) -> Any:  # fmt: skip
     """``_log_softmax``, then ``nll_loss_forward``, or a weighted sum for targets that are probabilities."""
-    how = _reduction(size_average, reduce, reduction)
+    how = reduction_of(size_average, reduce, reduction)
     d = 0 if input._aval.ndim == 1 else 1
     if target._aval.shape == input._aval.shape and target._aval.differentiable:
         return _soft_targets(input, target, weight, how, label_smoothing, d)
     logs = A._log_softmax.default(input, d, False)
     if label_smoothing:
         return _smoothed(logs, target, weight, how, ignore_index, label_smoothing, d)
-    return nll_loss(logs, target, weight, None, ignore_index, None, reduction if size_average is None and reduce is None else _name(how))
-
-
-def _name(how: int) -> str:
-    return next(n for n, k in _REDUCTIONS.items() if k == how)
+    return nll_loss(
+        logs, target, weight, None, ignore_index, None, reduction if size_average is None and reduce is None else REDUCTIONS[how]
+    )
 
 
 def _soft_targets(input: Any, target: Any, weight: Any, how: int, smoothing: float, d: int) -> Any:
@@ -567,7 +532,7 @@ def _soft_targets(input: Any, target: Any, weight: Any, how: int, smoothing: flo
 
 
 def _smoothed(logs: Any, target: Any, weight: Any, how: int, ignore_index: int, smoothing: float, d: int) -> Any:
-    plain = nll_loss(logs, target, weight, None, ignore_index, None, _name(how))
+    plain = nll_loss(logs, target, weight, None, ignore_index, None, REDUCTIONS[how])
     scaled = logs
     if weight is not None:
         shape = [1] * logs._aval.ndim
@@ -589,68 +554,12 @@ def _smoothed(logs: Any, target: Any, weight: Any, how: int, ignore_index: int, 
     return A.add.Tensor(A.mul.Scalar(plain, 1 - smoothing), second)
 
 
-def _pair(name: str, *extra: str) -> None:
-    packet = getattr(aten, name)
-
-    def loss(
-        input: Any, target: Any, *args: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None,
-        **kwargs: Any,
-    ) -> Any:  # fmt: skip
-        if args or weight is not None or input._aval.shape != target._aval.shape:
-            return NotImplemented
-        return packet.default(input, target, _reduction(size_average, reduce, reduction), *[kwargs.get(n, 1.0) for n in extra])
-
-    route(f"nn.functional.{name}")(loss)
-
-
-_pair("mse_loss")
-_pair("smooth_l1_loss", "beta")
-_pair("soft_margin_loss")
-
-
-@route("nn.functional.huber_loss")
-def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Any:
-    """``huber_loss.default``."""
-    if weight is not None or input._aval.shape != target._aval.shape:
-        return NotImplemented
-    return A.huber_loss.default(input, target, _REDUCTIONS[reduction], delta)
-
-
 @route("nn.functional.l1_loss")
 def l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None) -> Any:
     """The absolute difference, reduced."""
     if weight is not None or input._aval.shape != target._aval.shape:
         return NotImplemented
-    return _reduced(A.abs.default(A.sub.Tensor(input, target)), _reduction(size_average, reduce, reduction))
-
-
-@route("nn.functional.binary_cross_entropy")
-def binary_cross_entropy(
-    input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
-) -> Any:
-    """``binary_cross_entropy.default``."""
-    if input._aval.shape != target._aval.shape:
-        return NotImplemented
-    return A.binary_cross_entropy.default(input, target, weight, _reduction(size_average, reduce, reduction))
-
-
-@route("nn.functional.binary_cross_entropy_with_logits")
-def binary_cross_entropy_with_logits(
-    input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
-    pos_weight: Any = None,
-) -> Any:  # fmt: skip
-    """``binary_cross_entropy_with_logits.default``."""
-    if input._aval.shape != target._aval.shape:
-        return NotImplemented
-    return A.binary_cross_entropy_with_logits.default(input, target, weight, pos_weight, _reduction(size_average, reduce, reduction))
-
-
-@route("binary_cross_entropy_with_logits")
-def numbered_binary_cross_entropy_with_logits(
-    input: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = 0
-) -> Any:
-    """``binary_cross_entropy_with_logits.default``."""
-    return A.binary_cross_entropy_with_logits.default(input, target, weight, pos_weight, reduction)
+    return _reduced(A.abs.default(A.sub.Tensor(input, target)), reduction_of(size_average, reduce, reduction))
 
 
 @route("nn.functional.kl_div")
@@ -665,4 +574,4 @@ def kl_div(input: Any, target: Any, size_average: Any = None, reduce: Any = None
     if reduction == "batchmean":
         total = A.sum.default(found)
         return A.div.Tensor(total, input._aval.shape[0]) if input._aval.ndim else total
-    return _reduced(found, _reduction(size_average, reduce, reduction))
+    return _reduced(found, reduction_of(size_average, reduce, reduction))

@@ -7,10 +7,11 @@ from typing import Any
 
 from ...core import Tensor
 from ..facts import dtypes
+from .by_names import reduction_of
 from .functions import route
 from .overloads import aten
 from .routes_math import linear
-from .routes_nn import _reduced, _reduction
+from .routes_nn import _reduced
 
 A = aten
 
@@ -67,7 +68,7 @@ def margin_ranking_loss(
     difference = A.sub.Tensor(input1, input2)
     difference = A.mul.Tensor(A.neg.default(target), difference)
     found = A.clamp_min_.default(A.add.Scalar(difference, margin), 0)
-    return _reduced(found, _reduction(size_average, reduce, reduction))
+    return _reduced(found, reduction_of(size_average, reduce, reduction))
 
 
 @route("nn.functional.avg_pool1d", "avg_pool1d")

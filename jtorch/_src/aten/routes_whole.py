@@ -19,6 +19,7 @@ from ..facts import dtypes
 from ..facts.layouts import preserve_format
 from ..ops._declare import OPS
 from ..tensor.methods import _parse_to
+from .by_names import REDUCTIONS
 from .functions import DECOMPOSED, IN_PARTS, flat
 from .kernels import kernel
 from .overloads import OpOverloadPacket, aten
@@ -29,8 +30,6 @@ A = aten
 WHOLE: dict[str, Callable[..., Any]] = {}
 #: Functions whose own bodies call public functions, which are then seen one by one.
 BODIES = frozenset(("nn.functional.multi_head_attention_forward",))
-
-_REDUCTIONS = ("none", "mean", "sum")
 
 
 def whole(*paths: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -53,7 +52,7 @@ def packet_of(names: list[str]) -> OpOverloadPacket | None:
 
 
 def _reduction(size_average: Any, reduce: Any, reduction: str) -> int | None:
-    return None if size_average is not None or reduce is not None or reduction not in _REDUCTIONS else _REDUCTIONS.index(reduction)
+    return None if size_average is not None or reduce is not None or reduction not in REDUCTIONS else REDUCTIONS.index(reduction)
 
 
 def _list(x: Any, n: int) -> list[Any]:
@@ -86,12 +85,12 @@ def _cross_entropy(
     self: Any, target: Any, weight: Any = None, reduction: int = 1, ignore_index: int = -100, label_smoothing: float = 0.0
 ) -> Any:
     function = PUBLIC["nn.functional.cross_entropy"]
-    return function(self, target, weight, ignore_index=ignore_index, reduction=_REDUCTIONS[reduction], label_smoothing=label_smoothing)
+    return function(self, target, weight, ignore_index=ignore_index, reduction=REDUCTIONS[reduction], label_smoothing=label_smoothing)
 
 
 @kernel("nll_loss_nd")
 def _nll_loss(self: Any, target: Any, weight: Any = None, reduction: int = 1, ignore_index: int = -100) -> Any:
-    return PUBLIC["nn.functional.nll_loss"](self, target, weight, ignore_index=ignore_index, reduction=_REDUCTIONS[reduction])
+    return PUBLIC["nn.functional.nll_loss"](self, target, weight, ignore_index=ignore_index, reduction=REDUCTIONS[reduction])
 
 
 def _upsampling(name: str, mode: str) -> None:
@@ -152,57 +151,9 @@ def _reversed(self: Any) -> Any:
 # ---- activations and dropout -----------------------------------------------------------------------------------------------------
 
 
-def _activation(name: str, *, inplace: bool = True) -> None:
-    plain = getattr(A, name).default
-    written = getattr(A, f"{name}_").default if f"{name}_" in texts() else None
-
-    if inplace:
-
-        @whole(f"nn.functional.{name}")
-        def run(input: Any, inplace: bool = False) -> Any:
-            if inplace:
-                return NotImplemented if written is None else written(input)
-            return plain(input)
-
-    else:
-
-        @whole(f"nn.functional.{name}")
-        def run_plain(input: Any) -> Any:
-            return plain(input)
-
-
-for _name in ("relu", "relu6", "silu", "mish", "selu", "hardswish", "hardsigmoid"):
-    _activation(_name)
-
-
 @whole("nn.functional.logsigmoid")
 def _logsigmoid(input: Any) -> Any:
     return A.log_sigmoid.default(input)
-
-
-@whole("nn.functional.elu")
-def _elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
-    return (A.elu_ if inplace else A.elu).default(input, alpha)
-
-
-@whole("nn.functional.celu")
-def _celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
-    return (A.celu_ if inplace else A.celu).default(input, alpha)
-
-
-@whole("nn.functional.leaky_relu")
-def _leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
-    return (A.leaky_relu_ if inplace else A.leaky_relu).default(input, negative_slope)
-
-
-@whole("nn.functional.hardtanh")
-def _hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
-    return (A.hardtanh_ if inplace else A.hardtanh).default(input, min_val, max_val)
-
-
-@whole("nn.functional.threshold")
-def _threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Any:
-    return (A.threshold_ if inplace else A.threshold).default(input, threshold, value)
 
 
 @whole("nn.functional.softmax", "softmax", "Tensor.softmax")

@@ -1,6 +1,7 @@
-"""Operator schemas: what parameters an ATen operator has, read from the compact table when they are first asked for.
+"""Operator schemas: what parameters an ATen operator has, read from declarations and from a table when they are first asked for.
 
-One line of ``schemas.txt`` is one functional operator: ``add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor ; _ =out``.
+Declarations state the overloads of the operators that functions are (``declared.py``); ``schemas.txt`` has the operators without a
+function of their own. One line is one functional operator: ``add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor ; _ =out``.
 After the semicolon stand the variants that go with it: ``_`` for the in-place operator (``_Name`` if its overload has another name) and
 ``=out`` for the overload that writes into ``out`` (``=name:first,second`` if its parameters have other names).
 """
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..facts import dtypes, layouts
+from .declared import declared
 
 
 class _NoDefault:
@@ -209,9 +211,10 @@ _texts: dict[str, dict[str, str]] = {}
 
 
 def texts() -> dict[str, dict[str, str]]:
-    """The texts of all schemas, by packet and overload; ``schemas.txt`` has one operator a line."""
+    """The texts of all schemas, by packet and overload."""
     if not _texts:
-        for line in Path(__file__).with_name("schemas.txt").read_text(encoding="ascii").splitlines():
+        table = Path(__file__).with_name("schemas.txt").read_text(encoding="ascii").splitlines()
+        for line in (*declared(), *table):
             text, _, variants = line.partition(" ;")
             head = text.partition("(")[0]
             name, _, overload = head.partition(".")

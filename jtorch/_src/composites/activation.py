@@ -10,11 +10,15 @@ from ..bind.cores import composite
 from ..bind.everything import _C, PUBLIC
 from ..engine import META, SPECIAL
 from ..facts.errors import must_be_tensor
+from ..ops._facts import schemas
 from ..tensor.running import inplace as _inplace
 from ..tensor.writing import check_inplace
 
 
 @composite(operands=("input",))
+@schemas(
+    "(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> Tensor ; _",
+)
 def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None) -> Any:
     """``input`` where positive, else times a slope in ``[lower, upper]``: random for each element in training, else the mean.
 

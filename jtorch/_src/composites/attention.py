@@ -11,10 +11,15 @@ from ..bind.everything import _C, PUBLIC
 from ..facts import dtypes
 from ..facts.errors import broadcast_shapes
 from ..facts.warned_once import outside
+from ..ops._facts import schemas
 from ..ops.attention import BOTH
 
 
 @composite(namespace="nn.functional", operands=("query", "key", "value", "attn_mask"), autocast="lower", implicit=True)
+@schemas(
+    "(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool is_causal=False, *, "
+    "float? scale=None, bool enable_gqa=False) -> Tensor",
+)
 def scaled_dot_product_attention(
     query: Any,
     key: Any,

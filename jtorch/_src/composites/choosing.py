@@ -11,11 +11,19 @@ from ..bind.everything import _C
 from ..engine import SPECIAL, Lifted
 from ..facts import dtypes
 from ..facts.errors import must_be_tensor
+from ..ops._facts import schemas
 from ..ops.indexing import check_fits
 from ..tensor.running import write_out
 
 
 @composite(operands=("condition", "input", "other"), out_dtype="Expected out type to be {its} but got {mine}")
+@schemas(
+    ".self(Tensor condition, Tensor self, Tensor other) -> Tensor ; =self_out",
+    ".ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor",
+    ".ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",
+    ".Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
+    "(Tensor condition) -> Tensor[]",
+)
 def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """``input`` where ``condition`` holds, else ``other``; with a condition alone, the indices of its nonzero elements by dimension.
 
@@ -84,6 +92,7 @@ def _check_numbers(*values: Any) -> None:
 
 
 @composite(method=True, operands=("input", "other"))
+@schemas(".")
 def equal(input: Any, other: Any) -> bool:
     """Whether two tensors have the same shape and equal elements. Reads the answer on the host.
 
@@ -108,6 +117,7 @@ def equal(input: Any, other: Any) -> bool:
 
 
 @composite(method=True, operands=("input", "other"))
+@schemas(".")
 def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether ``abs(input - other) <= atol + rtol * abs(other)`` holds of all elements. Reads the answer on the host.
 

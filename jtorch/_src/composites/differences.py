@@ -10,6 +10,7 @@ from ..bind.cores import composite
 from ..bind.everything import PUBLIC
 from ..facts import dtypes
 from ..facts.errors import canonical_dim
+from ..ops._facts import schemas
 
 
 def _part(t: Any, dim: int, start: int, stop: int) -> Any:
@@ -101,6 +102,15 @@ def _spacings(input: Any, spacing: Any, dim: Any, dims: Sequence[int]) -> list[A
 
 
 @composite(operands=("input",), lists=("spacing",), dispatched="in parts")
+@schemas(
+    ".scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, int edge_order=1) -> Tensor[]",
+    ".scalararray(Tensor self, *, Scalar spacing, int[] dim, int edge_order=1) -> Tensor[]",
+    ".array(Tensor self, *, int[] dim, int edge_order=1) -> Tensor[]",
+    ".scalarrayint(Tensor self, *, Scalar[] spacing, int? dim=None, int edge_order=1) -> Tensor[]",
+    ".scalarrayarray(Tensor self, *, Scalar[] spacing, int[] dim, int edge_order=1) -> Tensor[]",
+    ".tensorarrayint(Tensor self, *, Tensor[] spacing, int? dim=None, int edge_order=1) -> Tensor[]",
+    ".tensorarray(Tensor self, *, Tensor[] spacing, int[] dim, int edge_order=1) -> Tensor[]",
+)
 def gradient(input: Any, *, spacing: Any = None, dim: int | tuple[int, ...] | None = None, edge_order: int = 1) -> Any:
     """Estimates of the partial derivatives of a function sampled on a grid: central differences, to second order inside.
 

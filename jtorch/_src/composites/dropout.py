@@ -14,6 +14,7 @@ from ..draws import sampling as _sampling
 from ..engine import META, meta_value
 from ..facts import dtypes
 from ..facts.warned_once import outside
+from ..ops._facts import schemas
 from ..tensor.running import inplace as write_into
 from ..tensor.writing import check_inplace
 from .filling import numbers, serial, strides_of
@@ -48,7 +49,8 @@ def _dropped(input: Any, p: float, train: bool, feature: bool = False, alpha: bo
     return _C._alpha_dropout(input, mask, float(p))._written(1) if alpha else _C._dropout(input, mask, 1.0 - p)
 
 
-@composite(operands=("input",))
+@composite(operands=("input",), opaque=True)
+@schemas("(Tensor input, float p, bool train) -> Tensor")
 def dropout(input: Any, p: float, train: bool) -> Any:
     """Sets elements to zero with probability ``p`` and scales the others by ``1 / (1 - p)``; the input itself unless ``train``.
 
@@ -70,6 +72,7 @@ def dropout(input: Any, p: float, train: bool) -> Any:
 
 
 @composite(operands=("input",), dispatched="in parts", implicit=True)
+@schemas("(Tensor input, float p, bool train) -> Tensor")
 def feature_dropout(input: Any, p: float, train: bool) -> Any:
     """``dropout`` of whole channels: the first two dimensions are batch and channels.
 
@@ -90,6 +93,7 @@ def feature_dropout(input: Any, p: float, train: bool) -> Any:
 
 
 @composite(operands=("input",), dispatched="in parts", implicit=True)
+@schemas("(Tensor input, float p, bool train) -> Tensor")
 def alpha_dropout(input: Any, p: float, train: bool) -> Any:
     """Dropout to SELU's saturation value, which keeps mean and variance of standard normal inputs.
 
@@ -110,6 +114,7 @@ def alpha_dropout(input: Any, p: float, train: bool) -> Any:
 
 
 @composite(operands=("input",), dispatched="in parts", implicit=True)
+@schemas("(Tensor input, float p, bool train) -> Tensor")
 def feature_alpha_dropout(input: Any, p: float, train: bool) -> Any:
     """``alpha_dropout`` of whole channels.
 
@@ -137,6 +142,7 @@ def _written(input: Any, made: Any) -> Any:
 
 
 @composite(operands=("input",), dispatched="in parts")
+@schemas("(Tensor(a!) self, float p, bool train) -> Tensor(a!)")
 def dropout_(input: Any, p: float, train: bool) -> Any:
     """In-place form of ``dropout``.
 
@@ -152,6 +158,7 @@ def dropout_(input: Any, p: float, train: bool) -> Any:
 
 
 @composite(operands=("input",), dispatched="in parts")
+@schemas("(Tensor(a!) self, float p, bool train) -> Tensor(a!)")
 def feature_dropout_(input: Any, p: float, train: bool) -> Any:
     """In-place form of ``feature_dropout``.
 
@@ -169,6 +176,7 @@ def feature_dropout_(input: Any, p: float, train: bool) -> Any:
 
 
 @composite(operands=("input",), dispatched="in parts")
+@schemas("(Tensor(a!) self, float p, bool train) -> Tensor(a!)")
 def alpha_dropout_(input: Any, p: float, train: bool) -> Any:
     """In-place form of ``alpha_dropout``.
 
@@ -184,6 +192,7 @@ def alpha_dropout_(input: Any, p: float, train: bool) -> Any:
 
 
 @composite(operands=("input",), dispatched="in parts")
+@schemas("(Tensor(a!) self, float p, bool train) -> Tensor(a!)")
 def feature_alpha_dropout_(input: Any, p: float, train: bool) -> Any:
     """In-place form of ``feature_alpha_dropout``.
 
@@ -208,7 +217,7 @@ def _call(name: str, input: Any, p: float, training: bool, inplace: bool) -> Any
     return PUBLIC[f"{name}_" if inplace else name](input, p, training)
 
 
-@composite(namespace="nn.functional", name="dropout", operands=("input",), native=False)
+@composite(namespace="nn.functional", name="dropout", operands=("input",), native=False, opaque=True)
 def _functional_dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Sets elements to zero with probability ``p`` and scales the others by ``1 / (1 - p)``; the input itself unless ``training``.
 

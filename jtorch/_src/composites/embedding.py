@@ -12,6 +12,7 @@ from ..bind.cores import composite
 from ..bind.everything import _C, PUBLIC
 from ..facts import dtypes
 from ..facts.warned_once import outside
+from ..ops._facts import schemas
 from ..tensor.running import inplace
 from ..tensor.writing import check_inplace
 
@@ -29,6 +30,7 @@ def _sparse_gradient(weight: Any) -> bool:
 
 
 @composite(operands=("input", "indices"))
+@schemas("(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)")
 def embedding_renorm_(input: Any, indices: Any, max_norm: float, norm_type: float) -> Any:
     """Scales the rows of ``input`` at ``indices`` whose ``norm_type`` norm is above ``max_norm`` down to it, in place.
 
@@ -89,6 +91,12 @@ def embedding(
 
 
 @composite(namespace="nn.functional", operands=("input", "weight", "offsets", "per_sample_weights"), native=False, dispatched="in parts")
+@schemas(
+    "(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, "
+    "Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)",
+    ".padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, "
+    "Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)",
+)
 def embedding_bag(
     input: Any,
     weight: Any,

@@ -18,6 +18,7 @@ from ..facts.size import SYMBOLIC
 from ..facts.warned_once import outside
 from ..ops import _kernel
 from ..ops._declare import OPS
+from ..ops._facts import schemas
 from ..ops.indexing import check_fits
 from .filling import of_examples
 
@@ -149,6 +150,11 @@ def _integers(*bounds: int) -> Tensor:
 
 
 @composite(native=True, factory=True)
+@schemas(
+    "(Scalar end, ...) -> Tensor",
+    ".start(Scalar start, Scalar end, ...) -> Tensor",
+    ".start_step(Scalar start, Scalar end, Scalar step=1, ...) -> Tensor",
+)
 def arange(
     *args: Any,
     start: Any = None,
@@ -192,6 +198,7 @@ def arange(
 
 
 @composite(name="range", native=True, factory=True)
+@schemas(".step(Scalar start, Scalar end, Scalar step=1, ...) -> Tensor", "(Scalar start, Scalar end, ...) -> Tensor")
 def range_(
     start: Any = 0,
     end: Any = None,
@@ -274,6 +281,12 @@ def _ends(name: str, start: Any, end: Any, dtype: Any, out: Any = None) -> tuple
 
 
 @composite(native=True, factory=True)
+@schemas(
+    ".Tensor_Tensor(Tensor start, Tensor end, int steps, ...) -> Tensor",
+    ".Tensor_Scalar(Tensor start, Scalar end, int steps, ...) -> Tensor",
+    ".Scalar_Tensor(Scalar start, Tensor end, int steps, ...) -> Tensor",
+    "(Scalar start, Scalar end, int steps, ...) -> Tensor",
+)
 def linspace(
     start: Any,
     end: Any,
@@ -313,6 +326,12 @@ def linspace(
 
 
 @composite(native=True, factory=True)
+@schemas(
+    ".Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10., ...) -> Tensor",
+    ".Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10., ...) -> Tensor",
+    ".Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10., ...) -> Tensor",
+    "(Scalar start, Scalar end, int steps, float base=10., ...) -> Tensor",
+)
 def logspace(
     start: Any,
     end: Any,
@@ -355,6 +374,7 @@ _full = factory(OPS["full"], "_C.full")
 
 
 @composite(native=True, factory=True, differentiable=False)
+@schemas("(SymInt[] size, SymInt[] stride, ...) -> Tensor")
 def empty_strided(
     size: tuple[int, ...],
     stride: tuple[int, ...],
@@ -395,6 +415,7 @@ def empty_strided(
 
 
 @composite(native=True, factory=True, differentiable=False)
+@schemas("(SymInt[] size, int[] physical_layout, ...) -> Tensor")
 def empty_permuted(
     size: tuple[int, ...],
     physical_layout: tuple[int, ...],
@@ -486,6 +507,7 @@ def _new_sized(name: str, make: Any, what: str, example: str, shown: str) -> Non
         >>> torch.tensor([7]).{example}
         {shown}
     """
+    schemas("(Tensor self, SymInt[] size, ...) -> Tensor")(body)
     composite(namespace="Tensor", name=name, operands=("self",), differentiable=False)(body)
 
 
@@ -495,6 +517,7 @@ _new_sized("new_empty", _empty, "values that the caller means to overwrite", "ne
 
 
 @composite(namespace="Tensor", operands=("self",), differentiable=False, ignored=True)
+@schemas("(Tensor self, SymInt[] size, Scalar fill_value, ...) -> Tensor")
 def new_full(
     self: Any,
     size: tuple[int, ...],
@@ -524,6 +547,7 @@ def new_full(
 
 
 @composite(namespace="Tensor", operands=("self",), differentiable=False, ignored=True)
+@schemas("(Tensor self, SymInt[] size, SymInt[] stride, ...) -> Tensor")
 def new_empty_strided(
     self: Any,
     size: tuple[int, ...],

@@ -25,6 +25,7 @@ from ..engine import META, concrete, default_device, forking, limits, meta_value
 from ..facts import devices, dtypes
 from ..facts.errors import must_be_tensor
 from ..facts.warned_once import outside, warn_once
+from ..ops._facts import schemas
 from ..tensor.running import inplace
 from ..tensor.writing import check_inplace
 
@@ -393,6 +394,7 @@ def _check_uniform(dtype: dtypes.dtype, low: float, high: float) -> None:
 
 
 @composite(namespace="Tensor", operands=("self",))
+@schemas("uniform(Tensor self, float from=0., float to=1., *, Generator? generator=None) -> Tensor ; _ =out")
 def uniform_(self: Any, from_: float = 0.0, to: float = 1.0, *, generator: Any = None) -> Any:
     """Fills with numbers drawn evenly from [from, to).
 
@@ -420,6 +422,7 @@ def uniform_(self: Any, from_: float = 0.0, to: float = 1.0, *, generator: Any =
 
 
 @composite(namespace="Tensor", operands=("self",))
+@schemas("(Tensor(a!) self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor(a!)")
 def normal_(self: Any, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Any:
     """Fills with normal numbers.
 
@@ -448,6 +451,11 @@ _LEFT_OUT: Any = object()
 
 
 @composite(namespace="Tensor", operands=("self",))
+@schemas(
+    "random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor ; _ =from_out",
+    "random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor ; _ =to_out",
+    "random(Tensor self, *, Generator? generator=None) -> Tensor ; _ =out",
+)
 def random_(self: Any, from_: Any = None, to: int | None = _LEFT_OUT, *, generator: Any = None) -> Any:
     """Fills with integers drawn evenly from [from, to); ``random_(to)`` begins at 0; without bounds all that the dtype holds exactly.
 
@@ -475,6 +483,7 @@ def random_(self: Any, from_: Any = None, to: int | None = _LEFT_OUT, *, generat
 
 
 @composite(namespace="Tensor", operands=("self", "p"))
+@schemas(".float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)")
 def bernoulli_(self: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
     """Fills with ones of probability ``p`` (a number, or a tensor that broadcasts) and zeros.
 
@@ -571,6 +580,7 @@ def _must_be_continuous(name: str, dtype: dtypes.dtype, text: str) -> None:
 
 
 @composite(namespace="Tensor", operands=("self",))
+@schemas("exponential. ; _ =out")
 def exponential_(self: Any, lambd: float = 1.0, *, generator: Any = None) -> Any:
     """Fills with numbers of the exponential distribution with rate ``lambd``.
 
@@ -592,6 +602,7 @@ def exponential_(self: Any, lambd: float = 1.0, *, generator: Any = None) -> Any
 
 
 @composite(namespace="Tensor", operands=("self",))
+@schemas("geometric. ; _ =out")
 def geometric_(self: Any, p: float, *, generator: Any = None) -> Any:
     """Fills with the numbers of trials up to the first success of probability ``p``.
 
@@ -620,6 +631,7 @@ _TYPE_NAMES = {
 
 
 @composite(namespace="Tensor", operands=("self",))
+@schemas("cauchy. ; _ =out")
 def cauchy_(self: Any, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Any:
     """Fills with numbers of the Cauchy distribution.
 
@@ -641,6 +653,7 @@ def cauchy_(self: Any, median: float = 0.0, sigma: float = 1.0, *, generator: An
 
 
 @composite(namespace="Tensor", operands=("self",))
+@schemas("log_normal. ; _ =out")
 def log_normal_(self: Any, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Any:
     """Fills with numbers whose logarithms are normal with ``mean`` and ``std``.
 

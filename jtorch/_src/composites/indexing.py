@@ -10,12 +10,14 @@ from ..bind.cores import composite, facts_of
 from ..bind.everything import _C
 from ..facts import dtypes
 from ..facts.errors import broadcast_shapes, type_name
+from ..ops._facts import schemas
 from ..tensor.indexing import as_positions, mask_of_bytes
 from ..tensor.running import write_out
 from ..tensor.views import _slice
 
 
 @composite(namespace="nn.functional", operands=("input",), dispatched="in parts")
+@schemas(".")
 def one_hot(input: Any, num_classes: int = -1) -> Any:
     """int64 rows that are 1 at the class and 0 elsewhere. Without ``num_classes`` the largest class is read on the host.
 
@@ -59,6 +61,7 @@ def _filled(rows: Any) -> Any:
 
 
 @composite(method=True, operands=("input", "mask"), out_dtype="masked_select(): self and result must have the same scalar type")
+@schemas(".")
 def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
     """The elements of ``input`` where ``mask`` is true, as a vector. The shape depends on values, so the mask is read on the host.
 
@@ -82,6 +85,7 @@ def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
 
 
 @composite(method=True, operands=("input", "values"), lists=("indices",), inplace="unshared", repeats="warned", autocast="cuda widest")
+@schemas("(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor ; _ =out")
 def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """``input`` with ``values`` written, or added if ``accumulate``, at the positions that the tensors ``indices`` mean together.
 
@@ -138,6 +142,7 @@ def _over(part: Any, src: Any, result: Any, name: str) -> Any:
 
 
 @composite(method=True, operands=("input", "src"))
+@schemas("(Tensor self, Tensor src, int dim, SymInt index) -> Tensor ; =out")
 def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
     """A copy of ``input`` with ``src`` in place of ``input.select(dim, index)``.
 
@@ -158,6 +163,7 @@ def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
 
 
 @composite(method=True, operands=("input", "src", "out"))
+@schemas("(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor ; =out")
 def slice_scatter(
     input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1, *, out: Any = None
 ) -> Any:
@@ -181,6 +187,7 @@ def slice_scatter(
 
 
 @composite(method=True, operands=("input", "src"))
+@schemas(". ; =out")
 def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """A copy of ``input`` with ``src`` in place of ``input.diagonal(offset, dim1, dim2)``.
 
@@ -200,6 +207,7 @@ def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2:
 
 
 @composite(method=True, operands=("input", "src"))
+@schemas("(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor ; =out")
 def as_strided_scatter(input: Any, src: Any, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None) -> Any:
     """A copy of ``input`` with ``src`` in place of ``input.as_strided(size, stride, storage_offset)``.
 

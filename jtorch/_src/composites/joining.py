@@ -11,6 +11,7 @@ from ..bind.cores import composite
 from ..bind.everything import _C
 from ..facts.errors import broadcast_shapes, canonical_dim, must_be_tensor
 from ..facts.warned_once import outside
+from ..ops._facts import schemas
 
 
 def _tensors(name: str, tensors: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -23,6 +24,7 @@ def _tensors(name: str, tensors: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 @composite(lists=("tensors",), native=False, home="functional", implicit=True)
+@schemas("(Tensor[] tensors) -> Tensor[]")
 def broadcast_tensors(*tensors: Any) -> Any:
     """Views of all tensors in the shape that they broadcast to; those that have it already themselves.
 
@@ -44,6 +46,7 @@ def broadcast_tensors(*tensors: Any) -> Any:
 
 
 @composite(operands=("tensors",), native=False, home="functional", implicit=True)
+@schemas("(Tensor[] tensors) -> Tensor[]", ".indexing(Tensor[] tensors, *, str indexing) -> Tensor[]")
 def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
     """Coordinate grids of vectors: tensor ``i`` varies along dimension ``i``; with ``indexing="xy"`` the first two are exchanged.
 
@@ -90,6 +93,11 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
 
 
 @composite(method=True, operands=("input", "repeats"))
+@schemas(
+    ".Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor ; =Tensor_out",
+    ".self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
+    ".self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
+)
 def repeat_interleave(input: Any = None, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Any:
     """Repeats every slice along ``dim`` (every element of the flattened tensor without it), each as often as ``repeats`` says.
 

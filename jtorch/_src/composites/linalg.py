@@ -13,6 +13,7 @@ from ..bind.everything import _C, PUBLIC
 from ..facts import dtypes
 from ..facts.errors import LinAlgError, broadcast_shapes
 from ..facts.warned_once import outside
+from ..ops._facts import schemas
 from ..tensor.result_strides import columns
 from ..tensor.running import write_out
 
@@ -30,6 +31,7 @@ def _check_floating(A: Any, function: str) -> None:
 
 
 @composite(namespace="linalg", operands=("input",), out_dtype="expected", castable="matrix_power", autocast="lower", implicit=True)
+@schemas(".")
 def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
     """The ``n``-th powers of square matrices; for a negative ``n`` of their inverses.
 
@@ -52,6 +54,7 @@ def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
 
 
 @composite(name="matrix_power", method=True, operands=("input",), autocast="lower", implicit=True)
+@schemas(".")
 def _torch_matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
     """``linalg.matrix_power``.
 
@@ -70,6 +73,10 @@ def _torch_matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
 
 
 @composite(namespace="linalg", operands=("input",), implicit=True)
+@schemas(
+    "(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor ; =out",
+    ".ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor ; =ord_str_out",
+)
 def norm(
     input: Any, ord: Any = None, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None
 ) -> Any:
@@ -115,6 +122,10 @@ def _tolerance(driver: str, eps: float, larger: int, rcond: float | None) -> flo
 
 
 @composite(namespace="linalg", operands=("input", "b"), castable="torch.linalg.lstsq", autocast="cpu float32")
+@schemas(
+    "(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, "
+    "Tensor singular_values) ; =out:solution,residuals,rank,singular_values",
+)
 def lstsq(input: Any, b: Any, rcond: float | None = None, *, driver: str | None = None, out: Any = None) -> Any:
     """The least squares solution of ``input X = b``, the one of least norm if there are many; by the pseudoinverse for every ``driver``.
 
@@ -168,6 +179,7 @@ def lstsq(input: Any, b: Any, rcond: float | None = None, *, driver: str | None 
 
 
 @composite(namespace="linalg", operands=("input",), castable="tensorinv", autocast="cpu float32", dispatched="in parts")
+@schemas(".")
 def tensorinv(input: Any, ind: int = 2, *, out: Any = None) -> Any:
     """The inverse of ``input`` as a map between tensors of its last dimensions and of its first ``ind``.
 
@@ -195,6 +207,7 @@ def tensorinv(input: Any, ind: int = 2, *, out: Any = None) -> Any:
 
 
 @composite(namespace="linalg", operands=("input", "other"), castable="tensorsolve", autocast="cpu float32", dispatched="in parts")
+@schemas(".")
 def tensorsolve(input: Any, other: Any, dims: tuple[int, ...] | None = None, *, out: Any = None) -> Any:
     """The ``X`` with ``tensordot(input, X, X.ndim) == other``; the dimensions ``dims`` of ``input`` are moved to the end first.
 
@@ -250,6 +263,7 @@ def _torch_lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = No
 
 
 @composite(namespace="linalg", operands=("input",), out_dtype="expected")
+@schemas("(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info) ; =out:LD,pivots,info")
 def ldl_factor_ex(input: Any, *, hermitian: bool = False, check_errors: bool = False, out: Any = None) -> Any:
     """The LDL factorisation of symmetric (or ``hermitian``) matrices, packed, with pivots and for each matrix LAPACK's info.
 
@@ -285,6 +299,7 @@ def ldl_factor_ex(input: Any, *, hermitian: bool = False, check_errors: bool = F
 
 
 @composite(namespace="linalg", operands=("input",), out_dtype="expected", dispatched="in parts")
+@schemas("(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots) ; =out:LD,pivots")
 def ldl_factor(input: Any, *, hermitian: bool = False, out: Any = None) -> Any:
     """``ldl_factor_ex`` without the info.
 
@@ -309,6 +324,7 @@ def ldl_factor(input: Any, *, hermitian: bool = False, out: Any = None) -> Any:
 
 
 @composite(namespace="linalg", operands=("LD", "pivots", "B"), out_dtype="expected")
+@schemas(".")
 def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False, out: Any = None) -> Any:
     """The solution of ``A X = B`` from ``ldl_factor(A)``. Runs on the host.
 
@@ -351,6 +367,7 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False, out: Any
 
 
 @composite(namespace="linalg", operands=("A",), implicit=True)
+@schemas("(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)")
 def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """``torch.diagonal`` with the last two dimensions by default.
 
@@ -368,6 +385,7 @@ def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
 
 
 @composite(operands=("input",), dispatched="in parts")
+@schemas(".dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor ; =out")
 def frobenius_norm(input: Any, dim: tuple[int, ...], keepdim: bool = False, *, out: Any = None) -> Any:
     """The square roots of the sums of squares over ``dim``.
 
@@ -390,6 +408,7 @@ def frobenius_norm(input: Any, dim: tuple[int, ...], keepdim: bool = False, *, o
 
 
 @composite(operands=("input",), autocast="cuda float32", dispatched="in parts")
+@schemas("(Tensor self, bool keepdim=False) -> Tensor ; =out", ".dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor ; =dim_out")
 def nuclear_norm(input: Any, dim: tuple[int, ...] = (-2, -1), keepdim: bool = False, *, out: Any = None) -> Any:
     """The sums of the singular values of the matrices in ``dim``.
 

@@ -11,6 +11,7 @@ from ..bind.cores import composite
 from ..bind.everything import _C, PUBLIC
 from ..facts import dtypes
 from ..facts.warned_once import outside
+from ..ops._facts import schemas
 
 
 def _reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
@@ -39,6 +40,10 @@ def _check_triplet(anchor: Any, positive: Any, negative: Any) -> None:
 
 
 @composite(namespace="nn.functional", operands=("anchor", "positive", "negative"), native=False, autocast="float32", dispatched="in parts")
+@schemas(
+    "(Tensor anchor, Tensor positive, Tensor negative, float margin=1., float p=2., float eps=9.9999999999999995e-07, "
+    "bool swap=False, int reduction=1) -> Tensor",
+)
 def triplet_margin_loss(
     anchor: Any,
     positive: Any,
@@ -135,6 +140,11 @@ def _lengths(name: str, given: Any, like: Any) -> Any:
     native=False,
     autocast="cpu float32",
     dispatched="in parts",
+)
+@schemas(
+    ".IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, int reduction=1, "
+    "bool zero_infinity=False) -> Tensor",
+    ".Tensor",
 )
 def ctc_loss(
     log_probs: Any,

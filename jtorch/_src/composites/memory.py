@@ -18,6 +18,7 @@ from ..facts import devices, dtypes
 from ..facts.errors import CPP_NAMES, check_longs, must_be_tensor
 from ..facts.layouts import channels_last, channels_last_3d, format_strides, in_format, is_contiguous, preserve_format
 from ..facts.warned_once import outside
+from ..ops._facts import schemas
 from ..tensor.cells import Alias, Counter, Storage
 from ..tensor.creation import values_of
 from ..tensor.resizing import look_at, nbytes_of
@@ -90,6 +91,7 @@ def resize_as_(input: Any, the_template: Any, *, memory_format: Any = None) -> A
 
 
 @composite(namespace="Tensor", operands=("self",), native=False)
+@schemas("(Tensor self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor ; _ =out")
 def resize(self: Any, *sizes: Any) -> Any:
     """The tensor in another size of as many elements; an old name of ``reshape``.
 
@@ -120,6 +122,7 @@ def resize(self: Any, *sizes: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self", "tensor"), native=False)
+@schemas("(Tensor self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor ; _ =out")
 def resize_as(self: Any, tensor: Any) -> Any:
     """``resize`` to the size of another tensor.
 
@@ -182,6 +185,14 @@ def _check_place(t: Any, storage: Storage, size: tuple[int, ...], stride: Any, o
 
 
 @composite(namespace="Tensor", operands=("self", "source"))
+@schemas(
+    "set.source_Storage(Tensor self, Storage source) -> Tensor ; _ =source_Storage_out",
+    "set.source_Storage_storage_offset(Tensor self, Storage source, SymInt storage_offset, SymInt[] size, "
+    "SymInt[] stride=[]) -> Tensor ; _ =source_Storage_storage_offset_out",
+    "set.source_Tensor(Tensor self, Tensor source) -> Tensor ; _ =source_Tensor_out",
+    "set(Tensor self) -> Tensor ; _ =out",
+    ".source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt storage_offset, SymInt[] size, SymInt[] stride=[]) -> Tensor(a!)",
+)
 def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
     """Makes the tensor look at the memory of another tensor, of a storage, or at none.
 
@@ -250,6 +261,7 @@ composite(name="as_strided_", method=True, operands=("input",))(_as_strided_into
 
 
 @composite(namespace="Tensor", operands=("self",))
+@schemas("(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)")
 def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
     """Writes a number along the main diagonal; in tall matrices, with ``wrap``, it begins again below.
 

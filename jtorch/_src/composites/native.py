@@ -9,11 +9,13 @@ from ...core import Tensor
 from ..bind.cores import composite
 from ..bind.everything import _C, PUBLIC
 from ..facts import dtypes
+from ..ops._facts import schemas
 
 # ---- dropout, shuffles, norms ------------------------------------------------------------------------------------------------------
 
 
 @composite(operands=("input",))
+@schemas("(Tensor input, float p, bool? train) -> (Tensor, Tensor) ; =out:out0,out1")
 def native_dropout(input: Any, p: float, train: bool | None) -> Any:
     """``dropout`` and the mask of the elements that stay: all of them unless ``train`` (None trains too).
 
@@ -46,6 +48,7 @@ def _shuffled(input: Any, groups: int) -> Any:
 
 
 @composite(aliases=("nn.functional.native_channel_shuffle",), operands=("input",), dispatched="in parts")
+@schemas("(Tensor self, SymInt groups) -> Tensor")
 def native_channel_shuffle(input: Any, groups: int) -> Any:
     """``channel_shuffle``: the channels of ``groups`` interleaved.
 
@@ -63,6 +66,7 @@ def native_channel_shuffle(input: Any, groups: int) -> Any:
 
 
 @composite(operands=("v",), dispatched="in parts")
+@schemas(".")
 def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
     """The ``pow``-norm over all dimensions but ``dim``, which keeps its place; over all with ``dim=-1``.
 

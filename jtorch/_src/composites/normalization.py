@@ -10,6 +10,7 @@ from .. import hooks
 from ..bind.cores import composite
 from ..bind.everything import _C, PUBLIC
 from ..facts.errors import canonical_dim
+from ..ops._facts import schemas
 from ..tensor.running import write_out
 
 _PARAMS = ("input", "running_mean", "running_var", "weight", "bias")
@@ -19,7 +20,11 @@ def _swap(old: list[Any], new: list[Any]) -> None:
     hooks.internals.get()._swap_(old, new)
 
 
-@composite(namespace="nn.functional", operands=_PARAMS, native=False, implicit=True)
+@composite(namespace="nn.functional", operands=_PARAMS, native=False, implicit=True, opaque=True)
+@schemas(
+    "(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, "
+    "float eps, bool cudnn_enabled) -> Tensor",
+)
 def batch_norm(
     input: Any,
     running_mean: Any,
@@ -105,7 +110,7 @@ def _trained(input: Any, running_mean: Any, running_var: Any, weight: Any, bias:
     return found[0]
 
 
-@composite(namespace="torch", name="batch_norm", operands=_PARAMS)
+@composite(namespace="torch", name="batch_norm", operands=_PARAMS, opaque=True)
 def _torch_batch_norm(
     input: Any,
     weight: Any,
@@ -137,6 +142,10 @@ def _torch_batch_norm(
 
 
 @composite(namespace="nn.functional", operands=_PARAMS, native=False, implicit=True)
+@schemas(
+    "(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, "
+    "float eps, bool cudnn_enabled) -> Tensor",
+)
 def instance_norm(
     input: Any,
     running_mean: Any = None,
@@ -274,6 +283,9 @@ def _torch_group_norm(
 
 
 @composite(namespace="torch", operands=("input", "weight", "bias"))
+@schemas(
+    "(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor) ; =out:out0,out1,out2",
+)
 def native_layer_norm(input: Any, normalized_shape: tuple[int, ...], weight: Any, bias: Any, eps: float) -> Any:
     """``nn.functional.layer_norm``, and the means and reciprocal standard deviations.
 
@@ -295,6 +307,10 @@ def native_layer_norm(input: Any, normalized_shape: tuple[int, ...], weight: Any
 
 
 @composite(namespace="torch", operands=("input", "weight", "bias"))
+@schemas(
+    "(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, "
+    "Tensor) ; =out:out0,out1,out2",
+)
 def native_group_norm(
     input: Any,
     weight: Any,
@@ -323,6 +339,10 @@ def native_group_norm(
 
 
 @composite(namespace="torch", operands=_PARAMS)
+@schemas(
+    "(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, "
+    "float eps) -> (Tensor, Tensor, Tensor) ; =out:out,save_mean,save_invstd",
+)
 def native_batch_norm(
     input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float, *, out: Any = None
 ) -> Any:

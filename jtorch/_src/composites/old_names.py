@@ -9,6 +9,7 @@ from ..bind.cores import BOUND, composite
 from ..bind.everything import PUBLIC
 from ..facts import dtypes
 from ..facts.errors import not_offered
+from ..ops._facts import schemas
 from ..tensor import old_constructors
 from ..tensor.running import write_out
 
@@ -166,6 +167,7 @@ def __setstate__(self: Any, state: Any) -> Any:
 
 
 @composite(method=True, operands=("input",), ignored=("Tensor._conj_physical",))
+@schemas(". ; =out")
 def _conj_physical(input: Any) -> Any:
     """``conj_physical``; real tensors are returned as they are.
 
@@ -181,6 +183,7 @@ def _conj_physical(input: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), ignored=True)
+@schemas(".")
 def _lazy_clone(self: Any) -> Any:
     """``clone``, copied at once here.
 
@@ -196,6 +199,7 @@ def _lazy_clone(self: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",))
+@schemas("(Tensor(a) self, bool cuda_enabled, bool cpu_enabled) -> Tensor(a)")
 def _autocast_to_full_precision(self: Any, cuda_enabled: bool, cpu_enabled: bool) -> Any:
     """The tensor in float32, if it is of half precision and its device is among those asked for.
 
@@ -211,6 +215,7 @@ def _autocast_to_full_precision(self: Any, cuda_enabled: bool, cpu_enabled: bool
 
 
 @composite(namespace="Tensor", operands=("self",))
+@schemas("(Tensor(a) self, bool cuda_enabled, bool cpu_enabled, ScalarType cuda_dtype, ScalarType cpu_dtype) -> Tensor(a)")
 def _autocast_to_reduced_precision(self: Any, cuda_enabled: bool, cpu_enabled: bool, cuda_dtype: Any, cpu_dtype: Any) -> Any:
     """The tensor in the dtype for its device, if it is float32 and its device is among those asked for.
 
@@ -226,6 +231,7 @@ def _autocast_to_reduced_precision(self: Any, cuda_enabled: bool, cpu_enabled: b
 
 
 @composite(namespace="Tensor", operands=("self", "mat1", "mat2"), ignored=True)
+@schemas("(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, bool use_gelu=False) -> Tensor ; =out")
 def _addmm_activation(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False) -> Any:
     """``relu`` (or with ``use_gelu`` the tanh form of ``gelu``) of ``addmm``.
 
@@ -273,6 +279,7 @@ def _add_relu_(input: Any, other: Any, *, alpha: Any = 1) -> Any:
 
 
 @composite(method=True, operands=("input",), ignored=("Tensor._conj",))
+@schemas("(Tensor(a) self) -> Tensor(a)")
 def _conj(input: Any) -> Any:
     """``conj`` of a complex tensor; a view.
 
@@ -288,6 +295,7 @@ def _conj(input: Any) -> Any:
 
 
 @composite(method=True, operands=("input",))
+@schemas(".self ; =self_out", ".tensors(Tensor[] tensors) -> Tensor[]", ".tensors_out(Tensor[] tensors, *, Tensor(a!)[] out) -> ()")
 def dequantize(input: Any) -> Any:
     """The tensor in float32: what is left of undoing quantisation where there is none.
 

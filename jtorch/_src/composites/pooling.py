@@ -6,6 +6,7 @@ from typing import Any
 
 from ..bind.cores import composite
 from ..bind.everything import _C, PUBLIC
+from ..ops._facts import schemas
 
 
 def _sizes(n: int, input: Any, kernel_size: Any, output_size: Any, output_ratio: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -91,6 +92,7 @@ def fractional_max_pool3d_with_indices(
 
 
 @composite(namespace="nn.functional", operands=("input", "_random_samples"), native=False)
+@schemas("(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor) ; =output:output,indices")
 def fractional_max_pool2d(
     input: Any,
     kernel_size: Any,
@@ -123,6 +125,7 @@ def fractional_max_pool2d(
 
 
 @composite(namespace="nn.functional", operands=("input", "_random_samples"), native=False)
+@schemas("(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor) ; =output:output,indices")
 def fractional_max_pool3d(
     input: Any,
     kernel_size: Any,

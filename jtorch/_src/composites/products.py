@@ -15,6 +15,7 @@ from ..bind.everything import _C, PUBLIC
 from ..facts import dtypes
 from ..facts.errors import must_be_tensor, type_name
 from ..facts.warned_once import outside
+from ..ops._facts import schemas
 
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
 
@@ -82,6 +83,7 @@ def _labels(term: str, where: str, start: int) -> list[str]:
 
 
 @composite(lists=("args",), native=False, home="functional", autocast="lower", implicit=True)
+@schemas("(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor")
 def einsum(*args: Any) -> Any:
     """Sums products of elements, as an equation over the operands' dimensions says: ``einsum("ij,jk->ik", a, b)``.
 
@@ -199,6 +201,7 @@ def _output(output: list[str] | None, terms: list[list[str]], covered: int) -> t
 
 
 @composite(lists=("matrices",), native=False, home="functional", autocast="lower", implicit=True)
+@schemas(".")
 def chain_matmul(*matrices: Any, out: Any = None) -> Any:
     """The product of matrices; deprecated in favour of ``linalg.multi_dot``.
 
@@ -234,6 +237,7 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
 
 
 @composite(namespace="nn.functional", operands=("x1", "x2"), aliases=("pairwise_distance",), implicit=True)
+@schemas(".")
 def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Any:
     """The ``p``-norms over the last dimension of ``x1 - x2 + eps``.
 

@@ -12,6 +12,7 @@ from ..bind.arguments import whole
 from ..bind.cores import composite
 from ..bind.everything import _C, PUBLIC
 from ..facts.errors import must_be_tensor, type_name
+from ..ops._facts import schemas
 
 
 def _invalid(name: str, got: str) -> TypeError:
@@ -37,6 +38,11 @@ def _extremum(name: str, pairwise: str, input: Any, dim: Any, keepdim: bool, oth
 
 
 @composite(method=True, operands=("input", "dim", "other", "out"))
+@schemas(
+    ".other(Tensor self, Tensor other) -> Tensor ; =out",
+    "(Tensor self) -> Tensor ; =unary_out",
+    ".dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) ; =dim_max:max,max_values",
+)
 def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
     """The largest element; along ``dim``, a named tuple of the largest ``values`` and ``indices``; with a second tensor, ``maximum``.
 
@@ -73,6 +79,11 @@ def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
 
 
 @composite(method=True, operands=("input", "dim", "other", "out"))
+@schemas(
+    ".other(Tensor self, Tensor other) -> Tensor ; =out",
+    "(Tensor self) -> Tensor ; =unary_out",
+    ".dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) ; =dim_min:min,min_indices",
+)
 def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
     """The smallest element; along ``dim``, a named tuple of the smallest ``values`` and ``indices``; with a second tensor, ``minimum``.
 
@@ -115,6 +126,10 @@ def _middle(name: str, input: Any, dim: int | None, keepdim: bool, out: Any) -> 
 
 
 @composite(method=True, operands=("input", "out"))
+@schemas(
+    "(Tensor self) -> Tensor ; =out",
+    ".dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) ; =dim_values:values,indices",
+)
 def median(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """The lower median of all elements; along ``dim``, a named tuple of the medians' ``values`` and ``indices``. NaN if there is one.
 
@@ -138,6 +153,10 @@ def median(input: Any, dim: int | None = None, keepdim: bool = False, *, out: An
 
 
 @composite(method=True, operands=("input", "out"))
+@schemas(
+    "(Tensor self) -> Tensor ; =out",
+    ".dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) ; =dim_values:values,indices",
+)
 def nanmedian(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """The lower median of the elements that are not NaN; along ``dim``, a named tuple of ``values`` and ``indices``.
 
@@ -173,6 +192,11 @@ def _spread_options(name: str, dim: Any, unbiased: bool | None, correction: floa
 
 
 @composite(method=True, operands=("input", "out"))
+@schemas(
+    "(Tensor self, bool unbiased=True) -> Tensor",
+    ".dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor ; =out",
+    ".correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor ; =correction_out",
+)
 def var(
     input: Any, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
     correction: float | None = None, out: Any = None,
@@ -200,6 +224,11 @@ def var(
 
 
 @composite(method=True, operands=("input", "out"))
+@schemas(
+    "(Tensor self, bool unbiased=True) -> Tensor",
+    ".dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor ; =out",
+    ".correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor ; =correction_out",
+)
 def std(
     input: Any, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
     correction: float | None = None, out: Any = None,
@@ -232,6 +261,12 @@ def std(
 
 
 @composite(operands=("input",))
+@schemas(
+    "(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
+    ".dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)",
+    ".correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, "
+    "Tensor) ; =correction_out:out0,out1",
+)
 def var_mean(
     input: Any, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
     correction: float | None = None,
@@ -255,6 +290,12 @@ def var_mean(
 
 
 @composite(operands=("input",))
+@schemas(
+    "(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
+    ".dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)",
+    ".correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, "
+    "Tensor) ; =correction_out:out0,out1",
+)
 def std_mean(
     input: Any, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
     correction: float | None = None,
@@ -281,6 +322,12 @@ def std_mean(
 
 
 @composite(operands=("input", "out"), native=False, home="functional", autocast="cuda float32")
+@schemas(
+    ".Scalar(Tensor self, Scalar p=2) -> Tensor ; =Scalar_out",
+    ".ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor ; =out",
+    ".ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor ; =dtype_out",
+    ".ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor ; =ScalarOpt_dtype_out",
+)
 def norm(
     input: Any,
     p: float | str | None = "fro",
@@ -400,6 +447,9 @@ def _check_flags(name: str, dim: Any, **flags: Any) -> None:
 
 
 @composite(method=True, operands=("input",), native=False, home="functional")
+@schemas(
+    "(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor) ; =out:out0,out1,out2",
+)
 def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """The first of each run of equal neighbours, in the flattened input or among slices along ``dim``; see ``unique``.
 
@@ -429,6 +479,7 @@ def _area(kernel: str, name: str, y: Any, x: Any, dx: Any, dim: int) -> Any:
 
 
 @composite(operands=("y", "x"), implicit=True)
+@schemas(".x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", ".dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor")
 def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """The area under ``y`` along ``dim`` by the trapezoid rule, over the points ``x`` or points ``dx`` (by default 1) apart.
 
@@ -448,6 +499,7 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
 
 
 @composite(operands=("y", "x"), implicit=True)
+@schemas(".x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", ".dx(Tensor y, *, float dx=1., int dim=-1) -> Tensor")
 def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """Another name of ``trapezoid``.
 
@@ -465,6 +517,7 @@ def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
 
 
 @composite(operands=("y", "x"), implicit=True)
+@schemas(".x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", ".dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor")
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """The running areas under ``y`` along ``dim`` by the trapezoid rule; see ``trapezoid``.
 
@@ -482,6 +535,12 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1
 
 
 @composite(method=True, operands=("input", "bins", "weight", "out"))
+@schemas(
+    ".bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, "
+    "Tensor bin_edges) ; =bins_tensor_out:hist,bin_edges",
+    ".bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, "
+    "Tensor bin_edges) ; =bin_ct_out:hist,bin_edges",
+)
 def histogram(input: Any, bins: Any = 100, *, range: Any = None, weight: Any = None, density: bool = False, out: Any = None) -> Any:
     """Counts of elements in bins, and the bins' edges: ``bins`` of equal width over ``range``, or between given edges.
 
@@ -508,6 +567,12 @@ def histogram(input: Any, bins: Any = 100, *, range: Any = None, weight: Any = N
 
 
 @composite(operands=("input", "weight"), lists=("bins",), native=False, dispatched="in parts")
+@schemas(
+    "(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)",
+    ".int_bins(Tensor self, int bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)",
+    ".TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, "
+    "Tensor[] bin_edges)",
+)
 def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None, density: bool = False) -> Any:
     """Counts of points in a grid of bins, and the bins' edges in each dimension.
 

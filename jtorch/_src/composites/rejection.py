@@ -17,6 +17,7 @@ from ..draws import rejection as _rejection
 from ..engine import META
 from ..facts import dtypes
 from ..facts.errors import must_be_tensor
+from ..ops._facts import schemas
 from .filling import sampled
 
 _FULL = (dtypes.float32, dtypes.float64)
@@ -58,6 +59,7 @@ def _dirichlet(twister: Any, concentrations: np.ndarray) -> np.ndarray:
 
 
 @composite(operands=("input",))
+@schemas(". ; =out")
 def poisson(input: Any, generator: Any = None) -> Any:
     """Poisson numbers of the rates that ``input`` holds, of its dtype. Gradients are zero.
 
@@ -84,6 +86,7 @@ def poisson(input: Any, generator: Any = None) -> Any:
 
 
 @composite(operands=("count", "prob"))
+@schemas(". ; =out")
 def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
     """Binomial numbers: how many of ``count`` trials succeed, each with probability ``prob``, of the dtype of ``count``.
 
@@ -118,6 +121,7 @@ def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
 
 
 @composite(operands=("self",))
+@schemas(". ; =out")
 def _standard_gamma(self: Any, generator: Any = None) -> Any:
     """Gamma numbers of rate 1 and the concentrations that ``self`` holds; their gradients are those of implicit reparameterisation.
 
@@ -139,6 +143,7 @@ def _standard_gamma(self: Any, generator: Any = None) -> Any:
 
 
 @composite(operands=("self",))
+@schemas(". ; =out")
 def _sample_dirichlet(self: Any, generator: Any = None) -> Any:
     """Points of the simplex, Dirichlet distributed: the rows of ``self`` (along its last axis) hold the concentrations.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..bind.cores import composite
 from ..bind.everything import _C, PUBLIC
+from ..ops._facts import schemas
 
 
 def _layers(
@@ -80,6 +81,12 @@ def _one_state(mode: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 @composite(operands=("data", "batch_sizes"), lists=("hx", "params"), autocast="cpu lower", dispatched="in parts")
+@schemas(
+    ".input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
+    "bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)",
+    ".data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, "
+    "bool train, bool bidirectional) -> (Tensor, Tensor, Tensor)",
+)
 def lstm(
     data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any, bidirectional: Any
 ) -> tuple[Any, ...]:
@@ -105,6 +112,12 @@ def lstm(
 
 
 @composite(operands=("data", "batch_sizes", "hx"), lists=("params",), autocast="cpu state", dispatched="in parts")
+@schemas(
+    ".input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
+    "bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
+    ".data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
+    "bool bidirectional) -> (Tensor, Tensor)",
+)
 def gru(
     data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any, bidirectional: Any
 ) -> tuple[Any, ...]:
@@ -127,6 +140,12 @@ def gru(
 
 
 @composite(operands=("data", "batch_sizes", "hx"), lists=("params",), autocast="cpu lower", dispatched="in parts")
+@schemas(
+    ".input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
+    "bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
+    ".data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
+    "bool bidirectional) -> (Tensor, Tensor)",
+)
 def rnn_tanh(
     data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any, bidirectional: Any
 ) -> tuple[Any, ...]:
@@ -149,6 +168,12 @@ def rnn_tanh(
 
 
 @composite(operands=("data", "batch_sizes", "hx"), lists=("params",), autocast="cpu lower", dispatched="in parts")
+@schemas(
+    ".input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
+    "bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
+    ".data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
+    "bool bidirectional) -> (Tensor, Tensor)",
+)
 def rnn_relu(
     data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any, bidirectional: Any
 ) -> tuple[Any, ...]:

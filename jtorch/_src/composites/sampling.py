@@ -21,6 +21,7 @@ from ..draws import sampling as _sampling
 from ..engine import META, limits
 from ..facts import devices, dtypes
 from ..facts.errors import broadcast_shapes, check_long, check_longs, must_be_tensor
+from ..ops._facts import schemas
 from ..tensor.running import write_out
 from .filling import (
     Draw,
@@ -101,6 +102,11 @@ def _wanted(name: str, dtype: Any, out: Any, default: dtypes.dtype) -> dtypes.dt
 
 
 @composite(operands=("out",), factory=True, differentiable=False)
+@schemas(
+    "(SymInt[] size, ...) -> Tensor",
+    ".generator(SymInt[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None) -> Tensor",
+)
 def rand(
     *sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
@@ -132,6 +138,11 @@ def rand(
 
 
 @composite(operands=("out",), factory=True, differentiable=False)
+@schemas(
+    "(SymInt[] size, ...) -> Tensor",
+    ".generator(SymInt[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None) -> Tensor",
+)
 def randn(
     *sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
@@ -163,6 +174,15 @@ def randn(
 
 
 @composite(operands=("out",), factory=True, differentiable=False)
+@schemas(
+    "(SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    ".generator(SymInt high, SymInt[] size, *, Generator? generator, ScalarType? dtype=4, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None) -> Tensor",
+    ".low(SymInt low, SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None) -> Tensor",
+    ".low_generator(SymInt low, SymInt high, SymInt[] size, *, Generator? generator, ScalarType? dtype=4, Layout? layout=None, "
+    "Device? device=None, bool? pin_memory=None) -> Tensor",
+)
 def randint(
     *bounds: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None,
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
@@ -209,6 +229,11 @@ def randint(
 
 
 @composite(operands=("out",), factory=True, differentiable=False)
+@schemas(
+    "(SymInt n, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    ".generator(SymInt n, *, Generator? generator, ScalarType? dtype=4, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None) -> Tensor",
+)
 def randperm(
     n: int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False,
@@ -255,6 +280,11 @@ def _filled(input: Any, made: Any, requires_grad: bool, filled: Callable[[Any], 
 
 
 @composite(operands=("input",), differentiable=False, ignored=True)
+@schemas(
+    "(Tensor self, ..., MemoryFormat? memory_format=None) -> Tensor",
+    ".generator(Tensor self, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+)
 def rand_like(
     input: Any, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, memory_format: Any = None,
@@ -281,6 +311,11 @@ def rand_like(
 
 
 @composite(operands=("input",), differentiable=False, ignored=True)
+@schemas(
+    "(Tensor self, ..., MemoryFormat? memory_format=None) -> Tensor",
+    ".generator(Tensor self, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+)
 def randn_like(
     input: Any, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, memory_format: Any = None,
@@ -307,6 +342,17 @@ def randn_like(
 
 
 @composite(operands=("input",), differentiable=False, ignored=True)
+@schemas(
+    "(Tensor self, SymInt high, ..., MemoryFormat? memory_format=None) -> Tensor",
+    ".Tensor(Tensor self, Tensor high, ..., MemoryFormat? memory_format=None) -> Tensor",
+    ".low_dtype(Tensor self, SymInt low, SymInt high, ..., MemoryFormat? memory_format=None) -> Tensor",
+    ".generator(Tensor self, SymInt high, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    ".Tensor_generator(Tensor self, Tensor high, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, "
+    "Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    ".low_generator_dtype(Tensor self, SymInt low, SymInt high, *, Generator? generator, ScalarType? dtype=None, "
+    "Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+)
 def randint_like(
     input: Any, low: int | None = None, high: Any = None, *, generator: Any = None, dtype: Any = None, layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
@@ -344,6 +390,13 @@ def _finished(name: str, node: str, made: Any, out: Any, *parameters: Any) -> An
 
 
 @composite(operands=("mean", "std", "out"), ignored=True)
+@schemas(
+    ".Tensor_float(Tensor mean, float std=1., *, Generator? generator=None) -> Tensor ; =Tensor_float_out",
+    ".float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor ; =float_Tensor_out",
+    ".Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor ; =Tensor_Tensor_out",
+    ".float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, "
+    "Device? device=None, bool? pin_memory=None) -> Tensor",
+)
 def normal(
     mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
@@ -387,6 +440,12 @@ def normal(
 
 
 @composite(method=True, operands=("input", "out"))
+@schemas(
+    "(Tensor self, *, Generator? generator=None) -> Tensor ; =out",
+    ".p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
+    ".float_out(Tensor self, float p=0.5, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)",
+    ".Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor ; _ =Tensor_out",
+)
 def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out: Any = None) -> Any:
     """Ones with the probabilities that ``input`` holds (or all with ``p``), and zeros.
 
@@ -438,6 +497,7 @@ def _categories(twister: Any, p: np.ndarray, num_samples: int, replacement: bool
 
 
 @composite(method=True, operands=("input", "out"))
+@schemas("(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor ; =out")
 def multinomial(input: Any, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None) -> Any:
     """Indices drawn with the probabilities, in whatever scale, that the rows of ``input`` hold.
 

@@ -13,6 +13,7 @@ from ..facts import dtypes
 from ..facts.errors import broadcast_shapes as _broadcast
 from ..facts.errors import must_be_tensor
 from ..facts.size import Size
+from ..ops._facts import schemas
 from ..tensor.view_splits import chunk, split, split_with_sizes
 
 
@@ -26,6 +27,7 @@ def _each(name: str, tensors: tuple[Any, ...], raise_to: Any) -> Any:
 
 
 @composite(operands=("tensors",), native=False, home="functional", implicit=True)
+@schemas("(Tensor self) -> Tensor", ".Sequence(Tensor[] tensors) -> Tensor[]")
 def atleast_1d(*tensors: Any) -> Any:
     """Tensors with at least one dimension; 0-dim ones become vectors of one element. Several give a tuple.
 
@@ -40,6 +42,7 @@ def atleast_1d(*tensors: Any) -> Any:
 
 
 @composite(operands=("tensors",), native=False, home="functional", implicit=True)
+@schemas("(Tensor self) -> Tensor", ".Sequence(Tensor[] tensors) -> Tensor[]")
 def atleast_2d(*tensors: Any) -> Any:
     """Tensors with at least two dimensions; vectors become rows. Several give a tuple.
 
@@ -62,6 +65,7 @@ def _three(t: Any) -> Any:
 
 
 @composite(operands=("tensors",), native=False, home="functional", implicit=True)
+@schemas("(Tensor self) -> Tensor", ".Sequence(Tensor[] tensors) -> Tensor[]")
 def atleast_3d(*tensors: Any) -> Any:
     """Tensors with at least three dimensions: a vector of n becomes (1, n, 1), a matrix (m, n) becomes (m, n, 1).
 
@@ -98,6 +102,7 @@ def broadcast_shapes(*shapes: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), implicit=True)
+@schemas("(Tensor self, SymInt[] size) -> Tensor")
 def sum_to_size(self: Any, *sizes: Any, size: Any = None) -> Any:
     """The tensor summed over the dimensions along which ``size`` would have to be repeated.
 
@@ -129,6 +134,7 @@ def sum_to_size(self: Any, *sizes: Any, size: Any = None) -> Any:
 
 
 @composite(method=True, operands=("input",), implicit=True)
+@schemas("(Tensor self, int chunks, int dim=0) -> Tensor[]")
 def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> Any:
     """``chunk`` whose parts are no views, so that they may be changed in place without rules.
 
@@ -146,6 +152,10 @@ def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> Any:
 
 
 @composite(method=True, operands=("input",))
+@schemas(
+    ".Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
+    ".Tensor_out(Tensor self, SymInt split_size, int dim=0, *, Tensor(a!)[] out) -> ()",
+)
 def unsafe_split(input: Any, split_size: int, dim: int = 0) -> Any:
     """``split`` whose parts are no views.
 
@@ -163,6 +173,10 @@ def unsafe_split(input: Any, split_size: int, dim: int = 0) -> Any:
 
 
 @composite(method=True, operands=("input",))
+@schemas(
+    "(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
+    ".out(Tensor self, SymInt[] split_sizes, int dim=0, *, Tensor(a!)[] out) -> ()",
+)
 def unsafe_split_with_sizes(input: Any, split_sizes: tuple[int, ...], dim: int = 0) -> Any:
     """``split_with_sizes`` whose parts are no views.
 
@@ -180,6 +194,7 @@ def unsafe_split_with_sizes(input: Any, split_sizes: tuple[int, ...], dim: int =
 
 
 @composite(operands=("input",), ignored=True)
+@schemas(".Scalar ; _ =Scalar_out", ".Tensor(Tensor self, Tensor value) -> Tensor ; _ =Tensor_out")
 def fill(input: Any, value: Any) -> Any:
     """A tensor like ``input`` with ``value`` everywhere.
 

@@ -11,6 +11,7 @@ from ..bind.cores import composite
 from ..bind.everything import PUBLIC
 from ..facts import layouts
 from ..facts.errors import must_be_tensor
+from ..ops._facts import schemas
 
 
 def _make() -> Any:
@@ -21,6 +22,11 @@ def _make() -> Any:
 
 
 @composite(operands=("indices", "values"), factory=True)
+@schemas(
+    ".size(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False) -> Tensor",
+    ".indices(Tensor indices, Tensor values, ..., bool? is_coalesced=None) -> Tensor",
+    ".indices_size(Tensor indices, Tensor values, int[] size, ..., bool? is_coalesced=None) -> Tensor",
+)
 def sparse_coo_tensor(
     indices: Any = None,
     values: Any = None,
@@ -54,6 +60,12 @@ def sparse_coo_tensor(
 
 
 @composite(operands=("crow_indices", "col_indices", "values"), factory=True)
+@schemas(
+    ".crow_col_value_size(Tensor crow_indices, Tensor col_indices, Tensor values, int[] size, *, ScalarType? dtype=None, "
+    "Layout? layout=None, Device? device=None, bool? pin_memory=False) -> Tensor",
+    ".crow_col_value(Tensor crow_indices, Tensor col_indices, Tensor values, *, ScalarType? dtype=None, Layout? layout=None, "
+    "Device? device=None, bool? pin_memory=False) -> Tensor",
+)
 def sparse_csr_tensor(
     crow_indices: Any,
     col_indices: Any,
@@ -85,6 +97,12 @@ def sparse_csr_tensor(
 
 
 @composite(operands=("ccol_indices", "row_indices", "values"), factory=True)
+@schemas(
+    ".ccol_row_value_size(Tensor ccol_indices, Tensor row_indices, Tensor values, int[] size, *, ScalarType? dtype=None, "
+    "Layout? layout=None, Device? device=None, bool? pin_memory=False) -> Tensor",
+    ".ccol_row_value(Tensor ccol_indices, Tensor row_indices, Tensor values, *, ScalarType? dtype=None, Layout? layout=None, "
+    "Device? device=None, bool? pin_memory=False) -> Tensor",
+)
 def sparse_csc_tensor(
     ccol_indices: Any,
     row_indices: Any,
@@ -116,6 +134,12 @@ def sparse_csc_tensor(
 
 
 @composite(operands=("crow_indices", "col_indices", "values"), factory=True)
+@schemas(
+    ".crow_col_value_size(Tensor crow_indices, Tensor col_indices, Tensor values, int[] size, *, ScalarType? dtype=None, "
+    "Layout? layout=None, Device? device=None, bool? pin_memory=False) -> Tensor",
+    ".crow_col_value(Tensor crow_indices, Tensor col_indices, Tensor values, *, ScalarType? dtype=None, Layout? layout=None, "
+    "Device? device=None, bool? pin_memory=False) -> Tensor",
+)
 def sparse_bsr_tensor(
     crow_indices: Any,
     col_indices: Any,
@@ -147,6 +171,12 @@ def sparse_bsr_tensor(
 
 
 @composite(operands=("ccol_indices", "row_indices", "values"), factory=True)
+@schemas(
+    ".ccol_row_value_size(Tensor ccol_indices, Tensor row_indices, Tensor values, int[] size, *, ScalarType? dtype=None, "
+    "Layout? layout=None, Device? device=None, bool? pin_memory=False) -> Tensor",
+    ".ccol_row_value(Tensor ccol_indices, Tensor row_indices, Tensor values, *, ScalarType? dtype=None, Layout? layout=None, "
+    "Device? device=None, bool? pin_memory=False) -> Tensor",
+)
 def sparse_bsc_tensor(
     ccol_indices: Any,
     row_indices: Any,
@@ -178,6 +208,12 @@ def sparse_bsc_tensor(
 
 
 @composite(operands=("compressed_indices", "plain_indices", "values"), factory=True)
+@schemas(
+    ".comp_plain_value_size(Tensor compressed_indices, Tensor plain_indices, Tensor values, SymInt[] size, *, "
+    "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False) -> Tensor",
+    ".comp_plain_value(Tensor compressed_indices, Tensor plain_indices, Tensor values, *, ScalarType? dtype=None, "
+    "Layout? layout=None, Device? device=None, bool? pin_memory=False) -> Tensor",
+)
 def sparse_compressed_tensor(
     compressed_indices: Any,
     plain_indices: Any,
@@ -213,6 +249,7 @@ def sparse_compressed_tensor(
 
 
 @composite(namespace="Tensor", operands=("self",))
+@schemas("(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor")
 def to_dense(self: Any, dtype: Any = None, *, masked_grad: bool | None = None) -> Any:
     """The tensor with all its elements: a dense tensor itself.
 
@@ -228,6 +265,7 @@ def to_dense(self: Any, dtype: Any = None, *, masked_grad: bool | None = None) -
 
 
 @composite(namespace="Tensor", operands=("self",))
+@schemas("(Tensor self, ScalarType? dtype=None) -> Tensor ; =out")
 def to_mkldnn(self: Any, dtype: Any = None) -> Any:
     """A copy in the opaque layout ``torch._mkldnn``, for the operations that PyTorch gives to MKL-DNN. XLA lays out its elements.
 
@@ -245,6 +283,10 @@ def to_mkldnn(self: Any, dtype: Any = None) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",))
+@schemas(
+    ".sparse_dim(Tensor self, int sparse_dim) -> Tensor",
+    "(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) -> Tensor",
+)
 def to_sparse(self: Any, *args: Any, **kwargs: Any) -> Any:
     """The tensor in a sparse layout: COO, or ``layout``; ``to_sparse(sparse_dim)`` leaves the last dimensions dense.
 
@@ -280,6 +322,7 @@ def to_sparse_coo(self: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), ignored=True)
+@schemas(".")
 def to_sparse_csr(self: Any, dense_dim: int | None = None) -> Any:
     """The tensor with compressed rows.
 
@@ -297,6 +340,7 @@ def to_sparse_csr(self: Any, dense_dim: int | None = None) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), ignored=True)
+@schemas(".")
 def to_sparse_csc(self: Any, dense_dim: int | None = None) -> Any:
     """The tensor with compressed columns.
 
@@ -314,6 +358,7 @@ def to_sparse_csc(self: Any, dense_dim: int | None = None) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), ignored=True)
+@schemas("(Tensor self, int[2] blocksize, int? dense_dim=None) -> Tensor")
 def to_sparse_bsr(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
     """The tensor in blocks, with compressed rows of blocks.
 
@@ -332,6 +377,7 @@ def to_sparse_bsr(self: Any, blocksize: Any, dense_dim: int | None = None) -> An
 
 
 @composite(namespace="Tensor", operands=("self",), ignored=True)
+@schemas("(Tensor self, int[2] blocksize, int? dense_dim=None) -> Tensor")
 def to_sparse_bsc(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
     """The tensor in blocks, with compressed columns of blocks.
 
@@ -350,6 +396,7 @@ def to_sparse_bsc(self: Any, blocksize: Any, dense_dim: int | None = None) -> An
 
 
 @composite(namespace="Tensor", operands=("self", "mask"))
+@schemas(". ; =out")
 def sparse_mask(self: Any, mask: Any) -> Any:
     """The elements at the places that a sparse ``mask`` specifies, as a sparse tensor.
 
@@ -370,6 +417,7 @@ def sparse_mask(self: Any, mask: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",))
+@schemas("(Tensor self) -> int")
 def sparse_dim(self: Any) -> Any:
     """How many dimensions are indexed: none of a dense tensor.
 
@@ -382,6 +430,7 @@ def sparse_dim(self: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",))
+@schemas("(Tensor self) -> int")
 def dense_dim(self: Any) -> Any:
     """How many dimensions are dense: all of a dense tensor.
 
@@ -431,6 +480,7 @@ def _only(name: str, what: str, layout: str, shown: str, **facts: Any) -> None:
         >>> torch.eye(2).{layout}().{name}()
         {shown}
     """
+    schemas("(Tensor self) -> bool" if name.startswith("is_") else "(Tensor(a) self) -> Tensor(a)")(refuse)
     composite(namespace="Tensor", name=name, operands=("self",), **facts)(refuse)
 
 
@@ -447,7 +497,7 @@ for _name, _shown in (("ccol_indices", _ENDS), ("row_indices", _PLACES)):
     _only(_name, "sparse column compressed tensor", "to_sparse_csc", _shown)
 
 
-def _missing(name: str, example: str) -> None:
+def _missing(name: str, schema: str, example: str) -> None:
     """A method without a kernel for dense tensors; ``example`` is a call for the identity matrix, and what it gives."""
 
     def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -463,19 +513,22 @@ def _missing(name: str, example: str) -> None:
         >>> import jtorch as torch
         >>> torch.eye(2).to_sparse().{name}{example}
     """
-    composite(namespace="Tensor", name=name, operands=("self",))(refuse)
+    composite(namespace="Tensor", name=name, operands=("self",))(schemas(schema)(refuse))
 
 
-for _name, _example in {
-    "_indices": f"()\n        {_INDICES}", "_values": f"()\n        {_ONES}", "_nnz": "()\n        2", "_dimI": "()\n        2",
-    "_dimV": "()\n        0", "_coalesced_": "(True).is_coalesced()\n        True",
-    "sparse_resize_": "((3, 2), 2, 0).shape\n        torch.Size([3, 2])",
-    "sparse_resize_and_clear_": "((3, 2), 2, 0)._nnz()\n        0",
-}.items():  # fmt: skip
-    _missing(_name, _example)
+_RESIZED = "(Tensor self, int[] size, int sparse_dim, int dense_dim) -> Tensor ; _ =out"
+_missing("_indices", "(Tensor(a) self) -> Tensor(a)", f"()\n        {_INDICES}")
+_missing("_values", "(Tensor(a) self) -> Tensor(a)", f"()\n        {_ONES}")
+_missing("_nnz", "(Tensor self) -> int", "()\n        2")
+_missing("_dimI", "(Tensor self) -> int", "()\n        2")
+_missing("_dimV", "(Tensor self) -> int", "()\n        0")
+_missing("_coalesced_", "(Tensor(a!) self, bool coalesced) -> Tensor(a!)", "(True).is_coalesced()\n        True")
+_missing("sparse_resize_", f"sparse_resize{_RESIZED}", "((3, 2), 2, 0).shape\n        torch.Size([3, 2])")
+_missing("sparse_resize_and_clear_", f"sparse_resize_and_clear{_RESIZED}", "((3, 2), 2, 0)._nnz()\n        0")
 
 
 @composite(operands=("input", "the_template"), method=True)
+@schemas("resize_as_sparse. ; _ =out")
 def resize_as_sparse_(input: Any, the_template: Any) -> Any:
     """Changes the size of a sparse tensor in place to that of another.
 
@@ -491,6 +544,7 @@ def resize_as_sparse_(input: Any, the_template: Any) -> Any:
 
 
 @composite(operands=("mat1", "mat2"), method=False)
+@schemas(".")
 def hspmm(mat1: Any, mat2: Any, *, out: Any = None) -> Any:
     """A sparse matrix times a dense one, as a tensor with sparse rows of dense elements.
 
@@ -509,6 +563,7 @@ def hspmm(mat1: Any, mat2: Any, *, out: Any = None) -> Any:
 
 
 @composite(operands=("input", "mat2"), method=True)
+@schemas(".")
 def smm(input: Any, mat2: Any) -> Any:
     """A sparse matrix times a dense one, as a sparse matrix.
 
@@ -527,6 +582,7 @@ def smm(input: Any, mat2: Any) -> Any:
 
 
 @composite(operands=("input", "mat1", "mat2"), method=True)
+@schemas("(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor ; =out")
 def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
     """``beta * input + alpha * (mat1 @ mat2)`` of a sparse ``input`` and a sparse ``mat1``, as a sparse matrix.
 

@@ -11,6 +11,7 @@ from ..bind.cores import composite
 from ..bind.everything import _C
 from ..facts import dtypes
 from ..facts.warned_once import outside
+from ..ops._facts import schemas
 
 _FREEDOM = "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations."
 
@@ -40,6 +41,7 @@ def _check_weights(name: str, w: Any, observations: int, floating: bool) -> None
 
 
 @composite(method=True, operands=("input", "fweights", "aweights"), autocast="cpu result", implicit=True)
+@schemas(".")
 def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
     """The covariance matrix of the variables in the rows of ``input``, whose columns are observations.
 
@@ -90,6 +92,7 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
 
 
 @composite(method=True, operands=("input",), autocast="cpu result", implicit=True)
+@schemas(".")
 def corrcoef(input: Any) -> Any:
     """Pearson's correlation of the variables in the rows of ``input``, whose columns are observations; see ``cov``.
 

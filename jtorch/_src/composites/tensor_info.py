@@ -12,6 +12,7 @@ from ..engine import META
 from ..facts.devices import accelerator_type
 from ..facts.errors import must_be_tensor, not_offered
 from ..facts.warned_once import outside
+from ..ops._facts import schemas
 from ..tensor.untyped_storage import storage_of
 
 
@@ -45,6 +46,7 @@ def storage(self: Any) -> Any:
 
 
 @composite(method=True, operands=("input",), dispatched="never", implicit=True)
+@schemas("(Tensor self) -> bool")
 def is_floating_point(input: Any) -> Any:
     """Whether the dtype is a real floating-point type.
 
@@ -62,6 +64,7 @@ def is_floating_point(input: Any) -> Any:
 
 
 @composite(method=True, operands=("input",), dispatched="never", implicit=True)
+@schemas("(Tensor self) -> bool")
 def is_complex(input: Any) -> Any:
     """Whether the dtype is complex.
 
@@ -76,6 +79,7 @@ def is_complex(input: Any) -> Any:
 
 
 @composite(method=True, operands=("input",), dispatched="never", implicit=True)
+@schemas("(Tensor self) -> bool")
 def is_signed(input: Any) -> Any:
     """Whether the dtype holds negative numbers.
 
@@ -90,6 +94,7 @@ def is_signed(input: Any) -> Any:
 
 
 @composite(operands=("input",), dispatched="never", implicit=True)
+@schemas("(Tensor self) -> int")
 def numel(input: Any) -> Any:
     """The number of elements.
 
@@ -104,6 +109,7 @@ def numel(input: Any) -> Any:
 
 
 @composite(method=True, operands=("input",), dispatched="never")
+@schemas("(Tensor self) -> bool")
 def is_nonzero(input: Any) -> Any:
     """Whether the only element is not zero.
 
@@ -123,6 +129,7 @@ def is_nonzero(input: Any) -> Any:
 
 
 @composite(method=True, operands=("input",))
+@schemas("(Tensor self) -> bool")
 def is_distributed(input: Any) -> Any:
     """False: no tensor here is one of several parts that processes hold for each other.
 
@@ -135,6 +142,7 @@ def is_distributed(input: Any) -> Any:
 
 
 @composite(method=True, operands=("input",), dispatched="never", implicit=True)
+@schemas("(Tensor self) -> bool")
 def is_conj(input: Any) -> Any:
     """Whether the tensor is a view that shows the conjugates of the numbers in memory.
 
@@ -150,6 +158,7 @@ def is_conj(input: Any) -> Any:
 
 
 @composite(method=True, operands=("input",), dispatched="never", implicit=True)
+@schemas("(Tensor self) -> bool")
 def is_neg(input: Any) -> Any:
     """Whether the tensor is a view that shows the negatives of the numbers in memory.
 
@@ -165,6 +174,7 @@ def is_neg(input: Any) -> Any:
 
 
 @composite(method=True, operands=("input",))
+@schemas("(Tensor(a) self) -> Tensor(a)")
 def resolve_conj(input: Any) -> Any:
     """The tensor itself, or a copy of a view that shows the conjugates of what is in memory.
 
@@ -179,6 +189,7 @@ def resolve_conj(input: Any) -> Any:
 
 
 @composite(method=True, operands=("input",))
+@schemas("(Tensor(a) self) -> Tensor(a)")
 def resolve_neg(input: Any) -> Any:
     """The tensor itself, or a copy of a view that shows the negatives of what is in memory.
 
@@ -193,6 +204,7 @@ def resolve_neg(input: Any) -> Any:
 
 
 @composite(method=True, operands=("input",), dispatched="never", implicit=True)
+@schemas("(Tensor self) -> bool")
 def is_inference(input: Any) -> Any:
     """Whether the tensor was made in inference mode.
 
@@ -209,6 +221,7 @@ def is_inference(input: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self", "tensor"), dispatched="never")
+@schemas("(Tensor self, Tensor tensor) -> bool")
 def is_set_to(self: Any, tensor: Any) -> Any:
     """Whether both look at the same memory in the same way.
 
@@ -225,6 +238,7 @@ def is_set_to(self: Any, tensor: Any) -> Any:
 
 
 @composite(method=True, operands=("input", "other"), dispatched="never")
+@schemas("(Tensor self, Tensor other) -> bool")
 def is_same_size(input: Any, other: Any) -> Any:
     """Whether both have one shape.
 
@@ -237,6 +251,7 @@ def is_same_size(input: Any, other: Any) -> Any:
 
 
 @composite(method=True, operands=("input",), dispatched="never", implicit=True)
+@schemas("(Tensor self) -> int")
 def get_device(input: Any) -> Any:
     """The index of the accelerator, or -1 on the CPU.
 
@@ -265,6 +280,7 @@ def dim_order(self: Any, *, ambiguity_check: bool = False) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), dispatched="never")
+@schemas("(Tensor self, Device? device=None) -> bool")
 def is_pinned(self: Any, device: Any = None) -> Any:
     """False: JAX manages host memory itself.
 
@@ -277,6 +293,7 @@ def is_pinned(self: Any, device: Any = None) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), dispatched="in parts")
+@schemas("(Tensor(a) self, Device? device=None) -> Tensor(a)")
 def pin_memory(self: Any, device: Any = None) -> Any:
     """The tensor itself where there is an accelerator, for which JAX manages the host's memory itself.
 
@@ -317,6 +334,7 @@ def share_memory_(self: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",))
+@schemas("(Tensor(a!) self, Stream s) -> ()")
 def record_stream(self: Any, s: Any) -> Any:
     """Nothing to do: XLA keeps memory alive as long as it is used. It is accepted so that programs for CUDA run.
 
@@ -343,6 +361,7 @@ def _is_view(self: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), ignored=True)
+@schemas("(Tensor self) -> bool")
 def _is_zerotensor(self: Any) -> Any:
     """Whether the tensor stands for zeros without memory: never, here.
 

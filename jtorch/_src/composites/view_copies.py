@@ -12,6 +12,7 @@ from ...core import Tensor, from_value
 from ..bind.cores import BOUND, COMPOSITES, composite
 from ..bind.everything import PUBLIC
 from ..facts.dtypes import dtype as dtype_class
+from ..ops._facts import schemas
 from ..ops.views import VIEWS
 from ..tensor import views
 from ..tensor.running import write_out
@@ -46,6 +47,7 @@ def _each_copied(name: str, parts: Any, out: Any) -> Any:
 
 
 @composite(operands=("input", "out"))
+@schemas(".")
 def alias_copy(input: Any, *, out: Any = None) -> Any:
     """A copy of the tensor.
 
@@ -60,6 +62,7 @@ def alias_copy(input: Any, *, out: Any = None) -> Any:
 
 
 @composite(operands=("input", "out"))
+@schemas(".")
 def detach_copy(input: Any, *, out: Any = None) -> Any:
     """A copy of the tensor without history.
 
@@ -74,6 +77,7 @@ def detach_copy(input: Any, *, out: Any = None) -> Any:
 
 
 @composite(operands=("input", "out"))
+@schemas("(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor ; =out")
 def expand_copy(input: Any, size: tuple[int, ...], *, implicit: bool = False, out: Any = None) -> Any:
     """A copy of ``Tensor.expand``: repeated elements have memory of their own.
 
@@ -92,6 +96,7 @@ def expand_copy(input: Any, size: tuple[int, ...], *, implicit: bool = False, ou
 
 
 @composite(method=True, operands=("input", "out"))
+@schemas("(Tensor self, int dim, SymInt start, SymInt length) -> Tensor ; =out")
 def narrow_copy(input: Any, dim: int, start: int, length: int, *, out: Any = None) -> Any:
     """A copy of ``narrow``: ``length`` elements of a dimension from ``start`` on.
 
@@ -114,6 +119,7 @@ def narrow_copy(input: Any, dim: int, start: int, length: int, *, out: Any = Non
 
 
 @composite(operands=("input", "out"))
+@schemas(".Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor ; =Tensor_out")
 def slice_copy(input: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1, *, out: Any = None) -> Any:
     """A copy of ``input[start:end:step]`` along a dimension.
 
@@ -136,6 +142,7 @@ def slice_copy(input: Any, dim: int = 0, start: int | None = None, end: int | No
 
 
 @composite(operands=("input", "out"))
+@schemas("(Tensor self, SymInt[] size) -> Tensor ; =out", ".dtype(Tensor self, ScalarType dtype) -> Tensor ; =dtype_out")
 def view_copy(input: Any, size: tuple[int, ...] | None = None, *, dtype: Any = None, out: Any = None) -> Any:
     """A copy of ``Tensor.view``: another shape, or the same bytes as another dtype.
 
@@ -160,6 +167,10 @@ def view_copy(input: Any, size: tuple[int, ...] | None = None, *, dtype: Any = N
 
 
 @composite(operands=("input",))
+@schemas(
+    ".Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
+    ".Tensor_out(Tensor self, SymInt split_size, int dim=0, *, Tensor(a!)[] out) -> ()",
+)
 def split_copy(input: Any, split_size: int, dim: int = 0, *, out: Any = None) -> Any:
     """Copies of the parts that ``split`` gives; written to the tensors of ``out`` and not returned if that is given.
 
@@ -186,9 +197,10 @@ def _body_of(path: str) -> Callable[..., Any]:
     return next(c.body for c in COMPOSITES if c.path == path)
 
 
-def _derive(path: str, example: str, shown: str, written: str | None = None) -> None:
+def _derive(path: str, example: str, shown: str, overloads: tuple[str, ...] = (".",), written: str | None = None) -> None:
     """Declares ``<view>_copy`` with the parameters, shapes and errors of the view ``path``; ``example`` has ``_`` for its name.
 
+    ``overloads`` are those of its operator.
     ``written`` is what messages call the function that writes several parts, for a view that gives several.
     """
     view = _body_of(path)
@@ -213,30 +225,54 @@ def _derive(path: str, example: str, shown: str, written: str | None = None) -> 
     copied.__doc__ = f"{what}{more}\n\n{sections}\n\nExample:\n{textwrap.indent(text, '    ')}\n"
     copied.__name__ = copied.__qualname__ = name
     copied.__signature__ = signature  # type: ignore[attr-defined]
+    schemas(*overloads)(copied)
     composite(operands=("input", "out") if written is None else ("input",))(copied)
 
 
 for _case in (
-    ("as_strided", "_(torch.arange(4), (2, 2), (1, 1))", "tensor([[0, 1],\n        [1, 2]])"),
+    (
+        "as_strided", "_(torch.arange(4), (2, 2), (1, 1))", "tensor([[0, 1],\n        [1, 2]])",
+        ("(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor ; =out",),
+    ),
     ("diagonal", "_(torch.eye(2))", "tensor([1., 1.])"),
     ("permute", "_(torch.zeros(2, 3), (1, 0)).shape", "torch.Size([3, 2])"),
-    ("select", "_(torch.tensor([[1, 2], [3, 4]]), 1, 0)", "tensor([1, 3])"),
-    ("squeeze", "_(torch.zeros(2, 1, 3)).shape", "torch.Size([2, 3])"),
+    (
+        "select", "_(torch.tensor([[1, 2], [3, 4]]), 1, 0)", "tensor([1, 3])",
+        (".int(Tensor self, int dim, SymInt index) -> Tensor ; =int_out",),
+    ),
+    (
+        "squeeze", "_(torch.zeros(2, 1, 3)).shape", "torch.Size([2, 3])",
+        (
+            "(Tensor self) -> Tensor ; =out", ".dim(Tensor self, int dim) -> Tensor ; =dim_out",
+            ".dims(Tensor self, int[] dim) -> Tensor ; =dims_out",
+        ),
+    ),
     ("t", "_(torch.tensor([[1, 2]]))", "tensor([[1],\n        [2]])"),
-    ("transpose", "_(torch.zeros(2, 3), 0, 1).is_contiguous()", "True"),
+    ("transpose", "_(torch.zeros(2, 3), 0, 1).is_contiguous()", "True", (".int",)),
     ("Tensor.unfold", "_(torch.arange(4), 0, 2, 2)", "tensor([[0, 1],\n        [2, 3]])"),
     ("unsqueeze", "_(torch.tensor([1, 2]), 0)", "tensor([[1, 2]])"),
     ("view_as_complex", "_(torch.tensor([1.0, 2.0]))", "tensor(1.+2.j)"),
     ("view_as_real", "_(torch.tensor(1 + 2j))", "tensor([1., 2.])"),
-    ("split_with_sizes", "_(torch.arange(3), [1, 2])", "(tensor([0]), tensor([1, 2]))", "split_with_sizes_copy_out"),
-    ("unbind", "_(torch.tensor([[1, 2], [3, 4]]))", "(tensor([1, 2]), tensor([3, 4]))", "unbind_copy_int_out"),
+    (
+        "split_with_sizes", "_(torch.arange(3), [1, 2])", "(tensor([0]), tensor([1, 2]))",
+        (
+            "(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
+            ".out(Tensor self, SymInt[] split_sizes, int dim=0, *, Tensor(a!)[] out) -> ()",
+        ),
+        "split_with_sizes_copy_out",
+    ),
+    (
+        "unbind", "_(torch.tensor([[1, 2], [3, 4]]))", "(tensor([1, 2]), tensor([3, 4]))",
+        (".int(Tensor self, int dim=0) -> Tensor[]", ".int_out(Tensor self, int dim=0, *, Tensor(a!)[] out) -> ()"),
+        "unbind_copy_int_out",
+    ),
     ("Tensor.indices", "_(torch.eye(2).to_sparse())", "tensor([[0, 1],\n        [0, 1]])"),
     ("Tensor.values", "_(torch.eye(2).to_sparse())", "tensor([1., 1.])"),
     ("Tensor.crow_indices", "_(torch.eye(2).to_sparse_csr())", "tensor([0, 1, 2])"),
     ("Tensor.col_indices", "_(torch.eye(2).to_sparse_csr())", "tensor([0, 1])"),
     ("Tensor.ccol_indices", "_(torch.eye(2).to_sparse_csc())", "tensor([0, 1, 2])"),
     ("Tensor.row_indices", "_(torch.eye(2).to_sparse_csc())", "tensor([0, 1])"),
-):
+):  # fmt: skip
     _derive(*_case)
 
 
@@ -244,6 +280,7 @@ for _case in (
 
 
 @composite(method=True, operands=("input", "src"))
+@schemas("(Tensor(a) self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)")
 def slice_inverse(input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
     """The tensor of ``src``'s shape of which ``input`` is the slice, as a view of ``input``'s memory.
 

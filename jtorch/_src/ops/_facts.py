@@ -6,6 +6,26 @@ Nothing here is keyed by names: who serves all functions (handlers, errors, grap
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
+from typing import TypeVar
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def schemas(*items: str) -> Callable[[F], F]:
+    """States the overloads of a declaration's operators in PyTorch's notation, where they are not what ``aten=`` and the parameters say.
+
+    An item has the operator's name, if it is another than the function's, ``.overload`` (``.`` for the default one), the parameters and
+    results, and after a semicolon the variants in place (``_``) and with ``out`` (``=out``); what is left out is as declared. ``...``
+    stands for the options of factories. A name alone is an operator with the same overloads. No items: another declaration has them.
+    ``aten/declared.py`` reads them, when the first operator is asked for.
+    """
+
+    def mark(body: F) -> F:
+        body.schemas = items  # type: ignore[attr-defined]
+        return body
+
+    return mark
 
 
 @dataclasses.dataclass(eq=False, kw_only=True)
@@ -39,6 +59,8 @@ class Facts:
     ``out_apart="partly"``: ``out`` must not share a part of an operand's memory (as for the pointwise families); ``"wholly"``: nor all.
     ``repeats``: whether in-place forms write to elements that several indices share: ``"silently"`` or ``"warned"`` of, as deprecated.
 
+    ``opaque``: it has a kernel for MKL-DNN's layout, that of its first operand; a number says how many operands it refuses in another.
+
     *Precision*
 
     ``autocast``: in which precision blocks of ``autocast`` run it, on all devices or by device: ``"lower"``, ``"cpu lower, cuda widest"``;
@@ -64,6 +86,7 @@ class Facts:
     castable: str | tuple[str, str] | None = None
     out_apart: str = ""
     repeats: str = ""
+    opaque: bool | int = False
     autocast: str = ""
     dispatched: str = ""
     through: str = ""

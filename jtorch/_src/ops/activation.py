@@ -12,6 +12,7 @@ import numpy as np
 
 from ._bounds import check_bound
 from ._declare import Array, Number, defvjp, unary
+from ._facts import schemas
 from ._numeric import is_bool, is_complex, require, scalar_name, unsupported, wide, zeros_where
 from .indexing import number_as
 
@@ -22,7 +23,8 @@ _activation = functools.partial(unary, promote=None, out=False, namespace="nn.fu
 # ---- rectifiers ------------------------------------------------------------------------------------------------------------------
 
 
-@unary(promote=None, out=False, inplace="both", saves=("result",), aten="relu")
+@unary(promote=None, out=False, inplace="both", saves=("result",), aten="relu", opaque=True)
+@schemas(". ; _ =out")
 def relu(input: Array) -> Array:
     """``max(input, 0)``; NaN stays NaN.
 
@@ -55,7 +57,8 @@ def _relu_rule(g: Array, result: Array, *_: object, **__: object) -> tuple[Array
 defvjp(relu, _relu_rule)
 
 
-@_activation(name="relu", inplace=True, saves=("result",), aten="relu", native=False)
+@_activation(name="relu", inplace=True, saves=("result",), aten="relu", native=False, opaque=True)
+@schemas()
 def functional_relu(input: Array, inplace: bool = False) -> Array:
     """``max(input, 0)``; NaN stays NaN. ``inplace`` writes the result into ``input``.
 
@@ -88,6 +91,7 @@ def _refuse_complex(x: Array) -> None:
 
 
 @_activation(inplace=True, saves=("input",), aten="hardtanh", native=False)
+@schemas("(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor ; _ =out")
 def hardtanh(input: Array, min_val: int | float = -1.0, max_val: int | float = 1.0, inplace: bool = False) -> Array:
     """Moves elements into ``[min_val, max_val]``. ``inplace`` writes the result into ``input``.
 
@@ -130,6 +134,7 @@ defvjp(hardtanh, _hardtanh_rule)
 
 
 @_activation(saves=("input",), aten="relu6", native=False, node="HardtanhBackward0", implicit=True)
+@schemas(". ; _")
 def relu6(input: Array, inplace: bool = False) -> Array:
     """Moves elements into [0, 6]. ``inplace`` writes the result into ``input``.
 
@@ -157,6 +162,7 @@ defvjp(relu6, _relu6_rule)
 
 
 @_activation(inplace=True, saves=("input",), aten="leaky_relu", native=False)
+@schemas(". ; _ =out")
 def leaky_relu(input: Array, negative_slope: Number = 0.01, inplace: bool = False) -> Array:
     """``input`` where positive, else ``negative_slope * input``. ``inplace`` writes the result into ``input``.
 
@@ -187,6 +193,10 @@ def _as(number: Number | Array, x: Array) -> Array:
 
 
 @unary(name="rrelu_with_noise", namespace="_C", promote=None, out=False, saves=("input", "noise"), aten="rrelu_with_noise")
+@schemas(
+    "(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, "
+    "Generator? generator=None) -> Tensor ; _ =out",
+)
 def rrelu_with_noise(input: Array, noise: Array) -> Array:
     """``input`` where positive, else ``noise * input``: what ``rrelu`` computes in training with slopes drawn as ``noise``."""
     require("rrelu_with_noise_out_cpu", input)
@@ -209,6 +219,7 @@ defvjp(rrelu_with_noise, _rrelu_with_noise_rule)
     aten="prelu",
     node="PreluKernelBackward0",
     autocast="lower",
+    opaque=True,
 )
 def prelu(input: Array, weight: Array) -> Array:
     """``input`` where positive, else ``weight * input``; one weight, or one for each channel (dimension 1).
@@ -287,6 +298,7 @@ defvjp(threshold, _threshold_rule)
 
 
 @_activation(name="threshold", inplace=True, saves=("input",), aten="threshold", native=False, repeats="silently")
+@schemas()
 def functional_threshold(input: Array, threshold: Number, value: Number, inplace: bool = False) -> Array:
     """``input`` where it exceeds ``threshold``, else ``value``. ``inplace`` writes the result into ``input``.
 
@@ -362,6 +374,7 @@ defvjp(softshrink, _shrink_rule)
 
 
 @_activation(saves=("input",), aten="hardsigmoid", native=False, ignored=True)
+@schemas(". ; _ =out")
 def hardsigmoid(input: Array, inplace: bool = False) -> Array:
     """The sigmoid in three straight pieces: ``clamp(input + 3, 0, 6) / 6``. ``inplace`` writes the result into ``input``.
 
@@ -387,6 +400,7 @@ defvjp(hardsigmoid, _hardsigmoid_rule)
 
 
 @_activation(saves=("input",), aten="hardswish", native=False, ignored=True)
+@schemas(". ; _ =out")
 def hardswish(input: Array, inplace: bool = False) -> Array:
     """``input * hardsigmoid(input)``. ``inplace`` writes the result into ``input``.
 

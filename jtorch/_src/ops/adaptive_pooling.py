@@ -11,6 +11,7 @@ from jax import lax
 
 from ..facts import dtypes
 from ._declare import Array, defvjp, guard_range, op
+from ._facts import schemas
 from ._nodes import Rule
 from ._pooling import Windows, add_at, flat_index, spread_evenly, spread_to_tap, take_over, window_argmax, window_sum
 
@@ -177,6 +178,7 @@ def _adaptive_avg_rule(function: str, n: int):  # type: ignore[no-untyped-def]
     node="SqueezeBackward1",
     implicit=True,
 )
+@schemas(". ; =out")
 def adaptive_avg_pool1d(input: Array, output_size: int | tuple[int, ...]) -> Array:
     """Averages a sequence over ``output_size`` windows that cover it evenly.
 
@@ -199,7 +201,16 @@ def _node_of_average(n: int) -> Rule:
     return lambda made: "MeanBackward1" if made.given("output_size") in whole else f"AdaptiveAvgPool{n}DBackward0"
 
 
-@op(namespace="nn.functional", aten="adaptive_avg_pool2d", strides="image", native=False, node=_node_of_average(2), implicit=True)
+@op(
+    namespace="nn.functional",
+    aten="adaptive_avg_pool2d",
+    strides="image",
+    native=False,
+    node=_node_of_average(2),
+    implicit=True,
+    opaque=True,
+)
+@schemas("(Tensor self, SymInt[2] output_size) -> Tensor ; =out")
 def adaptive_avg_pool2d(input: Array, output_size: int | tuple[int | None, ...] | None) -> Array:
     """Averages an image over windows that cover it evenly; None keeps the size of a dimension.
 
@@ -219,6 +230,7 @@ def adaptive_avg_pool2d(input: Array, output_size: int | tuple[int | None, ...] 
 
 
 @op(namespace="nn.functional", aten="adaptive_avg_pool3d", native=False, node=_node_of_average(3), autocast="cpu float32", implicit=True)
+@schemas("(Tensor self, SymInt[3] output_size) -> Tensor ; =out")
 def adaptive_avg_pool3d(input: Array, output_size: int | tuple[int | None, ...] | None) -> Array:
     """Averages a volume over windows that cover it evenly; None keeps the size of a dimension.
 
@@ -308,6 +320,7 @@ def _tap_of(places: Array, tiles: Windows) -> Array:
 
 
 @op(namespace="nn.functional", aten="adaptive_max_pool1d", strides="signal", native=False, node="SqueezeBackward1", implicit=True)
+@schemas("(Tensor self, int[1] output_size) -> (Tensor, Tensor)")
 def adaptive_max_pool1d(input: Array, output_size: int | tuple[int, ...], return_indices: bool = False) -> Array | tuple[Array, Array]:
     """The maxima of a sequence over ``output_size`` windows that cover it evenly, with ``return_indices`` also their places.
 
@@ -326,6 +339,7 @@ def adaptive_max_pool1d(input: Array, output_size: int | tuple[int, ...], return
 
 
 @op(namespace="nn.functional", aten="adaptive_max_pool2d", strides="image", native=False)
+@schemas("(Tensor self, int[2] output_size) -> (Tensor, Tensor) ; =out:out,indices")
 def adaptive_max_pool2d(
     input: Array, output_size: int | tuple[int | None, ...] | None, return_indices: bool = False
 ) -> Array | tuple[Array, Array]:
@@ -347,6 +361,7 @@ def adaptive_max_pool2d(
 
 
 @op(namespace="nn.functional", aten="adaptive_max_pool3d", native=False)
+@schemas("(Tensor self, int[3] output_size) -> (Tensor, Tensor) ; =out:out,indices")
 def adaptive_max_pool3d(
     input: Array, output_size: int | tuple[int | None, ...] | None, return_indices: bool = False
 ) -> Array | tuple[Array, Array]:
@@ -644,6 +659,7 @@ def max_unpool1d(
 
 
 @op(namespace="nn.functional", aten="max_unpool2d", strides="image", native=False, autocast="cpu float32")
+@schemas("(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor ; =out")
 def max_unpool2d(
     input: Array,
     indices: Array,
@@ -671,6 +687,7 @@ def max_unpool2d(
 
 
 @op(namespace="nn.functional", aten="max_unpool3d", native=False, autocast="cpu float32")
+@schemas("(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor ; =out")
 def max_unpool3d(
     input: Array,
     indices: Array,

@@ -10,6 +10,7 @@ from jax import lax
 
 from ..facts.errors import broadcast_shapes
 from ._declare import Array, defvjp, op
+from ._facts import schemas
 from ._kernel import cast, unbroadcast
 from ._matrix import cpp_name
 from ._nodes import Made
@@ -192,6 +193,10 @@ def _node_of_attention(made: Made) -> str:
 
 
 @op(namespace="_C", aten="_scaled_dot_product_attention_math", saves=("query", "key", "value"), node=_node_of_attention)
+@schemas(
+    "_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., "
+    "bool is_causal=False, Tensor? dropout_mask=None, *, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)",
+)
 def _attention(
     query: Array,
     key: Array,

@@ -5,17 +5,20 @@ from __future__ import annotations
 import jax.numpy as jnp
 
 from ._declare import Array, Dtype, Number, defvjp, op
+from ._facts import schemas
 from ._kernel import cast
 from ._nodes import by_operand
 
 
 @op(saves=(), aten="clone.default", name="clone", family="op", method=False, elementwise=True)
+@schemas("(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor ; =out")
 def clone(input: Array) -> Array:
     """A copy with its own memory; gradients pass through."""
     return jnp.copy(input)
 
 
 @op(namespace="_C", name="_to_copy", saves=(), aten="_to_copy.default", family="op", elementwise=True)
+@schemas("(Tensor self, ..., bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor")
 def _to_copy(input: Array, dtype: Dtype) -> Array:
     """A copy in another dtype. Complex to real drops the imaginary parts; numbers become bool by comparison with zero."""
     return cast(input, dtype)
@@ -28,6 +31,7 @@ def _fill(input: Array, value: Array | Number) -> Array:
 
 
 @op(namespace="_C", name="_copy", saves=(), aten="copy.default", node="CopyBackwards", elementwise=True)
+@schemas("copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor ; _ =out")
 def _copy(input: Array, src: Array) -> Array:
     """``src`` broadcast to the shape and cast to the dtype of ``input``."""
     return jnp.broadcast_to(cast(src, input.dtype), input.shape)

@@ -12,6 +12,7 @@ import numpy as np
 
 from . import _cephes
 from ._declare import Array, defvjp, unary
+from ._facts import schemas
 from ._hosted import by_scipy, hosted
 from ._numeric import require, require_full, wide
 
@@ -24,6 +25,7 @@ _without_gradient = functools.partial(_special, differentiable=False)
 
 
 @unary(inplace="both", aliases=("special.i0",), saves=("input",), aten="i0")
+@schemas(".", "special_i0. ; =out")
 def i0(input: Array) -> Array:
     """The modified Bessel function of the first kind and order 0.
 

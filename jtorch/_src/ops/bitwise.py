@@ -7,11 +7,13 @@ import numpy as np
 from jax import lax
 
 from ._declare import Array, Number, binary, unary
+from ._facts import schemas
 from ._hosted import INTEGERS, hosted
 from ._numeric import is_bool, require
 
 
 @binary(inplace=True, differentiable=False, operators="&", aten="bitwise_and.Tensor")
+@schemas(".Tensor", ".Scalar", ".Scalar_Tensor ; =Scalar_Tensor_out", "__and__.Scalar ;", "__and__.Tensor ;")
 def bitwise_and(input: Array | Number, other: Array | Number) -> Array:
     """The bits set in both.
 
@@ -28,6 +30,7 @@ def bitwise_and(input: Array | Number, other: Array | Number) -> Array:
 
 
 @binary(inplace=True, differentiable=False, operators="|", aten="bitwise_or.Tensor")
+@schemas(".Tensor", ".Scalar", ".Scalar_Tensor ; =Scalar_Tensor_out", "__or__.Tensor ;", "__or__.Scalar ;")
 def bitwise_or(input: Array | Number, other: Array | Number) -> Array:
     """The bits set in one or both.
 
@@ -44,6 +47,7 @@ def bitwise_or(input: Array | Number, other: Array | Number) -> Array:
 
 
 @binary(inplace=True, differentiable=False, operators="^", aten="bitwise_xor.Tensor")
+@schemas(".Tensor", ".Scalar", ".Scalar_Tensor ; =Scalar_Tensor_out", "__xor__.Tensor ;", "__xor__.Scalar ;")
 def bitwise_xor(input: Array | Number, other: Array | Number) -> Array:
     """The bits set in exactly one.
 
@@ -76,6 +80,13 @@ def bitwise_not(input: Array) -> Array:
 
 
 @binary(inplace=True, differentiable=False, operators="<<", aten="bitwise_left_shift.Tensor")
+@schemas(
+    ".Tensor",
+    ".Tensor_Scalar",
+    ".Scalar_Tensor ; =Scalar_Tensor_out",
+    "__lshift__.Tensor ; =Tensor_out",
+    "__lshift__.Scalar ; =Scalar_out",
+)
 def bitwise_left_shift(input: Array | Number, other: Array | Number) -> Array:
     """Moves bits up by ``other`` places: 0 if that is negative or as many as there are bits.
 
@@ -99,6 +110,13 @@ def _shift_left(x: Array, by: Array) -> Array:
 
 
 @binary(inplace=True, differentiable=False, operators=">>", aten="bitwise_right_shift.Tensor")
+@schemas(
+    ".Tensor",
+    ".Tensor_Scalar",
+    ".Scalar_Tensor ; =Scalar_Tensor_out",
+    "__rshift__.Tensor ; =Tensor_out",
+    "__rshift__.Scalar ; =Scalar_out",
+)
 def bitwise_right_shift(input: Array | Number, other: Array | Number) -> Array:
     """Moves bits down by ``other`` places, keeping the sign; only the sign is left if that is negative or as many as there are bits.
 

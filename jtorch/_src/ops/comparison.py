@@ -7,12 +7,14 @@ import numpy as np
 
 from ..facts import dtypes
 from ._declare import Array, Number, comparison, op, unary
+from ._facts import schemas
 from ._numeric import is_bool, is_complex, is_float, is_integral, require, scalar_name
 
 # ---- order -----------------------------------------------------------------------------------------------------------------------
 
 
 @comparison(inplace=True, operators="==", aten="eq.Tensor")
+@schemas(".Tensor", ".Scalar")
 def eq(input: Array, other: Array | Number) -> Array:
     """Whether elements are equal.
 
@@ -28,6 +30,7 @@ def eq(input: Array, other: Array | Number) -> Array:
 
 
 @comparison(inplace=True, operators="!=", aliases=("not_equal",), aten="ne.Tensor")
+@schemas(".Tensor", ".Scalar", "not_equal")
 def ne(input: Array, other: Array | Number) -> Array:
     """Whether elements differ.
 
@@ -43,6 +46,7 @@ def ne(input: Array, other: Array | Number) -> Array:
 
 
 @comparison(inplace=True, operators="<", aliases=("less",), aten="lt.Tensor")
+@schemas(".Tensor", ".Scalar", "less")
 def lt(input: Array, other: Array | Number) -> Array:
     """Whether ``input < other``.
 
@@ -59,6 +63,7 @@ def lt(input: Array, other: Array | Number) -> Array:
 
 
 @comparison(inplace=True, operators="<=", aliases=("less_equal",), aten="le.Tensor")
+@schemas(".Tensor", ".Scalar", "less_equal")
 def le(input: Array, other: Array | Number) -> Array:
     """Whether ``input <= other``.
 
@@ -75,6 +80,7 @@ def le(input: Array, other: Array | Number) -> Array:
 
 
 @comparison(inplace=True, operators=">", aliases=("greater",), aten="gt.Tensor")
+@schemas(".Tensor", ".Scalar", "greater")
 def gt(input: Array, other: Array | Number) -> Array:
     """Whether ``input > other``.
 
@@ -92,6 +98,7 @@ def gt(input: Array, other: Array | Number) -> Array:
 
 
 @comparison(inplace=True, operators=">=", aliases=("greater_equal",), aten="ge.Tensor")
+@schemas(".Tensor", ".Scalar", "greater_equal")
 def ge(input: Array, other: Array | Number) -> Array:
     """Whether ``input >= other``.
 
@@ -165,6 +172,7 @@ def equal(input: Array, other: Array) -> Array:
 
 
 @unary(promote=None, differentiable=False, out=False, aten="isnan")
+@schemas(". ; =out")
 def isnan(input: Array) -> Array:
     """Whether elements are NaN.
 
@@ -183,6 +191,7 @@ def isnan(input: Array) -> Array:
 
 
 @unary(promote=None, differentiable=False, out=False, aten="isinf")
+@schemas(". ; =out")
 def isinf(input: Array) -> Array:
     """Whether elements are infinite.
 

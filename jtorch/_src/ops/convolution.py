@@ -8,6 +8,7 @@ import numpy as np
 from ..facts import dtypes
 from ._convolving import Geometry, forward, grad_input, grad_weight
 from ._declare import Array, defvjp, op
+from ._facts import schemas
 from ._nodes import Made, Rule
 from ._numeric import unsupported
 
@@ -243,6 +244,13 @@ def _node_of_convolution(n: int) -> Rule:
     strides="filtered",
     node=_node_of_convolution(1),
     autocast="lower",
+    opaque=True,
+)
+@schemas(
+    "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] dilation=[1], "
+    "SymInt groups=1) -> Tensor",
+    '.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], str padding="valid", SymInt[1] dilation=[1], '
+    "SymInt groups=1) -> Tensor",
 )
 def conv1d(
     input: Array,
@@ -277,6 +285,13 @@ def conv1d(
     strides="weighted",
     node=_node_of_convolution(2),
     autocast="lower",
+    opaque=True,
+)
+@schemas(
+    "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] dilation=[1, 1], "
+    "SymInt groups=1) -> Tensor",
+    '.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], str padding="valid", SymInt[2] dilation=[1, '
+    "1], SymInt groups=1) -> Tensor",
 )
 def conv2d(
     input: Array,
@@ -321,6 +336,13 @@ def conv2d(
     strides="weighted",
     node=_node_of_convolution(3),
     autocast="lower",
+    opaque=True,
+)
+@schemas(
+    "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], "
+    "SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
+    '.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], str padding="valid", '
+    "SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
 )
 def conv3d(
     input: Array,
@@ -393,6 +415,11 @@ def _conv_transpose_rule(n: int):  # type: ignore[no-untyped-def]
     node=_node_of_convolution(1),
     autocast="lower",
     implicit=True,
+    opaque=True,
+)
+@schemas(
+    "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] output_padding=[0], "
+    "SymInt groups=1, SymInt[1] dilation=[1]) -> Tensor",
 )
 def conv_transpose1d(
     input: Array,
@@ -431,6 +458,11 @@ def conv_transpose1d(
     node=_node_of_convolution(2),
     autocast="lower",
     implicit=True,
+    opaque=True,
+)
+@schemas(
+    ".input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], "
+    "SymInt[2] output_padding=[0, 0], SymInt groups=1, SymInt[2] dilation=[1, 1]) -> Tensor",
 )
 def conv_transpose2d(
     input: Array,
@@ -468,6 +500,11 @@ def conv_transpose2d(
     node=_node_of_convolution(3),
     autocast="lower",
     implicit=True,
+    opaque=True,
+)
+@schemas(
+    ".input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], "
+    "SymInt[3] output_padding=[0, 0, 0], SymInt groups=1, SymInt[3] dilation=[1, 1, 1]) -> Tensor",
 )
 def conv_transpose3d(
     input: Array,
@@ -504,7 +541,11 @@ for _n, _kernel in enumerate((conv_transpose1d, conv_transpose2d, conv_transpose
 # ------------------------------------------------------------------------------------------------------------------ other entrances
 
 
-@op(method=False, aten="convolution", saves=_SAVES)
+@op(method=False, aten="convolution", saves=_SAVES, opaque=True)
+@schemas(
+    "(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
+    "SymInt[] output_padding, SymInt groups) -> Tensor ; =out",
+)
 def convolution(
     input: Array,
     weight: Array,
@@ -552,6 +593,7 @@ defvjp(convolution, _convolution_rule, saves=_SAVES)
 
 
 @op(method=False, aliases=("nn.functional.conv_tbc",), aten="conv_tbc", saves=_SAVES, autocast="lower")
+@schemas(". ; =out")
 def conv_tbc(input: Array, weight: Array, bias: Array, pad: int = 0) -> Array:
     """Correlates sequences whose dimensions are (time, batch, channels) with ``weight``, zero-padded by ``pad`` on both sides.
 

@@ -13,11 +13,13 @@ from jax import lax
 from ..facts import dtypes
 from ._axes import category
 from ._declare import Array, guard, op, without_derivative
+from ._facts import schemas
 from ._numeric import is_complex, scalar_name, unsupported
 from .searching import list_text, ranks
 
 
 @op(host=True, differentiable=False, out=True, aten="bincount", spelled={"out": ""})
+@schemas("(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor ; =out")
 def bincount(input: Array, weights: Array | None = None, minlength: int = 0) -> np.ndarray:
     """Counts each value of a 1-D tensor of non-negative integers, or sums the ``weights`` of its occurrences.
 
@@ -99,6 +101,7 @@ def _count(places: Sequence[Array], weight: Array | None, sizes: Sequence[int], 
     aten="histc",
     out_dtype="torch.histogram: input tensor and hist tensor should have the same dtype, but got input {its_cpp} and hist {mine_cpp}",
 )
+@schemas("(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor ; =out")
 def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Array:
     """Counts the elements in ``bins`` bins of equal width between ``min`` and ``max`` or, if these are equal, the extremes of ``input``.
 

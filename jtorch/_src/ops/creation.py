@@ -14,6 +14,7 @@ from jax import lax
 from ..engine import limits
 from ..facts.dtypes import default_complex, from_np, get_default_dtype
 from ._declare import Array, Dtype, Number, op
+from ._facts import schemas
 from ._kernel import cast
 from ._numeric import rounded
 from .indexing import number_as
@@ -43,6 +44,7 @@ def _default(dtype: Dtype | None) -> np.dtype:
 
 
 @factory(varargs="size", aten="zeros")
+@schemas("(SymInt[] size, ...) -> Tensor")
 def zeros(size: tuple[int, ...], *, dtype: Dtype | None = None) -> Array:
     """A tensor of zeros.
 
@@ -66,6 +68,7 @@ def zeros(size: tuple[int, ...], *, dtype: Dtype | None = None) -> Array:
 
 
 @factory(varargs="size", aten="ones")
+@schemas("(SymInt[] size, ...) -> Tensor")
 def ones(size: tuple[int, ...], *, dtype: Dtype | None = None) -> Array:
     """A tensor of ones.
 
@@ -88,6 +91,7 @@ def ones(size: tuple[int, ...], *, dtype: Dtype | None = None) -> Array:
 
 
 @factory(varargs="size", aten="empty.memory_format")
+@schemas(".memory_format(SymInt[] size, ..., MemoryFormat? memory_format=None) -> Tensor")
 def empty(size: tuple[int, ...], *, dtype: Dtype | None = None) -> Array:
     """A tensor whose values the caller means to overwrite.
 
@@ -123,6 +127,7 @@ def _number_dtype(value: Array | Number) -> np.dtype:
 
 
 @factory(aten="full")
+@schemas("(SymInt[] size, Scalar fill_value, ...) -> Tensor")
 def full(size: tuple[int, ...], fill_value: Number, *, dtype: Dtype | None = None) -> Array:
     """A tensor of one number.
 
@@ -265,6 +270,7 @@ def _logspace(start: Number, end: Number, steps: int, base: float = 10.0, *, dty
 
 
 @factory(aten="eye")
+@schemas("(SymInt n, ...) -> Tensor", ".m(SymInt n, SymInt m, ...) -> Tensor")
 def eye(n: int, m: int | None = None, *, dtype: Dtype | None = None) -> Array:
     """An ``n`` by ``m`` matrix (square by default) with ones on the diagonal and zeros elsewhere.
 
@@ -323,6 +329,9 @@ def _triangle_count(row: int, col: int, offset: int) -> int:
 
 
 @factory(out=False, aten="tril_indices")
+@schemas(
+    "(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+)
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = None) -> Array:
     """Rows and columns, ``(2, n)``, of the lower triangle of a ``row`` by ``col`` matrix, up to diagonal ``offset``.
 
@@ -343,6 +352,9 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = N
 
 
 @factory(out=False, aten="triu_indices")
+@schemas(
+    "(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+)
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = None) -> Array:
     """Rows and columns, ``(2, n)``, of the upper triangle of a ``row`` by ``col`` matrix, from diagonal ``offset`` on.
 
@@ -389,6 +401,7 @@ def _cosines(*coefficients: float):
 
 
 @factory(aten="hann_window")
+@schemas("(int window_length, ...) -> Tensor", ".periodic(int window_length, bool periodic, ...) -> Tensor")
 def hann_window(window_length: int, periodic: bool = True, *, dtype: Dtype | None = None) -> Array:
     """The Hann window: a raised cosine. A ``periodic`` one is the symmetric one of one value more, without its last.
 
@@ -409,6 +422,12 @@ def hann_window(window_length: int, periodic: bool = True, *, dtype: Dtype | Non
 
 
 @factory(aten="hamming_window")
+@schemas(
+    "(int window_length, ...) -> Tensor",
+    ".periodic(int window_length, bool periodic, ...) -> Tensor",
+    ".periodic_alpha(int window_length, bool periodic, float alpha, ...) -> Tensor",
+    ".periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, ...) -> Tensor",
+)
 def hamming_window(
     window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: Dtype | None = None
 ) -> Array:
@@ -429,6 +448,7 @@ def hamming_window(
 
 
 @factory(aten="blackman_window")
+@schemas("(int window_length, ...) -> Tensor", ".periodic(int window_length, bool periodic, ...) -> Tensor")
 def blackman_window(window_length: int, periodic: bool = True, *, dtype: Dtype | None = None) -> Array:
     """The Blackman window: three cosine terms. ``periodic`` as for ``hann_window``.
 
@@ -447,6 +467,7 @@ def blackman_window(window_length: int, periodic: bool = True, *, dtype: Dtype |
 
 
 @factory(aten="bartlett_window")
+@schemas("(int window_length, ...) -> Tensor", ".periodic(int window_length, bool periodic, ...) -> Tensor")
 def bartlett_window(window_length: int, periodic: bool = True, *, dtype: Dtype | None = None) -> Array:
     """The Bartlett window: a triangle that reaches zero. ``periodic`` as for ``hann_window``.
 
@@ -465,6 +486,11 @@ def bartlett_window(window_length: int, periodic: bool = True, *, dtype: Dtype |
 
 
 @factory(aten="kaiser_window")
+@schemas(
+    "(int window_length, ...) -> Tensor",
+    ".periodic(int window_length, bool periodic, ...) -> Tensor",
+    ".beta(int window_length, bool periodic, float beta, ...) -> Tensor",
+)
 def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: Dtype | None = None) -> Array:
     """The Kaiser window: a ratio of Bessel functions of shape ``beta``. ``periodic`` as for ``hann_window``.
 

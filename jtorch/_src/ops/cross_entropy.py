@@ -11,6 +11,7 @@ import numpy as np
 from jax import lax
 
 from ._declare import Array, defvjp, guard_range, op
+from ._facts import schemas
 from ._kernel import cast
 from ._losses import number, reduced, reduction_of
 from ._nodes import Made
@@ -274,6 +275,10 @@ def _node_of_entropy(made: Made) -> str:
     node=_node_of_entropy,
     autocast="float32",
 )
+@schemas(
+    "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100, "
+    "float label_smoothing=0.) -> Tensor",
+)
 def cross_entropy(
     input: Array,
     target: Array,
@@ -331,6 +336,10 @@ defvjp(cross_entropy, _cross_entropy_rule, fwd=_cross_entropy_fwd)
     node=_node_of_likelihood,
     autocast="float32",
     implicit=True,
+)
+@schemas(
+    "(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor ; =out",
+    "nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor",
 )
 def nll_loss(
     input: Array,

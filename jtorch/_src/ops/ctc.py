@@ -7,6 +7,7 @@ import numpy as np
 
 from . import _loops
 from ._declare import Array, defvjp, guard, guard_range, op
+from ._facts import schemas
 from ._losses import number
 
 
@@ -149,6 +150,12 @@ def _ctc_rule(
     aten="_ctc_loss",
     saves=("log_probs", "targets", "input_lengths", "target_lengths"),
     node=lambda made: "WhereBackward0" if made.given("zero_infinity") else "CtcLossBackward0",
+)
+@schemas(
+    "(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, "
+    "bool zero_infinity=False) -> (Tensor, Tensor) ; =out:out0,out1",
+    ".Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, "
+    "bool zero_infinity=False) -> (Tensor, Tensor) ; =Tensor_out:out0,out1",
 )
 def _ctc_loss(log_probs: Array, targets: Array, input_lengths: Array, target_lengths: Array, blank: int, zero_infinity: bool) -> Array:
     """The negative log likelihood of each sample's labels: ``(T, N, C)`` log probabilities and ``(N, S)`` targets give ``(N)``.

@@ -8,6 +8,7 @@ from jax import lax
 
 from ..facts.errors import broadcast_shapes, canonical_dim
 from ._declare import Array, defvjp, op
+from ._facts import schemas
 from ._kernel import unbroadcast
 from ._losses import number
 from ._nodes import Made
@@ -83,6 +84,7 @@ def _node_of_distances(made: Made) -> str:
     autocast="float32",
     implicit=True,
 )
+@schemas("(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor")
 def cdist(x1: Array, x2: Array, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary") -> Array:
     """The ``p``-norm distances between all rows of ``x1`` and all rows of ``x2``.
 
@@ -140,6 +142,7 @@ defvjp(cdist, _cdist_rule)
 
 
 @op(namespace="nn.functional", aliases=("pdist",), aten="pdist", method=False, autocast="cuda float32", dispatched="in parts")
+@schemas("(Tensor self, float p=2.) -> Tensor")
 def pdist(input: Array, p: float = 2) -> Array:
     """The ``p``-norm distances between the rows of a matrix: row 0 to all later ones, then row 1 to those after it, ...
 

@@ -10,6 +10,7 @@ from jax import lax
 
 from ..facts import dtypes
 from ._declare import Array, defvjp, guard, guard_range, op
+from ._facts import schemas
 from ._kernel import cast
 from ._numeric import wide
 
@@ -45,6 +46,7 @@ def _counts(indices: Array, rows: int) -> Array:
 
 
 @op(aten="embedding", saves=("indices",), method=False)
+@schemas("(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor ; =out")
 def embedding(weight: Array, indices: Array, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Array:
     """The rows of ``weight`` at ``indices``; the row ``padding_idx`` gets no gradient.
 
@@ -117,6 +119,11 @@ def _bags(offsets: Array, n: int) -> Array:
 
 
 @op(namespace="_C", aten="_embedding_bag", saves=("weight", "indices", "offsets", "per_sample_weights"))
+@schemas(
+    "(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, "
+    "Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, "
+    "Tensor) ; =out:out0,out1,out2,out3",
+)
 def _embedding_bag(
     weight: Array,
     indices: Array,

@@ -12,6 +12,7 @@ from jax import lax
 from ..facts import dtypes
 from . import _complex, _loops
 from ._declare import Array, Number, Power, binary, defvjp, pointwise, unary
+from ._facts import schemas
 from ._hosted import by_scipy, hosted
 from ._nodes import Made
 from ._numeric import conj, inverse_sqrt, is_bool, is_complex, is_integral, require, rounded, unsupported, wide, zeros_where
@@ -27,6 +28,11 @@ def _node_of_power(made: Made) -> str:
 
 
 @binary(inplace=True, operators="**", saves=("input", "exponent"), aten="pow.Tensor_Tensor", node=_node_of_power, autocast="cuda float32")
+@schemas(
+    ".Tensor_Tensor ; _Tensor =Tensor_Tensor_out",
+    ".Tensor_Scalar ; _Scalar =Tensor_Scalar_out",
+    ".Scalar(Scalar self, Tensor exponent) -> Tensor ; =Scalar_out",
+)
 def pow(input: Array | Power, exponent: Array | Power) -> Array:
     """Raises ``input`` to the power ``exponent``. Small whole numbers and halves are compiled in: ``x**2`` is a product.
 
@@ -129,6 +135,11 @@ defvjp(pow, _pow_rule)
     aten="float_power.Tensor_Tensor",
     out_dtype="the output given to float_power has dtype {mine} but the operation's result requires dtype {its}",
     node="PowBackward1",
+)
+@schemas(
+    ".Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor ; _Tensor =Tensor_Tensor_out",
+    ".Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor ; _Scalar =Tensor_Scalar_out",
+    ".Scalar(Scalar self, Tensor exponent) -> Tensor ; =Scalar_out",
 )
 def float_power(input: Array | float, exponent: Array | float) -> Array:
     """Raises ``input`` to the power ``exponent`` in double precision.
@@ -317,6 +328,7 @@ defvjp(exp, _exp_rule)
 
 
 @unary(inplace="both", aliases=("special.exp2",), saves=("result",), aten="exp2")
+@schemas(".", "special_exp2. ; =out")
 def exp2(input: Array) -> Array:
     """Two to the power of each element.
 
@@ -358,6 +370,7 @@ defvjp(exp2, _exp2_rule)
 
 
 @unary(inplace="both", aliases=("special.expm1",), saves=("result",), aten="expm1", autocast="cuda float32")
+@schemas(".", "special_expm1. ; =out")
 def expm1(input: Array) -> Array:
     """``exp(input) - 1``, exact near 0.
 
@@ -380,6 +393,7 @@ defvjp(expm1, _expm1_rule)
 
 
 @pointwise(promote="float", inplace="both", saves=("result", "other"), aten="ldexp.Tensor")
+@schemas(".Tensor ; _default =out")
 def ldexp(input: Array, other: Array) -> Array:
     """``input * 2**other``.
 
@@ -527,6 +541,7 @@ defvjp(log10, _log10_rule)
 
 
 @unary(inplace="both", aliases=("special.log1p",), saves=("input",), aten="log1p", autocast="cuda float32")
+@schemas(".", "special_log1p. ; =out")
 def log1p(input: Array) -> Array:
     """``log(1 + input)``, exact near 0.
 
@@ -616,6 +631,14 @@ defvjp(logaddexp2, _logaddexp2_rule)
 
 
 @binary(promote="float", inplace="both", aliases=("special.xlogy",), saves=("input", "other"), aten="xlogy.Tensor")
+@schemas(
+    ".Tensor ; _ =OutTensor",
+    ".Scalar_Other(Tensor self, Scalar other) -> Tensor ; _ =OutScalar_Other",
+    ".Scalar_Self(Scalar self, Tensor other) -> Tensor ; =OutScalar_Self",
+    "special_xlogy. ; =out",
+    "special_xlogy.other_scalar ; =other_scalar_out",
+    "special_xlogy.self_scalar ; =self_scalar_out",
+)
 def xlogy(input: Array | Number, other: Array | Number) -> Array:
     """``input * log(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN).
 
@@ -650,6 +673,7 @@ defvjp(xlogy, _xlogy_rule)
 @binary(
     namespace="special", promote="float", method=False, saves=("input", "other"), aten="special_xlog1py", node="SpecialXlog1PyBackward0"
 )
+@schemas(".", ".other_scalar", ".self_scalar")
 def xlog1py(input: Array | Number, other: Array | Number) -> Array:
     """``input * log1p(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN).
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..facts.errors import broadcast_shapes
 from ._declare import Array, Number, defvjp, pointwise
+from ._facts import schemas
 from ._hosted import REALS, hosted
 from ._nodes import Made, by_operand
 from ._numeric import is_bool, is_complex, require, scalar_name, zeros_where
@@ -158,6 +159,7 @@ def _node_of_clamp(made: Made) -> str:
     out_dtype="found",
     node=_node_of_clamp,
 )
+@schemas("(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor ; _ =out", ".Tensor", "clip")
 def clamp(input: Array, min: Array | Number | None = None, max: Array | Number | None = None) -> Array:
     """Moves elements into ``[min, max]``: ``minimum(maximum(input, min), max)``.
 
@@ -210,6 +212,7 @@ defvjp(clamp, _clamp_rule)
 
 
 @pointwise(inplace="both", saves=("input", "min"), fits=("min",), aten="clamp_min", node=by_operand("ClampMin", "min", 1, 0))
+@schemas("(Tensor self, Scalar min) -> Tensor ; _ =out", ".Tensor")
 def clamp_min(input: Array, min: Array | Number) -> Array:
     """Raises elements below ``min`` to ``min``.
 
@@ -237,6 +240,7 @@ defvjp(clamp_min, _clamp_min_rule)
 
 
 @pointwise(inplace="both", saves=("input", "max"), fits=("max",), aten="clamp_max", node=by_operand("ClampMax", "max", 1, 0))
+@schemas("(Tensor self, Scalar max) -> Tensor ; _ =out", ".Tensor")
 def clamp_max(input: Array, max: Array | Number) -> Array:
     """Lowers elements above ``max`` to ``max``.
 

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from ..facts import dtypes
 from ..facts.errors import canonical_dim
 from ._declare import Array, defvjp, guard_range, op
+from ._facts import schemas
 
 
 def _checked(input: Array, zero_point: Array, quant_min: int, quant_max: int) -> None:
@@ -67,6 +68,7 @@ def _along(x: Array, axis: int, ndim: int) -> Array:
     aten="fake_quantize_per_channel_affine",
     node="FakeQuantizePerChannelAffineCachemaskBackward0",
 )
+@schemas()
 def fake_quantize_per_channel_affine(input: Array, scale: Array, zero_point: Array, axis: int, quant_min: int, quant_max: int) -> Array:
     """Rounds ``input`` to the grid that integers from ``quant_min`` to ``quant_max`` make with a scale and zero point for each channel.
 

@@ -11,6 +11,7 @@ from jax import lax
 from ..facts import dtypes
 from ..facts.errors import canonical_dim
 from ._declare import Array, Dtype, op
+from ._facts import schemas
 from ._nodes import Made, Rule
 from .creation import factory
 
@@ -183,6 +184,7 @@ def _over_xla(norm: str | None, inverse: bool, points: int) -> float:
     autocast="cpu float32",
     implicit=True,
 )
+@schemas("(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor ; =out")
 def fft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The discrete Fourier transform along ``dim``, of the input cut off or zero-padded to ``n`` points.
 
@@ -210,6 +212,7 @@ def fft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = No
     autocast="cpu float32",
     implicit=True,
 )
+@schemas("(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor ; =out")
 def ifft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``fft``.
 
@@ -228,6 +231,7 @@ def ifft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = N
 
 
 @transform(aten="fft_rfft", strides="rfft", node="FftR2CBackward0", autocast="cpu float32", implicit=True)
+@schemas("(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor ; =out")
 def rfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The transform of a real input: only the ``n // 2 + 1`` frequencies that are not negative.
 
@@ -246,6 +250,7 @@ def rfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = N
 
 
 @transform(aten="fft_irfft", strides="irfft", node="FftC2RBackward0", autocast="cpu float32", implicit=True)
+@schemas("(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor ; =out")
 def irfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``rfft``; ``n``, by default ``2 * (m - 1)`` for m frequencies, is the size of the real result.
 
@@ -264,6 +269,7 @@ def irfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = 
 
 
 @transform(aten="fft_hfft", strides="irfft", node="FftC2RBackward0", autocast="cpu float32", implicit=True)
+@schemas("(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor ; =out")
 def hfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The real transform of a signal that is Hermitian in time and given by its half.
 
@@ -284,6 +290,7 @@ def hfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = N
 
 
 @transform(aten="fft_ihfft", strides="ihfft", node="ConjBackward0", autocast="cpu float32", implicit=True)
+@schemas("(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor ; =out")
 def ihfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``hfft``.
 
@@ -348,6 +355,7 @@ def _node_of_transform(real: str, dims: str = "dim") -> Rule:
 
 
 @transform(aten="fft_fftn", strides="fftn", node=_node_of_transform("FftC2CBackward0"), autocast="cpu float32", implicit=True)
+@schemas("(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor ; =out")
 def fftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
     """The discrete Fourier transform over ``dim`` (all dimensions, or the last ``len(s)``), with sizes ``s``.
 
@@ -367,6 +375,7 @@ def fftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[
 
 
 @transform(aten="fft_ifftn", strides="fftn", node=_node_of_transform("FftC2CBackward0"), autocast="cpu float32", implicit=True)
+@schemas("(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor ; =out")
 def ifftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
     """The inverse of ``fftn``.
 
@@ -386,6 +395,7 @@ def ifftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
 
 
 @transform(aten="fft_rfftn", strides="rfftn", node="FftR2CBackward0", autocast="cpu float32", implicit=True)
+@schemas("(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor ; =out")
 def rfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
     """The transform of a real input over ``dim``; the last of these keeps only the frequencies that are not negative.
 
@@ -404,6 +414,7 @@ def rfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
 
 
 @transform(aten="fft_irfftn", strides="irfftn", node="FftC2RBackward0", autocast="cpu float32", implicit=True)
+@schemas("(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor ; =out")
 def irfftn(
     input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None
 ) -> Array:
@@ -425,6 +436,7 @@ def irfftn(
 
 
 @transform(aten="fft_hfftn", strides="irfftn", node="FftC2RBackward0", dispatched="in parts")
+@schemas("(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor ; =out")
 def hfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None) -> Array:
     """The real transform of a signal that is Hermitian in time and given by its half along the last of ``dim``.
 
@@ -444,6 +456,7 @@ def hfftn(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
 
 
 @transform(aten="fft_ihfftn", strides="ihfftn", node=_node_of_transform("ConjBackward0"), dispatched="in parts")
+@schemas("(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor ; =out")
 def ihfftn(
     input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] | None = None, norm: str | None = None
 ) -> Array:
@@ -465,6 +478,7 @@ def ihfftn(
 
 
 @transform(aten="fft_fft2", strides="fftn", node=_node_of_transform("FftR2CBackward0"), autocast="cpu float32", implicit=True)
+@schemas("(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor ; =out")
 def fft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
     """``fftn`` over two dimensions.
 
@@ -484,6 +498,7 @@ def fft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[
 
 
 @transform(aten="fft_ifft2", strides="fftn", node=_node_of_transform("ConjBackward0"), autocast="cpu float32", implicit=True)
+@schemas("(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor ; =out")
 def ifft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
     """``ifftn`` over two dimensions.
 
@@ -503,6 +518,7 @@ def ifft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
 
 
 @transform(aten="fft_rfft2", strides="rfftn", node="FftR2CBackward0", autocast="cpu float32", implicit=True)
+@schemas("(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor ; =out")
 def rfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
     """``rfftn`` over two dimensions.
 
@@ -522,6 +538,7 @@ def rfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
 
 
 @transform(aten="fft_irfft2", strides="irfftn", node="FftC2RBackward0", autocast="cpu float32", implicit=True)
+@schemas("(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor ; =out")
 def irfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
     """``irfftn`` over two dimensions.
 
@@ -541,6 +558,7 @@ def irfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tupl
 
 
 @transform(aten="fft_hfft2", strides="irfftn", node="FftC2RBackward0", dispatched="in parts")
+@schemas("(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor ; =out")
 def hfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
     """``hfftn`` over two dimensions.
 
@@ -560,6 +578,7 @@ def hfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple
 
 
 @transform(aten="fft_ihfft2", strides="ihfftn", node=_node_of_transform("ConjBackward0"), dispatched="in parts")
+@schemas("(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor ; =out")
 def ihfft2(input: Array, s: int | tuple[int, ...] | None = None, dim: int | tuple[int, ...] = (-2, -1), norm: str | None = None) -> Array:
     """``ihfftn`` over two dimensions.
 
@@ -595,6 +614,7 @@ def _frequencies(name: str, n: int, numbers: np.ndarray, d: float, dtype: Dtype 
 
 
 @factory(namespace="fft", sequence="counted", aten="fft_fftfreq")
+@schemas(". ;")
 def fftfreq(n: int, d: float = 1.0, *, dtype: Dtype | None = None) -> Array:
     """The frequencies of the ``n`` points of ``fft`` for samples that are ``d`` apart: from 0 up, then the negative ones.
 
@@ -616,6 +636,7 @@ def fftfreq(n: int, d: float = 1.0, *, dtype: Dtype | None = None) -> Array:
 
 
 @factory(namespace="fft", sequence="counted", aten="fft_rfftfreq")
+@schemas(". ;")
 def rfftfreq(n: int, d: float = 1.0, *, dtype: Dtype | None = None) -> Array:
     """The frequencies of the ``n // 2 + 1`` points of ``rfft`` for samples that are ``d`` apart.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..facts import dtypes
 from ._declare import Array, op
+from ._facts import schemas
 from ._sizes import fewer
 
 BILINEAR, NEAREST, BICUBIC = range(3)
@@ -138,6 +139,7 @@ def _bicubic(input: Array, places: list[Array], padding: int, align_corners: boo
 
 
 @op(method=False, aten="grid_sampler", node=lambda made: f"GridSampler{made.ndims[0] - 2}DBackward0", autocast="cpu float32", implicit=True)
+@schemas("(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor")
 def grid_sampler(input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:
     """Samples ``input`` at the places that ``grid`` names by coordinates in [-1, 1], x first.
 
@@ -171,6 +173,7 @@ def grid_sampler(input: Array, grid: Array, interpolation_mode: int, padding_mod
 
 
 @op(method=False, aten="grid_sampler_2d")
+@schemas("(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor ; =out")
 def grid_sampler_2d(input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:
     """``grid_sampler`` of images.
 
@@ -186,6 +189,7 @@ def grid_sampler_2d(input: Array, grid: Array, interpolation_mode: int, padding_
 
 
 @op(method=False, aten="grid_sampler_3d")
+@schemas("(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor ; =out")
 def grid_sampler_3d(input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:
     """``grid_sampler`` of volumes.
 
@@ -211,6 +215,7 @@ def _of_rank(ndim: int, input: Array, grid: Array, interpolation_mode: int, padd
 
 
 @op(method=False, aten="affine_grid_generator", saves=())
+@schemas("(Tensor theta, SymInt[] size, bool align_corners) -> Tensor ; =out")
 def affine_grid_generator(theta: Array, size: tuple[int, ...], align_corners: bool) -> Array:
     """The grid, for ``grid_sampler``, of the affine maps ``theta`` applied to the places of an output of ``size``.
 

@@ -16,6 +16,7 @@ from jax import lax
 from ..facts.dtypes import from_np
 from ..facts.errors import broadcast_shapes, canonical_dim
 from ._declare import Array, Number, guard, guard_range, op, shape
+from ._facts import schemas
 from ._nodes import by_operand
 from ._sizes import counted, fewer
 
@@ -285,6 +286,7 @@ def index_parts(input: Array, indices: list[Array | None]) -> tuple[slice | Arra
 
 
 @shape(namespace="_C", saves=("indices",), aten="index.Tensor")
+@schemas("index.Tensor ; =Tensor_out")
 def _index(input: Array, indices: list[Array | None]) -> Array:
     """``input[indices]`` for integer tensors; None takes all of a dimension.
 
@@ -312,6 +314,7 @@ def _index_flat(input: Array, positions: Array, start: int, count: int) -> Array
     strides="positions",
     out_dtype="nonzero: Expected out tensor to have scalar type {its} but got scalar type{mine}",
 )
+@schemas("(Tensor self) -> Tensor ; =out")
 def nonzero(input: Array, *, as_tuple: bool = False) -> np.ndarray | tuple[np.ndarray, ...]:
     """The positions of all elements that are not zero, in row-major order; ``as_tuple`` gives one vector for each dimension.
 
@@ -338,6 +341,7 @@ def nonzero(input: Array, *, as_tuple: bool = False) -> np.ndarray | tuple[np.nd
 
 
 @op(host=True, differentiable=False, aten="argwhere", strides="positions", implicit=True)
+@schemas("(Tensor self) -> Tensor")
 def argwhere(input: Array) -> np.ndarray:
     """The positions of all elements that are not zero, one a row. Reads the values on the host.
 
@@ -365,6 +369,7 @@ def index_by_mask(mask: Array) -> np.ndarray:
     aten="nonzero_static",
     out_dtype="nonzero_static: Expected out tensor to have scalar type {its} but got scalar type{mine}",
 )
+@schemas("(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor ; =out")
 def nonzero_static(input: Array, *, size: int, fill_value: int = -1) -> Array:
     """The first ``size`` positions of elements that are not zero; rows that are left over hold ``fill_value``.
 
@@ -398,6 +403,7 @@ def nonzero_static(input: Array, *, size: int, fill_value: int = -1) -> Array:
     node=by_operand("MaskedFill", "value", 1, 0),
     elementwise=True,
 )
+@schemas(".Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor ; _ =Scalar_out", ".Tensor ; _ =Tensor_out")
 def masked_fill(input: Array, mask: Array, value: Array | Number) -> Array:
     """``input`` with ``value`` wherever ``mask`` is true.
 
@@ -517,6 +523,7 @@ def number_as(value: Array | Number, dtype: np.dtype) -> Array:
 
 
 @shape(inplace=True, saves=("mask",), aten="masked_scatter")
+@schemas(". ; _ =out")
 def masked_scatter(input: Array, mask: Array, source: Array) -> Array:
     """``input`` with the elements of ``source``, in order, at the places where ``mask`` is true.
 

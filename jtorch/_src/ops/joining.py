@@ -14,6 +14,7 @@ from ..engine import limits
 from ..facts.dtypes import from_np, get_default_dtype, promote_types
 from ..facts.errors import canonical_dim
 from ._declare import Array, defvjp, guard, guard_range, op, shape
+from ._facts import schemas
 
 
 def _common_dtype(tensors: list[Array]) -> np.dtype:
@@ -39,6 +40,7 @@ def _shape_text(shape: tuple[int, ...]) -> str:
 
 
 @shape(aliases=("concat", "concatenate"), out=True, aten="cat", strides="images", out_apart="wholly", autocast="widest")
+@schemas(".", "concat", "concatenate")
 def cat(tensors: list[Array], dim: int = 0) -> Array:
     """Joins tensors along an existing dimension. One-dimensional empty tensors are skipped, whatever the others' shapes.
 
@@ -168,6 +170,7 @@ def hstack(tensors: list[Array]) -> Array:
 
 
 @shape(aliases=("row_stack",), out=True, aten="vstack", node="CatBackward0", implicit=True)
+@schemas(".", "row_stack")
 def vstack(tensors: list[Array]) -> Array:
     """Joins tensors along the first dimension; vectors are rows, 0-dim tensors rows of one element.
 
@@ -228,6 +231,7 @@ def column_stack(tensors: list[Array]) -> Array:
 
 
 @shape(varargs="tensors", aten="block_diag", native=False, home="functional")
+@schemas(". ; =out")
 def block_diag(tensors: list[Array]) -> Array:
     """A matrix with the given matrices along its diagonal and zeros elsewhere; vectors count as rows.
 
@@ -330,6 +334,7 @@ def combinations(input: Array, r: int = 2, with_replacement: bool = False) -> Ar
 
 
 @shape(namespace="Tensor", varargs="repeats", aten="repeat")
+@schemas("(Tensor self, SymInt[] repeats) -> Tensor ; =out")
 def repeat(input: Array, repeats: tuple[int, ...]) -> Array:
     """Copies the tensor ``repeats[i]`` times along dimension ``i``; more repeats than dimensions add dimensions in front.
 
@@ -364,6 +369,7 @@ def repeat(input: Array, repeats: tuple[int, ...]) -> Array:
 
 
 @shape(varargs="dims", aten="tile", node="RepeatBackward0", implicit=True)
+@schemas("(Tensor self, SymInt[] dims) -> Tensor")
 def tile(input: Array, dims: tuple[int, ...]) -> Array:
     """Copies the tensor ``dims[i]`` times along dimension ``i``, counted from the last one; missing counts are 1.
 

@@ -13,6 +13,7 @@ from jax.lax import linalg as lapack
 from ..engine.intervals import in_range
 from . import _loops
 from ._declare import Array, defvjp, guard, guard_range, op, without_derivative
+from ._facts import schemas
 from ._linalg import adjoint, check_float, check_kernel, check_matrix, check_square, diagonal, embedded, guard_info
 from ._numeric import scalar_name
 from .linalg_solve import permutation, triangular, zero_pivot
@@ -86,6 +87,7 @@ def _cholesky(a: Array, upper: bool, function: str) -> tuple[Array, Array]:
     spelled={"A": "input"},
     implicit=True,
 )
+@schemas("(Tensor self, *, bool upper=False) -> Tensor ; =out")
 def cholesky(A: Array, *, upper: bool = False) -> Array:
     """The lower triangular ``L`` with ``A = L @ L.mH``, or with ``upper`` the upper one with ``A = U.mH @ U``.
 
@@ -151,6 +153,7 @@ defvjp(torch_cholesky, lambda g, result, input, upper=False: _cholesky_rule(g, r
     autocast="cpu float32",
     spelled={"A": "input"},
 )
+@schemas("(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info) ; =L:L,info")
 def cholesky_ex(A: Array, *, upper: bool = False, check_errors: bool = False) -> tuple[Array, Array]:
     """``cholesky``, and for each matrix 0, or the order of a leading minor that is not positive: then the factor is nan.
 
@@ -252,6 +255,7 @@ defvjp(qr, lambda g, result, A, mode="reduced": _qr_gradient(g, A, mode))
     through="linalg_qr",
     implicit=True,
 )
+@schemas(". ; =Q:Q,R")
 def torch_qr(input: Array, some: bool = True) -> tuple[Array, Array]:
     """The factors of ``linalg.qr``, complete unless ``some``.
 
@@ -270,6 +274,7 @@ defvjp(torch_qr, lambda g, result, input, some=True: _qr_gradient(g, input, "red
 
 
 @op(out=True, returns="geqrf", fields=("a", "tau"), aten="geqrf", strides="columns:0", castable="torch.geqrf", autocast="cpu float32")
+@schemas(". ; =a:a,tau")
 def geqrf(input: Array) -> tuple[Array, Array]:
     """The QR decomposition as LAPACK keeps it: R above the diagonal, Householder vectors below, and their scales.
 
@@ -365,6 +370,7 @@ def _check_batches(a: Array, x: Array, name: str, less: int, function: str) -> N
     node="LinalgHouseholderProductBackward0",
     autocast="cpu float32",
 )
+@schemas("(Tensor input, Tensor tau) -> Tensor ; =out")
 def householder_product(input: Array, tau: Array) -> Array:
     """The first columns of the product of the Householder reflections that ``geqrf`` returns.
 
@@ -396,6 +402,7 @@ def householder_product(input: Array, tau: Array) -> Array:
     spelled={"tau": "input2"},
     through="linalg_householder_product",
 )
+@schemas("(Tensor self, Tensor input2) -> Tensor ; =out")
 def orgqr(input: Array, tau: Array) -> Array:
     """The first columns of the product of Householder reflections: ``linalg.householder_product``.
 
@@ -422,6 +429,7 @@ def orgqr(input: Array, tau: Array) -> Array:
     autocast="cpu float32",
     spelled={"tau": "input2", "other": "input3"},
 )
+@schemas("(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor ; =out")
 def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: bool = False) -> Array:
     """``Q @ other``, ``other @ Q`` for ``left=False``, with ``transpose`` the same with ``Q.mH``: Q the full product of the reflections.
 

@@ -12,6 +12,7 @@ from jax import lax
 from jax.lax import linalg as lapack
 
 from ._declare import Array, defvjp, guard_range, op
+from ._facts import schemas
 from ._kernel import unbroadcast
 from ._linalg import adjoint, batched, check_float, check_kernel, check_matrix, check_square, diagonal, eye_like, guard_info, is_vector
 from ._matrix import size_of
@@ -125,6 +126,7 @@ defvjp(inverse, _inv_rule)
     node="LinalgInvExBackward0",
     autocast="cpu float32",
 )
+@schemas(". ; =inverse:inverse,info")
 def inv_ex(A: Array, *, check_errors: bool = False) -> tuple[Array, Array]:
     """The inverses, and for each matrix 0, or the position of a zero pivot.
 
@@ -388,6 +390,7 @@ def triangular(
     node="LinalgSolveTriangularBackward0",
     spelled={"A": "input"},
 )
+@schemas("(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor ; =out")
 def solve_triangular(A: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Array:
     """The solution of ``A X = B`` (``X A = B`` for ``left=False``) for triangular ``A``, of which only that triangle is read.
 
@@ -420,6 +423,7 @@ def solve_triangular(A: Array, B: Array, *, upper: bool, left: bool = True, unit
     out_dtype="expected",
     autocast="cpu float32",
 )
+@schemas(". ; =X:X,M")
 def triangular_solve(
     input: Array, A: Array, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> tuple[Array, Array]:
@@ -461,6 +465,7 @@ def _check_pair(b: Array, a: Array, function: str) -> None:
 
 
 @op(out=True, aten="cholesky_solve", strides="columns", castable="cholesky_solve", autocast="cpu float32", spelled={"L": "input2"})
+@schemas("(Tensor self, Tensor input2, bool upper=False) -> Tensor ; =out")
 def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Array:
     """The solution of ``A X = input`` where ``A = L @ L.mH``, or ``L.mH @ L`` with ``upper``.
 
@@ -505,6 +510,7 @@ defvjp(cholesky_solve, _cholesky_solve_rule, saves=("L", "result"))
     autocast="cpu float32",
     spelled={"L": "input"},
 )
+@schemas("(Tensor self, bool upper=False) -> Tensor ; =out")
 def cholesky_inverse(L: Array, upper: bool = False) -> Array:
     """The inverses of ``L @ L.mH``, or of ``L.mH @ L`` with ``upper``.
 
@@ -645,6 +651,7 @@ def exponential(a: Array) -> Array:
     spelled={"matrix_exp": {"A": "input", "out": ""}, "linalg.matrix_exp": {"A": "input"}},
     implicit=("matrix_exp",),
 )
+@schemas("(Tensor self) -> Tensor ; =out", "matrix_exp(Tensor self) -> Tensor")
 def matrix_exp(A: Array) -> Array:
     """The exponentials of square matrices, by scaling, squaring and a Padé approximation.
 

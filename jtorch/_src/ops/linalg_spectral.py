@@ -13,6 +13,7 @@ from jax.lax import linalg as lapack
 from ..facts import dtypes
 from ..facts.errors import LinAlgError, canonical_dim
 from ._declare import Array, Dtype, defvjp, guard, op
+from ._facts import schemas
 from ._kernel import cast
 from ._linalg import adjoint, check_float, check_kernel, check_matrix, check_square, diagonal, embedded, off_diagonal, zero_where_zero
 from ._nodes import Made
@@ -71,6 +72,7 @@ def _eigh_grad(grad_values: Array, grad_vectors: Array | None, values: Array, ve
     spelled={"A": "input"},
     implicit=True,
 )
+@schemas('(Tensor self, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors) ; =eigvals:eigvals,eigvecs')
 def eigh(A: Array, UPLO: str = "L") -> tuple[Array, Array]:
     """The eigenvalues, ascending, and orthonormal eigenvectors (columns) of symmetric or Hermitian matrices, given by one triangle.
 
@@ -108,6 +110,7 @@ def _eigvalsh_fwd(A: Array, UPLO: str = "L") -> tuple[Array, tuple[Array, Array]
     spelled={"A": "input"},
     implicit=True,
 )
+@schemas('(Tensor self, str UPLO="L") -> Tensor ; =out')
 def eigvalsh(A: Array, UPLO: str = "L") -> Array:
     """The eigenvalues, ascending, of symmetric or Hermitian matrices, given by one triangle.
 
@@ -167,6 +170,7 @@ def _eig_grad(grad_values: Array, grad_vectors: Array | None, values: Array, vec
     autocast="cpu float32",
     spelled={"A": "input"},
 )
+@schemas("(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors) ; =out:eigenvalues,eigenvectors")
 def eig(A: Array) -> tuple[Array, Array]:
     """The complex eigenvalues and eigenvectors (columns of length 1) of square matrices. On the CPU only.
 
@@ -205,6 +209,7 @@ def _eigvals_fwd(A: Array) -> tuple[Array, tuple[Array, Array]]:
     spelled={"A": "input"},
     dispatched="in parts",
 )
+@schemas("(Tensor self) -> Tensor ; =out")
 def eigvals(A: Array) -> Array:
     """The complex eigenvalues of square matrices. On the CPU only.
 
@@ -277,6 +282,7 @@ def _svd_grad(gu: Array | None, gs: Array, gvh: Array | None, u: Array, s: Array
     autocast="cpu float32",
     implicit=True,
 )
+@schemas(". ; =U:U,S,Vh")
 def svd(A: Array, full_matrices: bool = True, *, driver: str | None = None) -> tuple[Array, Array, Array]:
     """``A = U @ diag(S) @ Vh``: singular values in descending order, and orthonormal singular vectors.
 
@@ -366,6 +372,7 @@ defvjp(svdvals, lambda g, residuals, A, *, driver=None: (_svd_grad(None, g, None
     autocast="cpu float32",
     implicit=True,
 )
+@schemas(". ; =U:U,S,V")
 def torch_svd(input: Array, some: bool = True, compute_uv: bool = True) -> tuple[Array, Array, Array]:
     """``linalg.svd`` with ``V`` for ``Vh``, complete unless ``some``; without ``compute_uv`` the vectors are zeros.
 
@@ -456,6 +463,12 @@ def _pinv_grad(g: Array, pinv: Array, a: Array) -> Array:
     autocast="cpu result",
     spelled={"A": "input"},
 )
+@schemas(
+    "(Tensor self, float rcond, bool hermitian=False) -> Tensor ; =out",
+    ".atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor ; =atol_rtol_float_out",
+    ".atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor ; =atol_rtol_tensor_out",
+    ".rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor ; =out_rcond_tensor",
+)
 def pinv(
     A: Array,
     rcond: Array | float | None = None,
@@ -533,6 +546,12 @@ defvjp(pinverse, lambda g, result, input, rcond=1e-15: (_pinv_grad(g, result, in
     autocast="cpu float32",
     spelled={"A": "input"},
     dispatched="in parts",
+)
+@schemas(
+    "(Tensor self, float tol, bool hermitian=False) -> Tensor ; =out",
+    ".tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor ; =out_tol_tensor",
+    ".atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor ; =atol_rtol_tensor_out",
+    ".atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor ; =atol_rtol_float_out",
 )
 def matrix_rank(
     A: Array,
@@ -630,6 +649,10 @@ def _node_of_norm(made: Made) -> str:
     spelled={"A": "input"},
     implicit=True,
 )
+@schemas(
+    "(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor ; =out",
+    '.str_ord(Tensor self, str ord="fro", int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor ; =str_ord_out',
+)
 def matrix_norm(
     A: Array, ord: float | str = "fro", dim: tuple[int, ...] = (-2, -1), keepdim: bool = False, *, dtype: Dtype | None = None
 ) -> Array:
@@ -684,6 +707,7 @@ def _node_of_condition(made: Made) -> str:
     spelled={"A": "input"},
     dispatched="in parts",
 )
+@schemas("(Tensor self, Scalar? p=None) -> Tensor ; =out", ".p_str(Tensor self, str p) -> Tensor ; =p_str_out")
 def cond(A: Array, p: float | str | None = None) -> Array:
     """The condition numbers: the norm of a matrix times that of its inverse, inf for a singular one; by default the 2-norm.
 

@@ -12,6 +12,7 @@ from ..facts import dtypes
 from ..facts.errors import broadcast_shapes
 from ..facts.warned_once import outside
 from ._declare import Array, defvjp, guard_range, op
+from ._facts import schemas
 from ._losses import checked, hinge, magnitude, number, reduced, reduction_of
 from ._matrix import cpp_name
 from ._nodes import Made, by_reduction
@@ -114,6 +115,7 @@ def _check_ranking(kinds: list[dtypes.dtype]) -> None:
 
 
 @op(namespace="nn.functional", promote="expanded", aten="mse_loss", saves=("input", "target", "weight"), native=False, autocast="float32")
+@schemas("(Tensor self, Tensor target, int reduction=1) -> Tensor ; =out")
 def mse_loss(
     input: Array,
     target: Array,
@@ -170,6 +172,7 @@ def mse_loss(
     autocast="float32",
     implicit=True,
 )
+@schemas("(Tensor self, Tensor target, int reduction=1) -> Tensor")
 def l1_loss(
     input: Array,
     target: Array,
@@ -223,6 +226,7 @@ def _node_of_smooth(made: Made) -> str:
     node=_node_of_smooth,
     autocast="float32",
 )
+@schemas(". ; =out")
 def smooth_l1_loss(
     input: Array,
     target: Array,
@@ -275,6 +279,7 @@ def _split(near: Array, difference: Array, size: Array) -> tuple[Array, Array]:
 @op(
     namespace="nn.functional", aten="huber_loss", saves=("input", "target", "weight"), strides="pointwise", native=False, autocast="float32"
 )
+@schemas("(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor ; =out")
 def huber_loss(input: Array, target: Array, reduction: str = "mean", delta: float = 1.0, weight: Array | None = None) -> Array:
     """``0.5 * d**2`` for differences up to ``delta``, ``delta * (|d| - 0.5 * delta)`` beyond.
 
@@ -326,6 +331,7 @@ def _size(x: Array) -> str:
 
 
 @op(namespace="nn.functional", aten="binary_cross_entropy", saves=("input", "target", "weight"), native=False, autocast="cpu float32")
+@schemas(". ; =out")
 def binary_cross_entropy(
     input: Array,
     target: Array,
@@ -405,6 +411,7 @@ defvjp(binary_cross_entropy, _binary_cross_entropy_rule)
     native=False,
     autocast="float32",
 )
+@schemas("(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor ; =out")
 def binary_cross_entropy_with_logits(
     input: Array,
     target: Array,
@@ -456,6 +463,7 @@ def _x_log_y(x: Array, y: Array) -> Array:
     node=by_reduction(lambda made: "MulBackward0" if made.given("log_target") else "SubBackward0"),
     autocast="float32",
 )
+@schemas("(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor")
 def kl_div(
     input: Array,
     target: Array,
@@ -513,6 +521,7 @@ def kl_div(
     autocast="float32",
     dispatched="in parts",
 )
+@schemas("(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor")
 def poisson_nll_loss(
     input: Array,
     target: Array,
@@ -563,6 +572,7 @@ def poisson_nll_loss(
     native=False,
     node=by_reduction(lambda made: "AddBackward0" if made.given("full") else "MulBackward0"),
 )
+@schemas()
 def gaussian_nll_loss(
     input: Array, target: Array, var: Array | float, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
 ) -> Array:
@@ -629,6 +639,7 @@ def gaussian_nll_loss(
     native=False,
     autocast="float32",
 )
+@schemas(". ; =out")
 def soft_margin_loss(
     input: Array, target: Array, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Array:
@@ -707,6 +718,7 @@ def hinge_embedding_loss(
     node=by_reduction("ClampMinBackward0"),
     autocast="float32",
 )
+@schemas("(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor")
 def margin_ranking_loss(
     input1: Array,
     input2: Array,

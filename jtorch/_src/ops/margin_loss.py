@@ -10,6 +10,7 @@ from ..facts import dtypes
 from ..facts.errors import broadcast_shapes
 from . import _loops
 from ._declare import Array, guard_range, op
+from ._facts import schemas
 from ._losses import hinge, number, positive, reduced, reduction_of
 from ._nodes import by_reduction
 from ._numeric import require, scalar_name
@@ -25,6 +26,7 @@ from ._sizes import fewer
     autocast="float32",
     dispatched="in parts",
 )
+@schemas("(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor")
 def cosine_embedding_loss(
     input1: Array,
     input2: Array,
@@ -86,6 +88,7 @@ def _rows_of(input: Array) -> Array:
 
 
 @op(namespace="nn.functional", aten="multi_margin_loss", saves=("input", "target", "weight"), native=False, autocast="float32")
+@schemas("(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor ; =out")
 def multi_margin_loss(
     input: Array,
     target: Array,
@@ -153,6 +156,7 @@ def multi_margin_loss(
     autocast="float32",
     dispatched="in parts",
 )
+@schemas(". ; =out")
 def multilabel_margin_loss(
     input: Array, target: Array, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Array:
@@ -220,6 +224,7 @@ def _check_scores(kinds: list[dtypes.dtype]) -> None:
     node=by_reduction("DivBackward0"),
     autocast="cuda float32",
 )
+@schemas()
 def multilabel_soft_margin_loss(
     input: Array,
     target: Array,

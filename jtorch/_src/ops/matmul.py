@@ -10,6 +10,7 @@ from jax import lax
 from ..facts import dtypes
 from ..facts.errors import broadcast_shapes
 from ._declare import Array, Number, defvjp, op
+from ._facts import schemas
 from ._kernel import unbroadcast
 from ._matrix import (
     blend,
@@ -60,6 +61,7 @@ def _node_of_product(made: Made) -> str:
     autocast="lower",
     implicit=True,
 )
+@schemas(".", "linalg_matmul")
 def matmul(input: Array, other: Array) -> Array:
     """The matrix product of two tensors, over the broadcast of their leading dimensions.
 
@@ -139,7 +141,8 @@ def _node_of_linear(made: Made) -> str:
     return {1: "SqueezeBackward4", 2: "MmBackward0"}.get(a, "UnsafeViewBackward0")
 
 
-@op(namespace="nn.functional", aten="linear", saves=("input", "weight"), node=_node_of_linear, autocast="lower")
+@op(namespace="nn.functional", aten="linear", saves=("input", "weight"), node=_node_of_linear, autocast="lower", opaque=True)
+@schemas("(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor ; =out")
 def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
     """``input @ weight.T + bias``.
 
@@ -203,6 +206,7 @@ defvjp(linear, _linear_rule)
 
 
 @op(out=True, aten="mm", saves=("input", "mat2"), out_dtype="expected", autocast="lower")
+@schemas(".", ".dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor ; =dtype_out")
 def mm(input: Array, mat2: Array) -> Array:
     """The product of two matrices.
 
@@ -235,6 +239,7 @@ defvjp(mm, _matmul_rule)
 
 
 @op(out=True, aten="bmm", saves=("input", "mat2"), out_dtype="expected", autocast="lower")
+@schemas(".", ".dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor ; =dtype_out")
 def bmm(input: Array, mat2: Array) -> Array:
     """The products of two batches of matrices, one by one, without broadcasting.
 
@@ -404,6 +409,7 @@ def inner(input: Array, other: Array) -> Array:
 
 
 @op(out=True, promote="common", aliases=("ger",), aten="outer", saves=("input", "vec2"), node="MulBackward0", implicit=True)
+@schemas(".", "ger")
 def outer(input: Array, vec2: Array) -> Array:
     """All products of an element of one vector and one of another.
 
@@ -438,6 +444,10 @@ defvjp(outer, lambda g, _, input, vec2: (g @ conj(vec2), g.T @ conj(input)))
     out_dtype="expected",
     autocast="lower",
     old_orders=("beta input alpha mat1 mat2", "beta input mat1 mat2"),
+)
+@schemas(
+    ".",
+    ".dtype(Tensor self, Tensor mat1, Tensor mat2, ScalarType out_dtype, *, Scalar beta=1, Scalar alpha=1) -> Tensor ; =dtype_out",
 )
 def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * (mat1 @ mat2)``, ``input`` expanded to the product's shape.
@@ -574,6 +584,10 @@ defvjp(addbmm, _addbmm_rule)
     out_dtype="expected",
     autocast="lower",
     old_orders=("beta input alpha batch1 batch2", "beta input batch1 batch2"),
+)
+@schemas(
+    ".",
+    ".dtype(Tensor self, Tensor batch1, Tensor batch2, ScalarType out_dtype, *, Scalar beta=1, Scalar alpha=1) -> Tensor ; =dtype_out",
 )
 def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices, ``input`` expanded to the products' shape.

@@ -12,6 +12,7 @@ from jax import lax
 
 from ..facts import dtypes
 from ._declare import Array, defvjp, op
+from ._facts import schemas
 from ._kernel import cast, unbroadcast
 from ._numeric import inverse_sqrt, require, wide
 from ._sizes import counted
@@ -128,6 +129,10 @@ def _layer_norm_rule(
     autocast="cuda float32",
     implicit=True,
 )
+@schemas(
+    "(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1.0000000000000001e-05, "
+    "bool cudnn_enable=True) -> Tensor",
+)
 def layer_norm(
     input: Array, normalized_shape: tuple[int, ...], weight: Array | None = None, bias: Array | None = None, eps: float = 1e-05
 ) -> Array:
@@ -197,6 +202,7 @@ def _rms_norm_rule(
     node="MulBackward0",
     implicit=True,
 )
+@schemas("(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor")
 def rms_norm(input: Array, normalized_shape: tuple[int, ...], weight: Array | None = None, eps: float | None = None) -> Array:
     """Divides the last dimensions, which must be ``normalized_shape``, by their root mean square, then multiplies by ``weight``.
 
@@ -352,6 +358,10 @@ def _batch_norm_eval(input: Array, mean: Array, variance: Array, weight: Array |
     autocast="cuda float32",
     implicit=True,
 )
+@schemas(
+    "(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1.0000000000000001e-05, "
+    "bool cudnn_enabled=True) -> Tensor",
+)
 def group_norm(input: Array, num_groups: int, weight: Array | None = None, bias: Array | None = None, eps: float = 1e-05) -> Array:
     """Normalises each sample's channels in ``num_groups`` groups to mean 0 and (biased) variance 1, then applies the channels' parameters.
 
@@ -438,6 +448,7 @@ defvjp(group_norm, _group_norm_rule, fwd=_group_norm_fwd)
 
 
 @op(namespace="nn.functional", aten="local_response_norm", strides="preserve", native=False, node="DivBackward0")
+@schemas()
 def local_response_norm(input: Array, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0) -> Array:
     """Divides each element by ``(k + alpha * mean of the squares of size neighbouring channels) ** beta``.
 

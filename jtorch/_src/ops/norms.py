@@ -11,6 +11,7 @@ from jax import lax
 from ..facts import dtypes
 from ._axes import category, reduced_dims, restored, to_dtype
 from ._declare import Array, Dtype, defvjp, op, reduction
+from ._facts import schemas
 from ._numeric import is_complex, scalar_name, wide
 from .pointwise import NO_BOOL_MINUS, NO_MINUS_BOOL
 
@@ -68,6 +69,7 @@ def _power_sum(x: Array, p: float, dims: tuple[int, ...]) -> Array:
 
 
 @reduction(namespace="linalg", saves=("input", "result"), aten="linalg_vector_norm", out_dtype="expected", node="LinalgVectorNormBackward0")
+@schemas("(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor ; =out")
 def vector_norm(
     input: Array, ord: float = 2, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None
 ) -> Array:
@@ -174,6 +176,7 @@ def _check_no_bools(kinds: list[dtypes.dtype]) -> None:
     autocast="cuda float32",
     spelled={"out": ""},
 )
+@schemas("(Tensor self, Tensor other, Scalar p=2) -> Tensor ; =out")
 def dist(input: Array, other: Array, p: float = 2) -> Array:
     """The ``p``-norm of ``input - other``, broadcast against each other and taken as one vector.
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from . import _loops
 from ._declare import Array, Number, binary
+from ._facts import schemas
 from ._hosted import hosted
 from ._numeric import require_full
 
@@ -191,6 +192,7 @@ def _evaluated(name: str, x: Array, n: Array, *, kind: str, closed_from: int = 0
 
 
 @_polynomial(aten="special_chebyshev_polynomial_t", spelled={"input": "x"})
+@schemas(".", ".x_scalar", ".n_scalar")
 def chebyshev_polynomial_t(input: Array | Number, n: Array | Number) -> Array:
     """Chebyshev's polynomial of the first kind and degree ``n``.
 
@@ -211,6 +213,7 @@ def chebyshev_polynomial_t(input: Array | Number, n: Array | Number) -> Array:
 
 
 @_polynomial(aten="special_chebyshev_polynomial_u", spelled={"input": "x"})
+@schemas(".", ".x_scalar", ".n_scalar")
 def chebyshev_polynomial_u(input: Array | Number, n: Array | Number) -> Array:
     """Chebyshev's polynomial of the second kind and degree ``n``.
 
@@ -231,6 +234,7 @@ def chebyshev_polynomial_u(input: Array | Number, n: Array | Number) -> Array:
 
 
 @_polynomial(aten="special_chebyshev_polynomial_v", spelled={"input": "x"})
+@schemas(".", ".x_scalar", ".n_scalar")
 def chebyshev_polynomial_v(input: Array | Number, n: Array | Number) -> Array:
     """Chebyshev's polynomial of the third kind and degree ``n``.
 
@@ -251,6 +255,7 @@ def chebyshev_polynomial_v(input: Array | Number, n: Array | Number) -> Array:
 
 
 @_polynomial(aten="special_chebyshev_polynomial_w", spelled={"input": "x"})
+@schemas(".", ".x_scalar", ".n_scalar")
 def chebyshev_polynomial_w(input: Array | Number, n: Array | Number) -> Array:
     """Chebyshev's polynomial of the fourth kind and degree ``n``.
 
@@ -271,6 +276,7 @@ def chebyshev_polynomial_w(input: Array | Number, n: Array | Number) -> Array:
 
 
 @_polynomial(aten="special_shifted_chebyshev_polynomial_t", spelled={"input": "x"})
+@schemas(".", ".x_scalar", ".n_scalar")
 def shifted_chebyshev_polynomial_t(input: Array | Number, n: Array | Number) -> Array:
     """``chebyshev_polynomial_t(2 * input - 1, n)``.
 
@@ -291,6 +297,7 @@ def shifted_chebyshev_polynomial_t(input: Array | Number, n: Array | Number) -> 
 
 
 @_polynomial(aten="special_shifted_chebyshev_polynomial_u", spelled={"input": "x"})
+@schemas(".", ".x_scalar", ".n_scalar")
 def shifted_chebyshev_polynomial_u(input: Array | Number, n: Array | Number) -> Array:
     """``chebyshev_polynomial_u(2 * input - 1, n)``.
 
@@ -311,6 +318,7 @@ def shifted_chebyshev_polynomial_u(input: Array | Number, n: Array | Number) -> 
 
 
 @_polynomial(aten="special_shifted_chebyshev_polynomial_v", spelled={"input": "x"})
+@schemas(".", ".x_scalar", ".n_scalar")
 def shifted_chebyshev_polynomial_v(input: Array | Number, n: Array | Number) -> Array:
     """``chebyshev_polynomial_v(2 * input - 1, n)``.
 
@@ -331,6 +339,7 @@ def shifted_chebyshev_polynomial_v(input: Array | Number, n: Array | Number) -> 
 
 
 @_polynomial(aten="special_shifted_chebyshev_polynomial_w", spelled={"input": "x"})
+@schemas(".", ".x_scalar", ".n_scalar")
 def shifted_chebyshev_polynomial_w(input: Array | Number, n: Array | Number) -> Array:
     """``chebyshev_polynomial_w(2 * input - 1, n)``.
 
@@ -354,6 +363,7 @@ def shifted_chebyshev_polynomial_w(input: Array | Number, n: Array | Number) -> 
 
 
 @_polynomial(aten="special_hermite_polynomial_h", spelled={"input": "x"})
+@schemas(".", ".x_scalar", ".n_scalar")
 def hermite_polynomial_h(input: Array | Number, n: Array | Number) -> Array:
     """The physicists' Hermite polynomial of degree ``n``; NaN above degree 128 (512 in double precision).
 
@@ -374,6 +384,7 @@ def hermite_polynomial_h(input: Array | Number, n: Array | Number) -> Array:
 
 
 @_polynomial(aten="special_hermite_polynomial_he", spelled={"input": "x"})
+@schemas(".", ".x_scalar", ".n_scalar")
 def hermite_polynomial_he(input: Array | Number, n: Array | Number) -> Array:
     """The probabilists' Hermite polynomial of degree ``n``; NaN above degree 128 (512 in double precision).
 
@@ -397,6 +408,7 @@ def hermite_polynomial_he(input: Array | Number, n: Array | Number) -> Array:
 
 
 @_polynomial(aten="special_laguerre_polynomial_l", spelled={"input": "x"})
+@schemas(".", ".x_scalar", ".n_scalar")
 def laguerre_polynomial_l(input: Array | Number, n: Array | Number) -> Array:
     """Laguerre's polynomial of degree ``n``.
 
@@ -417,6 +429,7 @@ def laguerre_polynomial_l(input: Array | Number, n: Array | Number) -> Array:
 
 
 @_polynomial(aten="special_legendre_polynomial_p", spelled={"input": "x"})
+@schemas(".", ".x_scalar", ".n_scalar")
 def legendre_polynomial_p(input: Array | Number, n: Array | Number) -> Array:
     """Legendre's polynomial of degree ``n``.
 

@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from ._declare import Array, Number, guard_range, shape
+from ._facts import schemas
 from ._hosted import REALS, hosted
 from ._nodes import Made
 from ._numeric import require
@@ -21,6 +22,7 @@ _MODES = ("reflect", "replicate", "circular")
 
 
 @shape(method=False, aten="constant_pad_nd")
+@schemas("(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor ; =out")
 def constant_pad_nd(input: Array, pad: tuple[int, ...], value: Number = 0) -> Array:
     """Adds ``pad[0]`` elements of ``value`` before and ``pad[1]`` after the last dimension, the next pair for the one before it, and so on.
 
@@ -71,6 +73,7 @@ def _node_of_pad(made: Made) -> str:
 
 
 @shape(namespace="nn.functional", aten="pad", strides="image if mode != 'circular'", native=False, node=_node_of_pad, implicit=True)
+@schemas('(Tensor self, SymInt[] pad, str mode="constant", float? value=None) -> Tensor')
 def pad(input: Array, pad: tuple[int, ...], mode: str = "constant", value: Number | None = None) -> Array:
     """Pads the last dimensions: with ``value`` (``"constant"``), mirrored (``"reflect"``), by the edge (``"replicate"``), or around
     (``"circular"``).

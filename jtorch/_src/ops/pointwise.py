@@ -12,6 +12,7 @@ from jax import lax
 from ..facts import dtypes
 from . import _complex
 from ._declare import UNLESS_ROUNDED, Array, Number, binary, defvjp, guard_range, pointwise, unary, without_derivative
+from ._facts import schemas
 from ._hosted import hosted
 from ._matrix import cpp_name
 from ._nodes import Made, by_operand
@@ -56,7 +57,8 @@ def _plus(a: Any, b: Any, alpha: Any, sign: int = 1) -> Array:
 # ---- sums ------------------------------------------------------------------------------------------------------------------------
 
 
-@binary(inplace=True, operators="+", saves=(), aten="add.Tensor", old_orders=("input alpha other",), numbers_do=True)
+@binary(inplace=True, operators="+", saves=(), aten="add.Tensor", old_orders=("input alpha other",), numbers_do=True, opaque=2)
+@schemas(".Tensor ; _ =out", ".Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor ; _ =Scalar_out")
 def add(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Adds ``alpha * other`` to ``input``; of bool operands it is the logical or.
 
@@ -103,6 +105,12 @@ def no_bools(kinds: list[dtypes.dtype]) -> None:
     old_orders=("input alpha other",),
     numbers_do=True,
 )
+@schemas(
+    ".Tensor ; _ =out",
+    ".Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor ; _ =Scalar_out",
+    "subtract.Tensor ; _ =out",
+    "subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor ; _",
+)
 def sub(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Subtracts ``alpha * other`` from ``input``.
 
@@ -132,6 +140,7 @@ def sub(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> A
     node=by_operand("Rsub", "other", 0, 1),
     spelled={"alpha": "alpha/"},
 )
+@schemas(".Tensor ; =Tensor_out", ".Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor ; =Scalar_out")
 def rsub(input: Array, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Subtracts ``alpha * input`` from ``other``: ``sub`` with its operands exchanged.
 
@@ -151,6 +160,7 @@ def rsub(input: Array, other: Array | Number, *, alpha: Number = 1) -> Array:
 
 
 @unary(promote=None, inplace="both", operators="neg", aliases=("negative",), saves=(), aten="neg", out_dtype="found")
+@schemas(".", "negative")
 def neg(input: Array) -> Array:
     """Changes the sign.
 
@@ -178,6 +188,7 @@ def _not_bool(dtype: np.dtype) -> bool:
 
 
 @unary(promote=None, operators="pos", saves=(), out=False, itself=_not_bool, aten="positive", implicit=True)
+@schemas("(Tensor(a) self) -> Tensor(a)")
 def positive(input: Array) -> Array:
     """Returns ``input`` itself.
 
@@ -202,8 +213,17 @@ def positive(input: Array) -> Array:
 
 
 @binary(
-    inplace=True, operators="*", aliases=("multiply",), saves=("input", "other"), aten="mul.Tensor", wide=True, numbers_do=True, wraps=True
+    inplace=True,
+    operators="*",
+    aliases=("multiply",),
+    saves=("input", "other"),
+    aten="mul.Tensor",
+    wide=True,
+    numbers_do=True,
+    wraps=True,
+    opaque=1,
 )
+@schemas(".Tensor ; _ =out", ".Scalar", "multiply.Tensor ; _ =out", "multiply.Scalar ; _")
 def mul(input: Array | Number, other: Array | Number) -> Array:
     """Multiplies; of bool operands it is the logical and.
 
@@ -259,6 +279,16 @@ def _node_of_quotient(made: Made) -> str:
     numbers_do=True,
     wraps=True,
 )
+@schemas(
+    ".Tensor(Tensor self, Tensor other) -> Tensor ; _ =out",
+    ".Scalar(Tensor self, Scalar other) -> Tensor ; _ =Scalar_out",
+    ".Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor ; _ =out_mode",
+    ".Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor ; _ =Scalar_mode_out",
+    "divide.Tensor(Tensor self, Tensor other) -> Tensor ; _ =out",
+    "divide.Scalar(Tensor self, Scalar other) -> Tensor ; _",
+    "divide.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor ; _ =out_mode",
+    "divide.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor ; _",
+)
 def div(input: Array | Number, other: Array | Number, *, rounding_mode: str | None = None) -> Array:
     """Divides ``input`` by ``other``.
 
@@ -311,6 +341,7 @@ defvjp(div, _div_rule)
 @binary(
     promote="float", inplace=True, saves=("input", "other"), aten="true_divide.Tensor", node="DivBackward0", numbers_do=True, through="div"
 )
+@schemas(".Tensor ; _ =out", ".Scalar ; _")
 def true_divide(input: Array | Number, other: Array | Number) -> Array:
     """Divides ``input`` by ``other``.
 
@@ -333,6 +364,7 @@ defvjp(true_divide, _div_rule)
 
 
 @binary(inplace=True, operators="//", saves=(), aten="floor_divide", node="NotImplemented", numbers_do=True)
+@schemas(". ; _Tensor =out", ".Scalar")
 def floor_divide(input: Array | Number, other: Array | Number) -> Array:
     """Divides and rounds the quotient downwards.
 
@@ -394,6 +426,7 @@ def _remainder_bounds(operand: Callable[[int], tuple[float, float]]) -> tuple[fl
     bounds=_remainder_bounds,
     node=by_operand("Remainder", "other", 1, 0),
 )
+@schemas(".Tensor", ".Scalar", ".Scalar_Tensor ; =Scalar_Tensor_out")
 def remainder(input: Array | Number, other: Array | Number) -> Array:
     """The remainder of the division rounded downwards: it has the sign of ``other``, as Python's ``%``.
 
@@ -429,6 +462,7 @@ defvjp(remainder, _remainder_rule)
 
 
 @binary(inplace=True, saves=("input", "other"), aten="fmod.Tensor", node=by_operand("Fmod", "other", 1, 0))
+@schemas(".Tensor", ".Scalar")
 def fmod(input: Array, other: Array | Number) -> Array:
     """The remainder of the division rounded towards zero: it has the sign of ``input``, as C's ``fmod``.
 
@@ -461,6 +495,7 @@ defvjp(fmod, _fmod_rule)
 
 
 @unary(promote=None, inplace=("abs",), operators="abs", aliases=("absolute",), saves=("input",), aten="abs", out_dtype="found of real")
+@schemas(".", "absolute")
 def abs(input: Array) -> Array:
     """The absolute value; of complex numbers the magnitude, which is real.
 
@@ -582,6 +617,7 @@ def signbit(input: Array) -> Array:
 
 
 @binary(promote="float", inplace=True, saves=("input", "other"), aten="copysign.Tensor", node=by_operand("Copysign", "other", 0, 1))
+@schemas(".Tensor ; _ =out", ".Scalar")
 def copysign(input: Array, other: Array | Number) -> Array:
     """The magnitude of ``input`` with the sign of ``other``.
 
@@ -620,6 +656,7 @@ defvjp(copysign, _copysign_rule)
 
 
 @pointwise(promote=None, inplace=True, saves=("input", "end", "weight"), aten="lerp.Tensor", node=by_operand("Lerp", "weight", 1, 0))
+@schemas(".Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor ; _ =Scalar_out", ".Tensor")
 def lerp(input: Array, end: Array, weight: Array | Number) -> Array:
     """Interpolates linearly: ``input + weight * (end - input)``.
 

@@ -10,6 +10,7 @@ from jax import lax
 
 from ..facts import dtypes
 from ._declare import Array, defvjp, op
+from ._facts import schemas
 from ._numeric import default_float
 from ._pooling import Windows, flat_index, out_size, spread_evenly, spread_to_tap, window_argmax, window_max, window_sum
 
@@ -198,6 +199,7 @@ def _max_gradients(kernel, function: str, n: int, always_indices: bool) -> None:
     spelled={"max_pool1d": {"return_indices": ""}},
     implicit=True,
 )
+@schemas("(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> Tensor")
 def max_pool1d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -240,7 +242,9 @@ def max_pool1d(
     node="MaxPool2DWithIndicesBackward0",
     spelled={"max_pool2d": {"return_indices": ""}},
     implicit=True,
+    opaque=True,
 )
+@schemas("(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor")
 def max_pool2d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -285,7 +289,9 @@ def max_pool2d(
     autocast="cpu float32",
     spelled={"max_pool3d": {"return_indices": ""}},
     implicit=True,
+    opaque=True,
 )
+@schemas("(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor")
 def max_pool3d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -325,6 +331,10 @@ def max_pool3d(
     spelled={"max_pool1d_with_indices": {"return_indices": ""}},
     dispatched="in parts",
 )
+@schemas(
+    "(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> (Tensor, "
+    "Tensor)",
+)
 def max_pool1d_with_indices(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -353,6 +363,10 @@ def max_pool1d_with_indices(
 
 
 @op(namespace="nn.functional", aten="max_pool2d_with_indices", strides="image", native=False)
+@schemas(
+    "(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, "
+    "Tensor) ; =out:out,indices",
+)
 def max_pool2d_with_indices(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -381,6 +395,10 @@ def max_pool2d_with_indices(
 
 
 @op(namespace="nn.functional", aten="max_pool3d_with_indices", strides="image", native=False)
+@schemas(
+    "(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, "
+    "Tensor) ; =out:out,indices",
+)
 def max_pool3d_with_indices(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -471,6 +489,10 @@ def _avg_gradient(kernel, function: str, n: int) -> None:  # type: ignore[no-unt
 
 
 @op(namespace="nn.functional", aliases=("avg_pool1d",), aten="avg_pool1d", strides="signal", node="SqueezeBackward1", implicit=True)
+@schemas(
+    "(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], bool ceil_mode=False, "
+    "bool count_include_pad=True) -> Tensor ; =out",
+)
 def avg_pool1d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -499,7 +521,11 @@ def avg_pool1d(
     return _avg_pool("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
-@op(namespace="nn.functional", aten="avg_pool2d", strides="image")
+@op(namespace="nn.functional", aten="avg_pool2d", strides="image", opaque=True)
+@schemas(
+    "(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, "
+    "int? divisor_override=None) -> Tensor ; =out",
+)
 def avg_pool2d(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -529,7 +555,11 @@ def avg_pool2d(
     return _avg_pool("avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-@op(namespace="nn.functional", aten="avg_pool3d", autocast="cpu float32")
+@op(namespace="nn.functional", aten="avg_pool3d", autocast="cpu float32", opaque=True)
+@schemas(
+    "(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, "
+    "int? divisor_override=None) -> Tensor ; =out",
+)
 def avg_pool3d(
     input: Array,
     kernel_size: int | tuple[int, ...],

@@ -10,6 +10,7 @@ from jax import lax
 
 from ..facts.errors import broadcast_shapes, canonical_dim
 from ._declare import Array, op
+from ._facts import schemas
 from ._matrix import check_dot, cpp_name, product
 from ._numeric import conj, is_bool, is_integral, scalar_name, unsupported
 from ._whole import whole_product
@@ -27,6 +28,7 @@ from ._whole import whole_product
     spelled={"tensordot": {"out": "out/"}},
     implicit=True,
 )
+@schemas("(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor ; =out")
 def tensordot(a: Array, b: Array, dims: int | tuple[tuple[int, ...], tuple[int, ...]] = 2) -> Array:
     """Sums the products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over two lists of dimensions.
 

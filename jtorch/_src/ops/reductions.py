@@ -17,6 +17,7 @@ from ..facts.errors import canonical_dim, canonical_dims
 from ._axes import accumulated, category, one_dim, positions, reduced_dims, restored, select_fwd, select_grad, squeezed, to_dtype
 from ._columns import in_columns
 from ._declare import Array, Dtype, defvjp, op, reduction
+from ._facts import schemas
 from ._hosted import REALS, hosted
 from ._nodes import along
 from ._numeric import is_complex, is_integral, quotient, scalar_name, unsupported, wide
@@ -43,6 +44,10 @@ def _counted(hit: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
 
 
 @reduction(saves=(), computes_out=True, aten="sum.dim_IntList", out_dtype="expected", node=along("Sum"), autocast="cuda float32")
+@schemas(
+    ".dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor ; =IntList_out",
+    "(Tensor self, *, ScalarType? dtype=None) -> Tensor ; =out",
+)
 def sum(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
     """Sums over ``dim``, or over everything.
 
@@ -115,6 +120,10 @@ def _averaged(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
 
 
 @reduction(saves=(), aten="mean.dim", node=along("Mean"))
+@schemas(
+    "(Tensor self, *, ScalarType? dtype=None) -> Tensor ; =dtype_out",
+    ".dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor ; =out",
+)
 def mean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
     """Averages over ``dim``, or over everything.
 
@@ -174,6 +183,10 @@ def nanmean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: boo
 
 
 @reduction(saves=("input",), computes_out=True, aten="prod.dim_int", out_dtype="expected", node=along("Prod"), autocast="float32")
+@schemas(
+    "(Tensor self, *, ScalarType? dtype=None) -> Tensor ; =out",
+    ".dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor ; =int_out",
+)
 def prod(input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
     """Multiplies over ``dim``, or over everything.
 
@@ -517,6 +530,11 @@ def _truth(input: Array, dim: int | tuple[int, ...] | None, keepdim: bool, how: 
 
 
 @reduction(differentiable=False, aten="all.dims", out_dtype="all only supports bool tensor for result, got: {mine}", out_also="Byte")
+@schemas(
+    "(Tensor self) -> Tensor ; =all_out",
+    ".dim(Tensor self, int dim, bool keepdim=False) -> Tensor ; =out",
+    ".dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor ; =dims_out",
+)
 def all(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Array:
     """Whether all elements over ``dim`` are true (not zero).
 
@@ -542,6 +560,11 @@ def all(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = 
 
 
 @reduction(differentiable=False, aten="any.dims", out_dtype="any only supports bool tensor for result, got: {mine}", out_also="Byte")
+@schemas(
+    "(Tensor self) -> Tensor ; =all_out",
+    ".dim(Tensor self, int dim, bool keepdim=False) -> Tensor ; =out",
+    ".dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor ; =dims_out",
+)
 def any(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Array:
     """Whether any element over ``dim`` is true (not zero).
 
@@ -607,6 +630,7 @@ def _is_any_true(self: Array) -> Array:
 
 
 @reduction(differentiable=False, out=False, aten="count_nonzero")
+@schemas("(Tensor self, int? dim=None) -> Tensor ; =out", ".dim_IntList(Tensor self, int[] dim) -> Tensor ; =dim_IntList_out")
 def count_nonzero(input: Array, dim: int | tuple[int, ...] | None = None) -> Array:
     """The number of elements over ``dim`` that are not zero, in int64.
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from ..facts import dtypes
 from ..facts.errors import canonical_dim
 from ._declare import Array, defvjp, op
+from ._facts import schemas
 from ._matrix import check_mm, check_same_types, expanded
 from ._nodes import Made
 from ._numeric import default_float, is_complex, is_integral, scalar_name
@@ -256,6 +257,7 @@ def _one_step(mode: str, input: Array, state: tuple[Array, ...], w: Weights) -> 
 
 
 @op(method=False, node="MulBackward0", autocast="cpu state, cuda lower", implicit=True)
+@schemas("(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> (Tensor, Tensor)")
 def lstm_cell(
     input: Array, hx: list[Array], w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None
 ) -> tuple[Array, Array]:
@@ -283,6 +285,7 @@ def lstm_cell(
 
 
 @op(method=False, node="AddBackward0", autocast="cpu state, cuda lower", implicit=True)
+@schemas("(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor")
 def gru_cell(input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None) -> Array:
     """One step of a GRU: the hidden state that follows ``hx``.
 
@@ -304,6 +307,7 @@ def gru_cell(input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | No
 
 
 @op(method=False, node="TanhBackward0", autocast="lower", implicit=True)
+@schemas("(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor")
 def rnn_tanh_cell(input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None) -> Array:
     """One step of an Elman network with tanh: the hidden state that follows ``hx``.
 
@@ -326,6 +330,7 @@ def rnn_tanh_cell(input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array
 
 
 @op(method=False, node="ReluBackward0", autocast="lower", implicit=True)
+@schemas("(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor")
 def rnn_relu_cell(input: Array, hx: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None) -> Array:
     """One step of an Elman network with relu: the hidden state that follows ``hx``.
 

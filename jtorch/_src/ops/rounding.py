@@ -7,6 +7,7 @@ import numpy as np
 from jax import lax
 
 from ._declare import Array, defvjp, pointwise, unary, without_derivative
+from ._facts import schemas
 from ._hosted import INTEGERS, hosted
 from ._numeric import is_complex, is_integral, require, wide, zeros_where
 
@@ -55,6 +56,7 @@ def floor(input: Array) -> Array:
 
 
 @unary(promote=None, inplace="both", aliases=("fix",), saves=(), aten="trunc", out_dtype="found")
+@schemas(".", "fix")
 def trunc(input: Array) -> Array:
     """The integer part: rounds towards zero.
 
@@ -94,6 +96,7 @@ def _check_roundable(name: str, x: Array) -> None:
     out_dtype="found",
     node=lambda made: f"RoundBackward{1 if made.given('decimals') else 0}",
 )
+@schemas("(Tensor self) -> Tensor ; _ =out", ".decimals(Tensor self, *, int decimals) -> Tensor ; _ =decimals_out", "special_round. ; =out")
 def round(input: Array, *, decimals: int = 0) -> Array:
     """Rounds to the nearest integer, halves to the even one; with ``decimals`` to that many decimal places.
 

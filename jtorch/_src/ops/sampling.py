@@ -13,6 +13,7 @@ import numpy as np
 from jax import lax
 
 from ._declare import Array, defvjp, op, without_derivative
+from ._facts import schemas
 from ._numeric import require_full
 
 _WIDE = np.dtype(np.float64)
@@ -87,6 +88,7 @@ def _gamma_gradient(concentration: Array, sample: Array) -> Array:
 
 
 @op(method=False, broadcast=True, aten="_standard_gamma_grad")
+@schemas(". ; =out")
 def _standard_gamma_grad(self: Array, output: Array) -> Array:
     """The derivative of gamma numbers ``output`` of rate 1 with respect to their concentrations ``self``.
 
@@ -229,6 +231,7 @@ def _beta_fit(x: Array, a: Array, n: Array) -> Array:
 
 
 @op(method=False, broadcast=True, aten="_dirichlet_grad")
+@schemas(". ; =out")
 def _dirichlet_grad(x: Array, alpha: Array, total: Array) -> Array:
     """The derivative of beta numbers ``x`` with respect to their first concentration ``alpha``, divided by ``1 - x``.
 

@@ -13,6 +13,7 @@ from jax import lax
 from ..facts import dtypes
 from ..facts.errors import CPP_NAMES, broadcast_shapes, canonical_dim
 from ._declare import Array, Number, defvjp, shape
+from ._facts import schemas
 from ._nodes import by_operand
 from ._numeric import conj, require, zeros_and_ones
 from .indexing import (
@@ -128,6 +129,12 @@ def _scatter_value(src: Array | Number | None, value: Number | None, index: Arra
     out_dtype="expected",
     out_apart="partly",
     node=by_operand("Scatter", "src", 0, 1),
+)
+@schemas(
+    ".value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor ; _ =value_out",
+    ".src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor ; _ =src_out",
+    ".reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor ; _ =reduce_out",
+    ".value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor ; _ =value_reduce_out",
 )
 def scatter(
     input: Array, dim: int, index: Array, src: Array | Number | None = None, *, reduce: str | None = None, value: Number | None = None
@@ -581,6 +588,7 @@ defvjp(index_copy, _index_copy_rule)
     repeats="warned",
     node=by_operand("IndexFill", "value", 1, 0),
 )
+@schemas(".int_Tensor ; _ =int_Tensor_out", ".int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor ; _ =int_Scalar_out")
 def index_fill(input: Array, dim: int, index: Array, value: Array | Number) -> Array:
     """Fills the slices of ``input`` along ``dim`` at the positions ``index`` with ``value``; negative positions count from the end.
 
@@ -614,6 +622,7 @@ def index_fill(input: Array, dim: int, index: Array, value: Array | Number) -> A
 
 
 @shape(inplace=True, unshared=("index", "source"), saves=("index",), aten="put", strides="preserve")
+@schemas(". ; _ =out")
 def put(input: Array, index: Array, source: Array, accumulate: bool = False) -> Array:
     """Writes (or adds, if ``accumulate``) the elements of ``source`` at the positions ``index`` of the flattened ``input``.
 

@@ -13,6 +13,7 @@ from ..engine.intervals import in_range
 from ..facts import dtypes
 from ._axes import take_along
 from ._declare import Array, Number, guard_range, op
+from ._facts import schemas
 from ._hosted import FEW, REALS, hosted
 from ._numeric import is_bool, is_complex, scalar_name, unsupported
 from ._order import argsort_along
@@ -112,6 +113,12 @@ def _common(a: Array, b: Array) -> tuple[Array, Array]:
     aten="searchsorted.Tensor",
     out_dtype=_OUT_WORDS,
 )
+@schemas(
+    ".Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, "
+    "Tensor? sorter=None) -> Tensor ; =Tensor_out",
+    ".Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, "
+    "Tensor? sorter=None) -> Tensor ; =Scalar_out",
+)
 def searchsorted(
     sorted_sequence: Array,
     input: Array | Number,
@@ -189,6 +196,7 @@ def searchsorted(
     aten="bucketize.Tensor",
     out_dtype=_OUT_WORDS,
 )
+@schemas(".Tensor", ".Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor ; =Scalar_out")
 def bucketize(input: Array | Number, boundaries: Array, *, out_int32: bool = False, right: bool = False) -> Array:
     """The bucket of each element among those that the sorted ``boundaries`` (n) separate; ``right`` closes buckets on the left side.
 
@@ -211,6 +219,11 @@ def bucketize(input: Array | Number, boundaries: Array, *, out_int32: bool = Fal
 
 
 @op(out=True, method=False, differentiable=False, aten="isin.Tensor_Tensor", out_dtype="expected")
+@schemas(
+    ".Tensor_Tensor",
+    ".Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor ; =Tensor_Scalar_out",
+    ".Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor ; =Scalar_Tensor_out",
+)
 def isin(elements: Array | Number, test_elements: Array | Number, *, assume_unique: bool = False, invert: bool = False) -> Array:
     """Whether each of ``elements`` is among ``test_elements`` (or is not, with ``invert``). ``assume_unique`` changes nothing.
 

@@ -9,6 +9,7 @@ import numpy as np
 from ..facts import dtypes
 from ..facts.errors import canonical_dim
 from ._declare import Array, defvjp, guard, guard_range, op
+from ._facts import schemas
 
 _NEGATIVE = (
     "Expected segment_length >= 0 to be true, but got false.  (Could this error message be improved?  If so, please report an enhancement "
@@ -39,6 +40,10 @@ def _check(data: Array, reduce: str, lengths: Array | None, indices: Array | Non
 
 
 @op(method=False, aten="segment_reduce", ignored=True)
+@schemas(
+    "(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, "
+    "Scalar? initial=None) -> Tensor ; =out",
+)
 def segment_reduce(
     data: Array,
     reduce: str,

@@ -12,6 +12,7 @@ from ..engine import limits
 from ..facts.dtypes import from_np
 from ..facts.errors import canonical_dim, canonical_dims
 from ._declare import Array, guard_range, op, reduction, shape
+from ._facts import schemas
 from ._numeric import is_bool, is_float, is_integral, scalar_name
 
 
@@ -20,6 +21,7 @@ def _sizes(x: Array) -> str:
 
 
 @shape(varargs="dims", aten="flip", strides="preserve")
+@schemas(". ; =out")
 def flip(input: Array, dims: tuple[int, ...]) -> Array:
     """Reverses the order of elements along ``dims``.
 
@@ -90,6 +92,7 @@ def flipud(input: Array) -> Array:
 
 
 @shape(aten="rot90", strides="turned")
+@schemas(". ; =out")
 def rot90(input: Array, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> Array:
     """Rotates by ``k`` quarter turns in the plane of ``dims``, from the first towards the second.
 
@@ -124,6 +127,7 @@ def rot90(input: Array, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> Array:
 
 
 @shape(aten="roll", strides="image")
+@schemas("(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor ; =out")
 def roll(input: Array, shifts: int | tuple[int, ...], dims: int | tuple[int, ...] | None = ()) -> Array:
     """Moves elements by ``shifts`` along ``dims``; what leaves at one end enters at the other. Without ``dims``, of the flattened tensor.
 
@@ -177,6 +181,7 @@ def _triangle(name: str, x: Array, keep: str, diagonal: int) -> Array:
 
 
 @shape(inplace=True, out=True, aten="tril", out_dtype="expected", repeats="silently")
+@schemas("(Tensor self, SymInt diagonal=0) -> Tensor ; _ =out")
 def tril(input: Array, diagonal: int = 0) -> Array:
     """The lower triangle of each matrix, up to the given diagonal; the rest is zero.
 
@@ -198,6 +203,7 @@ def tril(input: Array, diagonal: int = 0) -> Array:
 
 
 @shape(inplace=True, out=True, aten="triu", out_dtype="expected", repeats="silently")
+@schemas("(Tensor self, SymInt diagonal=0) -> Tensor ; _ =out")
 def triu(input: Array, diagonal: int = 0) -> Array:
     """The upper triangle of each matrix, from the given diagonal on; the rest is zero.
 
@@ -222,6 +228,7 @@ def triu(input: Array, diagonal: int = 0) -> Array:
 
 
 @reduction(saves=(), out=False, aten="trace", autocast="cpu float32")
+@schemas(". ; =out")
 def trace(input: Array) -> Array:
     """The sum of a matrix' diagonal.
 
@@ -247,6 +254,7 @@ def trace(input: Array) -> Array:
 
 
 @shape(aten="diag_embed")
+@schemas(". ; =out")
 def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Array:
     """Matrices, in dimensions ``dim1`` and ``dim2`` of the result, with the last dimension of ``input`` along the given diagonal.
 
@@ -400,6 +408,7 @@ def vander(x: Array, N: int | None = None, increasing: bool = False) -> Array:
 
 
 @op(name="vander", namespace="linalg", aten="linalg_vander", node="CatBackward0", dispatched="in parts")
+@schemas("(Tensor x, *, SymInt? N=None) -> Tensor")
 def linalg_vander(x: Array, *, N: int | None = None) -> Array:
     """Vandermonde matrices of the vectors in the last dimension of ``x``: column ``j`` holds ``x ** j``.
 
@@ -426,6 +435,7 @@ def linalg_vander(x: Array, *, N: int | None = None) -> Array:
 
 
 @op(inplace=True, out=True, aten="renorm", out_dtype="expected", out_apart="partly", autocast="cuda float32")
+@schemas("(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor ; _ =out")
 def renorm(input: Array, p: float, dim: int, maxnorm: float) -> Array:
     """Scales every slice along ``dim`` whose ``p``-norm exceeds ``maxnorm`` down to that norm; the others stay.
 
@@ -470,6 +480,7 @@ def renorm(input: Array, p: float, dim: int, maxnorm: float) -> Array:
 
 
 @shape(aten="pixel_shuffle", aliases=("nn.functional.pixel_shuffle",), method=False, strides="image")
+@schemas(". ; =out")
 def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
     """Turns channels into space, ``r = upscale_factor`` times finer in both directions.
 
@@ -504,6 +515,7 @@ def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
 
 
 @shape(aten="pixel_unshuffle", aliases=("nn.functional.pixel_unshuffle",), method=False, strides="image")
+@schemas(". ; =out")
 def pixel_unshuffle(input: Array, downscale_factor: int) -> Array:
     """Turns space into channels, the inverse of ``pixel_shuffle`` with ``r = downscale_factor``.
 
@@ -538,6 +550,7 @@ def pixel_unshuffle(input: Array, downscale_factor: int) -> Array:
 
 
 @shape(aten="channel_shuffle", aliases=("nn.functional.channel_shuffle",), method=False, strides="image")
+@schemas("(Tensor self, SymInt groups) -> Tensor ; =out")
 def channel_shuffle(input: Array, groups: int) -> Array:
     """Interleaves ``groups`` equal groups of channels: g * c of them, seen as (g, c), are transposed to (c, g).
 
@@ -609,6 +622,7 @@ def _floating(kernel_name: str, x: Array) -> None:
 
 
 @shape(namespace="nn.functional", aten="im2col", native=False, node="Im2ColBackward0")
+@schemas("im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor ; =out")
 def unfold(
     input: Array,
     kernel_size: int | tuple[int, ...],
@@ -662,6 +676,7 @@ def unfold(
 
 
 @shape(namespace="nn.functional", aten="col2im", native=False, node="Col2ImBackward0")
+@schemas("col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor ; =out")
 def fold(
     input: Array,
     output_size: int | tuple[int, ...],

@@ -12,6 +12,7 @@ from jax import lax
 from ..facts.errors import canonical_dim
 from ._bounds import check_bound
 from ._declare import Array, defvjp, unary
+from ._facts import schemas
 from ._numeric import conj, default_float, is_bool, is_complex, require, rounded, unsupported, wide
 
 _activation = functools.partial(unary, promote=None, out=False, namespace="nn.functional", method=False)
@@ -27,7 +28,9 @@ _activation = functools.partial(unary, promote=None, out=False, namespace="nn.fu
     aten="sigmoid",
     spelled={"nn.functional.sigmoid": {"out": ""}},
     ignored=("nn.functional.sigmoid",),
+    opaque=True,
 )
+@schemas(".", "special_expit. ; =out")
 def sigmoid(input: Array) -> Array:
     """``1 / (1 + exp(-input))``.
 
@@ -58,6 +61,10 @@ defvjp(sigmoid, _sigmoid_rule)
 
 @_activation(
     out=True, saves=("input",), aten="log_sigmoid_forward", through="log_sigmoid", out_dtype="scalar type", node="LogSigmoidBackward0"
+)
+@schemas(
+    "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
+    "log_sigmoid_forward.output(Tensor self, *, Tensor(a!) output, Tensor(b!) buffer) -> (Tensor(a!), Tensor(b!))",
 )
 def logsigmoid(input: Array) -> Array:
     """``log(sigmoid(input))``, without overflow on the way.
@@ -90,6 +97,7 @@ defvjp(logsigmoid, _logsigmoid_rule)
 
 
 @_activation(saves=("input",), aten="softsign", native=False, node="DivBackward0")
+@schemas()
 def softsign(input: Array) -> Array:
     """``input / (1 + abs(input))``.
 
@@ -126,6 +134,7 @@ defvjp(softsign, _softsign_rule)
 
 
 @_activation(saves=("input",), aten="tanhshrink", native=False, node="SubBackward0")
+@schemas()
 def tanhshrink(input: Array) -> Array:
     """``input - tanh(input)``.
 
@@ -176,6 +185,7 @@ def _elu_rule(g: Array, x: Array, alpha: float, scale: float = 1.0, input_scale:
 
 
 @_activation(inplace=True, saves=("input",), aten="elu", native=False)
+@schemas("(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor ; _ =out")
 def elu(input: Array, alpha: float = 1.0, inplace: bool = False) -> Array:
     """``input`` where positive, else ``alpha * expm1(input)``.
 
@@ -208,6 +218,7 @@ def _celu(x: Array, alpha: float) -> Array:
 
 
 @unary(promote=None, out=False, method=False, inplace="both", saves=("input",), aten="celu")
+@schemas("(Tensor self, Scalar alpha=1.) -> Tensor ; _ =out")
 def celu(input: Array, alpha: float = 1.0) -> Array:
     """``input`` where positive, else ``alpha * expm1(input / alpha)``.
 
@@ -228,6 +239,7 @@ def celu(input: Array, alpha: float = 1.0) -> Array:
 
 
 @_activation(name="celu", inplace=True, saves=("input",), aten="celu", native=False)
+@schemas()
 def functional_celu(input: Array, alpha: float = 1.0, inplace: bool = False) -> Array:
     """``input`` where positive, else ``alpha * expm1(input / alpha)``.
 
@@ -279,6 +291,7 @@ def selu(input: Array) -> Array:
 
 
 @_activation(name="selu", inplace=True, saves=("input",), aten="selu", native=False, node="EluBackward0", dispatched="in parts")
+@schemas()
 def functional_selu(input: Array, inplace: bool = False) -> Array:
     """``scale * elu(input, alpha)`` with the constants that keep mean 0 and variance 1.
 
@@ -309,6 +322,7 @@ defvjp(functional_selu, _selu_rule)
 
 
 @_activation(out=True, saves=("input",), aten="softplus", autocast="cuda float32")
+@schemas("(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor ; =out")
 def softplus(input: Array, beta: float = 1, threshold: float = 20) -> Array:
     """``log(1 + exp(beta * input)) / beta``, and ``input`` itself where ``beta * input`` exceeds ``threshold``.
 
@@ -345,7 +359,8 @@ defvjp(softplus, _softplus_rule)
 _SQRT_HALF = math.sqrt(0.5)
 
 
-@_activation(out=True, saves=("input",), aten="gelu")
+@_activation(out=True, saves=("input",), aten="gelu", opaque=True)
+@schemas(". ; _ =out")
 def gelu(input: Array, *, approximate: str = "none") -> Array:
     """``input * Phi(input)`` with the normal distribution's ``Phi``, or with ``approximate="tanh"`` a formula near it.
 
@@ -396,6 +411,7 @@ defvjp(gelu, _gelu_rule)
 
 
 @_activation(saves=("input",), aten="silu", native=False)
+@schemas(". ; _ =out")
 def silu(input: Array, inplace: bool = False) -> Array:
     """``input * sigmoid(input)``, also called swish.
 
@@ -426,6 +442,7 @@ defvjp(silu, _silu_rule)
 
 
 @_activation(saves=("input",), aten="mish", native=False)
+@schemas(". ; _ =out")
 def mish(input: Array, inplace: bool = False) -> Array:
     """``input * tanh(softplus(input))``.
 
@@ -467,6 +484,7 @@ defvjp(mish, _mish_rule)
 
 
 @_activation(family="op", broadcast=False, saves=("input",), aten="glu", strides="order", native=False)
+@schemas(". ; =out")
 def glu(input: Array, dim: int = -1) -> Array:
     """The first half along ``dim`` times the sigmoid of the second half.
 

@@ -10,6 +10,7 @@ from ..facts import dtypes
 from ..facts.errors import canonical_dim
 from ._axes import category, reduced_dims, restored, to_dtype
 from ._declare import Array, Dtype, defvjp, op, reduction
+from ._facts import schemas
 from ._numeric import default_float, is_complex, unsupported, wide
 
 
@@ -50,7 +51,9 @@ def _log_softmax(x: Array, axis: int) -> Array:
     autocast="cuda float32",
     spelled={"special.softmax": {"out": ""}},
     implicit=True,
+    opaque=True,
 )
+@schemas(".int", "special_softmax. ;")
 def softmax(input: Array, dim: int, dtype: Dtype | None = None) -> Array:
     """Exponentials along ``dim``, normalised to sum to 1; computed in ``dtype`` if given.
 
@@ -87,6 +90,7 @@ def softmax(input: Array, dim: int, dtype: Dtype | None = None) -> Array:
     spelled={"special.log_softmax": {"out": ""}},
     implicit=True,
 )
+@schemas(".int", "special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor")
 def log_softmax(input: Array, dim: int, dtype: Dtype | None = None) -> Array:
     """The logarithm of ``softmax``, without its loss of precision.
 
@@ -138,6 +142,7 @@ defvjp(log_softmax, _log_softmax_rule, saves=("result",))
 
 
 @op(method=False, aten="_softmax_backward_data")
+@schemas(". ; =out:grad_input")
 def _softmax_backward_data(grad_output: Array, output: Array, dim: int, input_dtype: Dtype) -> Array:
     """The gradient of ``softmax``'s operand, from that of its result and the result.
 
@@ -154,6 +159,7 @@ def _softmax_backward_data(grad_output: Array, output: Array, dim: int, input_dt
 
 
 @op(method=False, aten="_log_softmax_backward_data")
+@schemas(". ; =out")
 def _log_softmax_backward_data(grad_output: Array, output: Array, dim: int, input_dtype: Dtype) -> Array:
     """The gradient of ``log_softmax``'s operand, from that of its result and the result.
 
@@ -170,6 +176,7 @@ def _log_softmax_backward_data(grad_output: Array, output: Array, dim: int, inpu
 
 
 @reduction(aliases=("special.logsumexp",), aten="logsumexp", autocast="cuda float32")
+@schemas(".", "special_logsumexp")
 def logsumexp(input: Array, dim: int | tuple[int, ...], keepdim: bool = False) -> Array:
     """The logarithm of the summed exponentials over ``dim``, without overflow.
 

@@ -11,6 +11,7 @@ from jax import lax
 from ..facts.errors import canonical_dim
 from ._axes import put_along, take_along
 from ._declare import Array, defvjp, op, reduction
+from ._facts import schemas
 from ._numeric import is_complex
 from ._order import argsort_along, sort_along
 
@@ -37,6 +38,11 @@ def _not_bool(name: str, argument: str, value: Any) -> None:
     out_dtype="expected",
     out_apart="partly",
     node=lambda made: f"SortBackward{1 if made.given('stable') else 0}",
+)
+@schemas(
+    "(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices) ; =values:values,indices",
+    ".stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, "
+    "Tensor indices) ; =values_stable:values,indices",
 )
 def sort(input: Array, dim: int = -1, descending: bool = False, stable: bool | None = False) -> tuple[Array, Array]:
     """The elements along ``dim`` in order, and the places they came from; NaN counts as largest.
@@ -75,6 +81,10 @@ def sort(input: Array, dim: int = -1, descending: bool = False, stable: bool | N
 
 
 @op(out=True, differentiable=False, aten="argsort.stable", strides="preserve", implicit=True)
+@schemas(
+    "(Tensor self, int dim=-1, bool descending=False) -> Tensor",
+    ".stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor ; =stable_out",
+)
 def argsort(input: Array, dim: int = -1, descending: bool = False, stable: bool = False) -> Array:
     """The places of the elements along ``dim`` in sorted order. Always stable; see ``sort``.
 
@@ -124,6 +134,9 @@ def msort(input: Array) -> Array:
 
 
 @reduction(saves=(), returns="topk", fields=("values", "indices"), aten="topk", out_dtype="expected", out_apart="partly")
+@schemas(
+    "(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices) ; =values:values,indices",
+)
 def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Array, Array]:
     """The ``k`` largest (or smallest) elements along ``dim`` in order, and where they stand; NaN counts as largest.
 

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ._declare import Array, defvjp, guard, op
+from ._facts import schemas
 from ._kernel import cast
 from ._numeric import wide
 
@@ -28,6 +29,7 @@ def _check(indices: Array, size: tuple[int, ...]) -> None:
 
 
 @op(namespace="_C", aten="_to_dense", saves=("indices",), node="ToDenseBackward0")
+@schemas("_to_dense(Tensor self, ScalarType? dtype=None, bool? masked_grad=None) -> Tensor ; =out")
 def _coo_dense(indices: Array, values: Array, size: tuple[int, ...]) -> Array:
     """The dense tensor of ``size`` that has ``values`` at ``indices``, added up where indices repeat.
 

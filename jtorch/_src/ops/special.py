@@ -15,6 +15,7 @@ from jax import lax
 from ..facts import dtypes
 from . import _loops
 from ._declare import Array, Number, binary, defvjp, pointwise, unary
+from ._facts import schemas
 from ._hosted import by_scipy, hosted
 from ._numeric import require, require_full, wide
 
@@ -28,6 +29,7 @@ _SQRT_HALF = math.sqrt(0.5)
 
 
 @unary(inplace="both", aliases=("special.erf",), saves=("input",), aten="erf")
+@schemas(".", "special_erf. ; =out")
 def erf(input: Array) -> Array:
     """The error function.
 
@@ -48,6 +50,7 @@ def erf(input: Array) -> Array:
 
 
 @unary(inplace="both", aliases=("special.erfc",), saves=("input",), aten="erfc")
+@schemas(".", "special_erfc. ; =out")
 def erfc(input: Array) -> Array:
     """``1 - erf(input)``, exact where that is small.
 
@@ -68,6 +71,7 @@ def erfc(input: Array) -> Array:
 
 
 @unary(inplace=True, aliases=("special.erfinv",), saves=("input",), aten="erfinv", autocast="cuda float32")
+@schemas(".", "special_erfinv. ; =out")
 def erfinv(input: Array) -> Array:
     """The inverse of ``erf``: infinite at -1 and 1, NaN outside.
 
@@ -250,6 +254,7 @@ defvjp(entr, _entr_rule)
 
 
 @unary(inplace="both", aliases=("special.logit",), saves=("input",), aten="logit")
+@schemas(".", "special_logit. ; =out")
 def logit(input: Array, eps: float | None = None) -> Array:
     """``log(input / (1 - input))``, the inverse of ``sigmoid``; ``eps`` first clamps ``input`` to ``[eps, 1 - eps]``.
 
@@ -296,6 +301,7 @@ defvjp(logit, _logit_rule)
 
 
 @unary(inplace=True, aliases=("special.gammaln",), saves=("input",), aten="lgamma")
+@schemas(".", "special_gammaln. ; =out")
 def lgamma(input: Array) -> Array:
     """The logarithm of the gamma function's magnitude.
 
@@ -317,6 +323,7 @@ def lgamma(input: Array) -> Array:
 
 
 @unary(inplace=True, aliases=("special.digamma", "special.psi"), saves=("input",), aten="digamma")
+@schemas(".", "special_digamma. ; =out", "special_psi. ; =out")
 def digamma(input: Array) -> Array:
     """The derivative of ``lgamma``: infinite at 0 with the opposite sign, NaN at negative integers.
 
@@ -374,6 +381,7 @@ def _polygamma(n: int, x: Array) -> Array:
 
 
 @unary(aliases=("special.polygamma",), saves=("input",), aten="polygamma")
+@schemas("(int n, Tensor self) -> Tensor ; =out", "polygamma_(Tensor(a!) self, int n) -> Tensor(a!)", "special_polygamma")
 def polygamma(n: int, input: Array) -> Array:
     """The ``n``-th derivative of ``digamma``.
 
@@ -394,6 +402,7 @@ def polygamma(n: int, input: Array) -> Array:
 
 
 @unary(namespace="Tensor", name="polygamma", out=False, inplace=True, saves=("input",), aten="polygamma")
+@schemas()
 def polygamma_method(input: Array, n: int) -> Array:
     """The ``n``-th derivative of ``digamma``.
 
@@ -441,6 +450,7 @@ def _no_bool(kinds: list[dtypes.dtype]) -> None:
 
 
 @unary(inplace=True, aliases=("special.multigammaln",), check=_no_bool, saves=("input",), aten="mvlgamma", strides="rows")
+@schemas(".", "special_multigammaln. ; =out")
 def mvlgamma(input: Array, p: int) -> Array:
     """The logarithm of the multivariate gamma function of dimension ``p``.
 
@@ -474,6 +484,7 @@ defvjp(mvlgamma, _mvlgamma_rule)
 
 
 @pointwise(inplace=True, aliases=("special.gammainc",), saves=("input", "other"), aten="igamma")
+@schemas(".", "special_gammainc. ; =out")
 def igamma(input: Array, other: Array) -> Array:
     """The lower incomplete gamma function of order ``input``, regularised.
 
@@ -497,6 +508,7 @@ def igamma(input: Array, other: Array) -> Array:
 
 
 @pointwise(inplace=True, aliases=("special.gammaincc",), saves=("input", "other"), aten="igammac")
+@schemas(".", "special_gammaincc. ; =out")
 def igammac(input: Array, other: Array) -> Array:
     """The upper incomplete gamma function of order ``input``, regularised: ``1 - igamma``.
 
@@ -557,6 +569,7 @@ defvjp(igammac, _igammac_rule)
     aten="special_zeta",
     node=lambda made: f"SpecialZetaBackward{0 if made.is_tensor('input') and made.is_tensor('other') else 1}",
 )
+@schemas(".", ".other_scalar", ".self_scalar")
 def zeta(input: Array | Number, other: Array | Number) -> Array:
     """Hurwitz' zeta function: the sum of ``(other + k)**-input`` over all k from 0.
 

@@ -12,6 +12,7 @@ from ..engine.programs import warn
 from ..facts import dtypes
 from ..facts.warned_once import outside
 from ._declare import Array, guard, op
+from ._facts import schemas
 from ._nodes import Made
 from ._numeric import scalar_name
 from .fft import _c2c, _c2r, _complex, _over_xla, _r2c, _scaled
@@ -89,6 +90,12 @@ def _node_of_stft(made: Made) -> str:
     node=_node_of_stft,
     autocast="cpu float32",
     dispatched="in parts",
+)
+@schemas(
+    "(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool normalized=False, "
+    "bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor",
+    ".center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, "
+    'str pad_mode="reflect", bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor',
 )
 def stft(
     input: Array,

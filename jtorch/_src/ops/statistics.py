@@ -13,6 +13,7 @@ from ..facts import dtypes
 from ..facts.errors import canonical_dims
 from ._axes import category, one_dim, positions, reduced_dims, restored, select_fwd, select_grad, squeezed, take_along, to_dtype
 from ._declare import Array, defvjp, guard_range, op, reduction
+from ._facts import schemas
 from ._kernel import cast
 from ._matrix import product
 from ._numeric import default_float, is_complex, quotient, unsupported, wide
@@ -244,6 +245,7 @@ for _kernel in (_median_dim, _nanmedian_dim):
     out_dtype={"values": "output values must be of same type as input", "indices": "output indices must be of scalar type {its}"},
     out_apart="wholly",
 )
+@schemas("(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices) ; =values:values,indices")
 def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Array, Array]:
     """The ``k``-th smallest elements along ``dim`` (counted from 1) and where they stand.
 
@@ -281,6 +283,7 @@ def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> tupl
     aten="mode",
     out_dtype="expected scalar type '{its}' but got '{mine}' for {field} output",
 )
+@schemas(". ; =values:values,indices")
 def mode(input: Array, dim: int = -1, keepdim: bool = False) -> tuple[Array, Array]:
     """The most frequent elements along ``dim``, the smallest of equally frequent ones, and the last places where they stand.
 
@@ -394,6 +397,10 @@ def _quantile(input: Array, q: Array | float, dim: int | None, keepdim: bool, in
     autocast="cpu float32",
     implicit=True,
 )
+@schemas(
+    '(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor ; =out',
+    '.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor ; =scalar_out',
+)
 def quantile(input: Array, q: Array | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Array:
     """The ``q``-th quantiles along ``dim``, or of the flattened input; NaN where there is one.
 
@@ -425,6 +432,10 @@ def quantile(input: Array, q: Array | float, dim: int | None = None, keepdim: bo
     node="SqueezeBackward4",
     autocast="cpu float32",
     implicit=True,
+)
+@schemas(
+    '(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor ; =out',
+    '.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor ; =scalar_out',
 )
 def nanquantile(input: Array, q: Array | float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Array:
     """The quantiles of the elements that are not NaN; see ``quantile``.

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from . import _arcs, _complex, _sincos
 from ._declare import Array, defvjp, pointwise, unary
+from ._facts import schemas
 from ._numeric import conj, inverse_sqrt, is_complex, require, wide, zeros_where
 
 # ---- circular --------------------------------------------------------------------------------------------------------------------
@@ -89,6 +90,7 @@ defvjp(tan, _tan_rule)
 
 
 @unary(inplace="both", aliases=("arcsin",), saves=("input",), aten="asin", autocast="cuda float32")
+@schemas(".", "arcsin")
 def asin(input: Array) -> Array:
     """The inverse sine, in [-pi/2, pi/2]; NaN outside [-1, 1] for real numbers.
 
@@ -112,6 +114,7 @@ defvjp(asin, _asin_rule)
 
 
 @unary(inplace="both", aliases=("arccos",), saves=("input",), aten="acos", autocast="cuda float32")
+@schemas(".", "arccos")
 def acos(input: Array) -> Array:
     """The inverse cosine, in [0, pi]; NaN outside [-1, 1] for real numbers.
 
@@ -135,6 +138,7 @@ defvjp(acos, _acos_rule)
 
 
 @unary(inplace="both", aliases=("arctan",), saves=("input",), aten="atan")
+@schemas(".", "arctan")
 def atan(input: Array) -> Array:
     """The inverse tangent, in (-pi/2, pi/2).
 
@@ -158,6 +162,7 @@ defvjp(atan, _atan_rule)
 
 
 @pointwise(promote="float", inplace=True, aliases=("arctan2",), saves=("input", "other"), aten="atan2", autocast="cuda widest")
+@schemas(".", "arctan2")
 def atan2(input: Array, other: Array) -> Array:
     """The angle of the point with ordinate ``input`` and abscissa ``other``, in [-pi, pi].
 
@@ -190,6 +195,7 @@ defvjp(atan2, _atan2_rule)
 
 
 @unary(inplace="both", aliases=("special.sinc",), saves=("input",), aten="sinc")
+@schemas(".", "special_sinc. ; =out")
 def sinc(input: Array) -> Array:
     """``sin(pi * input) / (pi * input)``, and 1 at 0.
 
@@ -276,6 +282,7 @@ defvjp(cosh, _cosh_rule)
     aten="tanh",
     spelled={"nn.functional.tanh": {"out": ""}},
     ignored=("nn.functional.tanh",),
+    opaque=True,
 )
 def tanh(input: Array) -> Array:
     """The hyperbolic tangent.
@@ -304,6 +311,7 @@ defvjp(tanh, _tanh_rule)
 
 
 @unary(inplace="both", aliases=("arcsinh",), saves=("input",), aten="asinh")
+@schemas(".", "arcsinh")
 def asinh(input: Array) -> Array:
     """The inverse hyperbolic sine.
 
@@ -327,6 +335,7 @@ defvjp(asinh, _asinh_rule)
 
 
 @unary(inplace="both", aliases=("arccosh",), saves=("input",), aten="acosh")
+@schemas(".", "arccosh")
 def acosh(input: Array) -> Array:
     """The inverse hyperbolic cosine; NaN below 1 for real numbers.
 
@@ -352,6 +361,7 @@ defvjp(acosh, _acosh_rule)
 
 
 @unary(inplace="both", aliases=("arctanh",), saves=("input",), aten="atanh")
+@schemas(".", "arctanh")
 def atanh(input: Array) -> Array:
     """The inverse hyperbolic tangent: infinite at -1 and 1, NaN outside for real numbers.
 

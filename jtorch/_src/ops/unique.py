@@ -9,6 +9,7 @@ import numpy as np
 
 from ..facts.errors import canonical_dim
 from ._declare import Array, op, without_derivative
+from ._facts import schemas
 from ._numeric import is_complex, unsupported
 
 #: The arrays are NumPy's.
@@ -78,6 +79,10 @@ def _check_unique(input: Any) -> None:
 
 
 @op(namespace="_C", host=True, differentiable=False, aten="_unique2")
+@schemas(
+    "(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, "
+    "Tensor) ; =out:out0,out1,out2",
+)
 def _unique2(input: Array, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> _Found:
     """The distinct elements in ascending order, where each element's value stands among them, and how often each occurs."""
     _check_unique(input)
@@ -117,6 +122,10 @@ def _by_counting(flat: Any, return_inverse: bool) -> tuple[Any, Any, Any] | None
 
 
 @op(namespace="_C", host=True, differentiable=False, aten="unique_dim")
+@schemas(
+    "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, "
+    "Tensor) ; =out:out0,out1,out2",
+)
 def _unique_dim(input: Array, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> _Found:
     """The distinct slices along ``dim`` in lexical order, where each slice stands among them, and how often each occurs."""
     axis = canonical_dim(dim, input.ndim)

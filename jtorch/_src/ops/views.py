@@ -20,6 +20,7 @@ from ..engine import limits
 from ..facts.errors import canonical_dim, canonical_dims
 from ..facts.size import less
 from ._declare import Array, Number, Op, defvjp, find, op
+from ._facts import schemas
 
 Ints = tuple[int, ...]
 
@@ -159,6 +160,7 @@ def _view_shape(input: Array, size: tuple[int, ...]) -> Array:
 
 
 @op(namespace="_C", name="_unsafe_view", saves=(), aten="_unsafe_view")
+@schemas("(Tensor self, SymInt[] size) -> Tensor ; =out")
 def _unsafe_view(input: Array, size: tuple[int, ...]) -> Array:
     """A copy in another shape."""
     return input.reshape(size)
@@ -230,6 +232,11 @@ def _geometry_squeeze(shape: Ints, strides: Ints, dim: int | Ints | None = None)
     inplace=True,
     aten="squeeze.dim",
     node=lambda made: f"SqueezeBackward{ {type(None): 0, int: 1}.get(type(made.given('dim')), 2) }",
+)
+@schemas(
+    "(Tensor(a) self) -> Tensor(a) ; _",
+    ".dim(Tensor(a) self, int dim) -> Tensor(a) ; _",
+    ".dims(Tensor(a) self, int[] dim) -> Tensor(a) ; _",
 )
 def squeeze(input: Array, dim: int | tuple[int, ...] | None = None) -> Array:
     """Removes dimensions of size 1: all, or those named by ``dim`` (others stay); a view.
@@ -327,7 +334,9 @@ def _geometry_transpose(shape: Ints, strides: Ints, dim0: int, dim1: int) -> tup
         "Tensor.swapaxes": {"dim0": "axis0", "dim1": "axis1"},
         "Tensor.swapaxes_": {"dim0": "axis0", "dim1": "axis1"},
     },
+    opaque=True,
 )
+@schemas(".int ; _default", "swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a) ; _", "swapdims.")
 def transpose(input: Array, dim0: int, dim1: int) -> Array:
     """Exchanges two dimensions; a view.
 
@@ -417,6 +426,12 @@ def _geometry_movedim(shape: Ints, strides: Ints, source: Any, destination: Any)
 
 
 @view(_put_movedim, _geometry_movedim, aliases=("moveaxis",), aten="movedim.intlist", node="PermuteBackward0")
+@schemas(
+    ".int(Tensor(a) self, int source, int destination) -> Tensor(a)",
+    ".intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
+    "moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
+    "moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
+)
 def movedim(input: Array, source: int | tuple[int, ...], destination: int | tuple[int, ...]) -> Array:
     """Moves dimensions to other places; the rest keep their order. A view.
 
@@ -493,6 +508,7 @@ def _geometry_expand(shape: Ints, strides: Ints, size: Ints, implicit: bool = Fa
 
 
 @view(None, _geometry_expand, namespace="Tensor", varargs="size", aten="expand.default")
+@schemas("(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)")
 def expand(input: Array, size: tuple[int, ...], *, implicit: bool = False) -> Array:
     """Repeats dimensions of size 1 to a larger size without copying; -1 keeps a size. A view.
 
@@ -534,6 +550,7 @@ def _geometry_slice(shape: Ints, strides: Ints, dim: int, start: int, stop: int,
 
 
 @view(_put_slice, _geometry_slice, namespace="_C", name="_slice", aten="slice.Tensor")
+@schemas("slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)")
 def _slice(input: Array, dim: int, start: int, stop: int, step: int) -> Array:
     """Elements ``start`` to ``stop`` (exclusive) by ``step`` of a dimension; the bounds are within it."""
     return lax.slice_in_dim(input, start, stop, step, dim)

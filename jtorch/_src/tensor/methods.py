@@ -33,6 +33,7 @@ from ..facts import devices, dtypes, layouts
 from ..facts.errors import HIGHEST_LONG, LOWEST_LONG, broadcast_shapes, check_scalar, must_be_tensor
 from ..facts.warned_once import outside
 from ..ops._declare import OPS
+from ..ops._facts import schemas
 from ..ops._kernel import Fixed, T, call_of
 from ..ops.indexing import check_fits, too_large
 from . import running as applying
@@ -73,7 +74,7 @@ def _copy(t: Tensor) -> Tensor:
     return r
 
 
-@composite(method=True, operands=("input",))
+@composite(method=True, operands=("input",), opaque=True)
 def clone(input: Any, *, memory_format: layouts.memory_format | None = layouts.preserve_format) -> Any:
     """A copy with its own memory; gradients pass through.
 
@@ -111,6 +112,7 @@ def clone(input: Any, *, memory_format: layouts.memory_format | None = layouts.p
 
 
 @composite(namespace="Tensor", operands=("self",))
+@schemas("(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)")
 def contiguous(self: Any, memory_format: layouts.memory_format = layouts.contiguous_format) -> Any:
     """The tensor itself if its memory is in that order, else a copy that is.
 
@@ -222,6 +224,13 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, 
 
 
 @composite(namespace="Tensor", operands=("self",), implicit=True)
+@schemas(
+    ".device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, "
+    "MemoryFormat? memory_format=None) -> Tensor(a)",
+    ".dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+    ".other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+    ".dtype_layout(Tensor(a) self, ..., bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+)
 def to(self: Any, *args: Any, **kwargs: Any) -> Any:
     """The tensor in another dtype and on another device; itself if nothing changes and ``copy`` is false.
 
@@ -302,6 +311,7 @@ for _name, _dtype in {
 
 
 @composite(namespace="Tensor", operands=("self", "other"), implicit=True)
+@schemas(".")
 def type_as(self: Any, other: Any) -> Any:
     """The tensor in the dtype and on the device of ``other``.
 
@@ -396,7 +406,7 @@ def _same_memory(a: Tensor, b: Tensor) -> bool:
     return a._aval is b._aval and (a._strides or ()) == (b._strides or ()) and lazy_bits(a) == lazy_bits(b)
 
 
-@composite(namespace="Tensor", operands=("self", "other"), numbers_do=True)
+@composite(namespace="Tensor", operands=("self", "other"), numbers_do=True, opaque=2)
 def copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
     """Writes ``other``, broadcast and cast, into the tensor.
 
@@ -493,7 +503,8 @@ def fill_(self: Any, value: Any) -> Any:
 _type = __builtins__["type"] if isinstance(__builtins__, dict) else __builtins__.type
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), opaque=True)
+@schemas("zero. ; _ =out")
 def zero_(self: Any) -> Any:
     """Writes zero everywhere.
 
@@ -602,6 +613,7 @@ def register_post_accumulate_grad_hook(self: Any, hook: Callable[[Any], Any]) ->
 
 
 @composite(namespace="Tensor", operands=("self",), dispatched="never", implicit=True)
+@schemas("(Tensor(a!) self) -> ()")
 def retain_grad(self: Any) -> Any:
     """Makes a tensor that is no leaf keep its gradient in ``grad``.
 

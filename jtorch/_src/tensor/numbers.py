@@ -15,6 +15,7 @@ from ..engine import META, SPECIAL, Lifted, Several, array_of, note_read, number
 from ..facts import dtypes
 from ..facts.errors import not_offered
 from ..facts.warned_once import warn_of_scalar
+from ..ops._facts import schemas
 from .cells import HOST_LOCK, ForeignStorage
 from .printing import tensor_repr
 
@@ -45,6 +46,7 @@ def _number(t: Tensor) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), implicit=True)
+@schemas("(Tensor self) -> Scalar")
 def item(self: Any) -> Any:
     """The only element as a Python number.
 

@@ -6,6 +6,7 @@ more, is as in PyTorch. Their histories and gradients are those of that tensor.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,10 +15,13 @@ from ...autograd import engine as autograd_engine
 from ...autograd.names import named
 from ...core import Tensor
 from ...dispatch import disabled_torch_function_impl
-from ..bind.cores import BOUND, POINTWISE
+from ..bind.cores import BOUND, COMPOSITES, POINTWISE, Composite
 from ..bind.everything import PUBLIC
+from ..bind.forms import OPERATORS, paths_of
 from ..engine import SPECIAL, Laid, numbers_of, record
 from ..facts import dtypes, layouts
+from ..ops._declare import OPS, Op
+from ..ops.views import VIEWS
 from .printing import _grad_fn_name, add_suffixes, numbers
 
 _new = object.__new__
@@ -139,26 +143,30 @@ def zeros(size: Sequence[int], dtype: Any, device: Any) -> OpaqueTensor:
 
 # ---- calls -----------------------------------------------------------------------------------------------------------------------
 
-#: Public names with kernels for the layout: those that need it in so many operands, and those that need it in the first.
-_ALL = {"add": 2, "add_": 2, "mul": 1, "mul_": 1, "copy_": 2}
-_FIRST = frozenset(
-    """adaptive_avg_pool2d avg_pool2d avg_pool3d batch_norm clone conv1d conv2d conv3d conv_transpose1d conv_transpose2d
-    conv_transpose3d convolution detach dropout gelu linear max_pool2d
-    max_pool3d prelu relu relu_ reshape sigmoid sigmoid_ softmax tanh transpose zero_ mkldnn_convolution""".split()
-)
-_OPERATORS = {
-    "__add__": "add", "__radd__": "add", "__iadd__": "add_", "__mul__": "mul", "__rmul__": "mul", "__imul__": "mul_", "multiply": "mul",
-    "swapaxes": "transpose", "swapdims": "transpose",
-}  # fmt: skip
-#: Names of nodes that are not those of ordinary tensors.
-_NODES = {"linear": "MkldnnLinearBackward0", "reshape": "MkldnnReshapeBackward0"}
-#: What errors call what the layout has no kernel for, where they name a part of it.
-_PARTS = {
-    **dict.fromkeys(("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"), "empty_strided"),
-    **dict.fromkeys(("squeeze", "unsqueeze", "expand", "narrow", "select", "permute", "unfold"), "as_strided"),
-}
+#: What errors call what the layout has no kernel for, where it is neither a view nor a new tensor like another.
+_PARTS = {**dict.fromkeys(("narrow", "select", "split", "chunk", "unbind"), "as_strided"), "unfold": "unfold"}
+_VIEWS = frozenset(path.rpartition(".")[2] for path in VIEWS) - _PARTS.keys()
 #: What a program is told of an opaque tensor, by the last part of the public name.
 _TABLE: dict[str, Any] = {}
+
+
+#: Names of nodes that are not those of ordinary tensors.
+_NODES = {"linear": "MkldnnLinearBackward0", "reshape": "MkldnnReshapeBackward0"}
+_WRITING = frozenset(name for _, name, _ in OPERATORS.values() if name is not None)
+
+
+@functools.cache
+def _offered() -> dict[str, Op | Composite]:
+    """The functions with kernels for the layout, under the last parts of all their names."""
+    found: dict[str, Op | Composite] = {}
+    for made in (*OPS.values(), *COMPOSITES):
+        if made.opaque:
+            names = [path.rpartition(".")[2] for path in paths_of(made)]
+            signs = made.operators if isinstance(made, Op) else ()
+            if made.inplace:
+                names += [f"{name}_" for name in names] + [OPERATORS[sign][1] or "" for sign in signs]
+            found.update(dict.fromkeys(names, made))
+    return found
 
 
 class _Layout:
@@ -168,24 +176,29 @@ class _Layout:
         """A public function called with an opaque operand."""
         path = dispatch.name_of(caller.func).removeprefix("torch.")
         name = path.rpartition(".")[2]
-        name = _OPERATORS.get(name, name)
         if (body := _TABLE.get(name)) is not None:
             return body(*args, **kwargs)
+        record = _offered().get(name)
         given = [*args, *kwargs.values()]
-        if name in _ALL and any(isinstance(x, Tensor | float | int) and type(x) is not OpaqueTensor for x in given[: _ALL[name]]):
+        needs = 0 if record is None or record.opaque is True else record.opaque
+        if any(isinstance(x, Tensor | float | int) and type(x) is not OpaqueTensor for x in given[:needs]):
             raise RuntimeError("itensor_from_mkldnn expects MKL-DNN tensor input")
-        if name in _ALL or (name in _FIRST and type(given[0]) is OpaqueTensor):
-            if (condition := _CONDITIONS.get(name)) is not None:
+        if record is not None and (needs or type(given[0]) is OpaqueTensor):
+            if (condition := _CONDITIONS.get(record.name)) is not None:
                 condition(*args, **kwargs)
             result = caller.run(tuple(plain(x) for x in args), {n: plain(x) for n, x in kwargs.items()})
-            if name.endswith("_"):
+            if name in _WRITING or (name.endswith("_") and not name.startswith("__")):
                 return args[0]
             if isinstance(result, tuple):
                 return tuple(map(opaque, result))
-            return opaque(named(result, _NODES[name]) if name in _NODES else result)
+            return opaque(named(result, _NODES[record.name]) if record.name in _NODES else result)
         bound = BOUND.get(path.removeprefix("Tensor."))
         if bound is not None and bound.op.family in POINTWISE:
             raise RuntimeError("unsupported tensor layout: Mkldnn")
+        if name.endswith("_like"):
+            raise could_not_run("empty_strided")
+        if name in _VIEWS:
+            raise could_not_run("as_strided")
         raise could_not_run(_PARTS.get(name) or (name if bound is None else bound.op.aten or name))
 
     def get(self, name: str, t: OpaqueTensor, plain: Any) -> Any:
@@ -237,7 +250,7 @@ def _needs_tensors(a: Any, b: Any = None, **_: Any) -> None:
 
 
 _CONDITIONS: dict[str, Any] = {
-    "batch_norm": _needs_affine, "dropout": _needs_evaluation, "mul": _needs_tensors, "mul_": _needs_tensors,
+    "batch_norm": _needs_affine, "dropout": _needs_evaluation, "mul": _needs_tensors,
 }  # fmt: skip
 
 _PROPERTIES: dict[str, Any] = {"layout": layouts._mkldnn, "is_mkldnn": True}
@@ -314,6 +327,11 @@ def _backward(t: Any, gradient: Any = None, retain_graph: Any = None, create_gra
 @_says("view")
 def _view(*_: Any, **__: Any) -> Any:
     raise RuntimeError("Currently Mkldnn tensor does not support view. Change to use reshape instead")
+
+
+@_says("transpose_", "swapaxes_", "swapdims_")
+def _transpose_(*_: Any, **__: Any) -> Any:
+    raise RuntimeError("mkldnn_transpose_: in-place mkldnn operations are not supported yet")
 
 
 @_says("numpy", "__array__")

@@ -19,6 +19,7 @@ from ..facts import dtypes
 from ..facts.errors import canonical_dim, check_long, check_longs
 from ..facts.size import slice_bounds
 from ..ops._declare import OPS
+from ..ops._facts import schemas
 from ..ops._kernel import Fixed, T, call_of
 from .cells import Step
 from .view_steps import dynamic_step, step_of
@@ -70,6 +71,10 @@ def _several(
 
 
 @composite(namespace="Tensor", name="split", operands=("self",), native=False)
+@schemas(
+    ".Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
+    ".sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]",
+)
 def split_method(self: Any, split_size: Any, dim: int = 0) -> Any:
     """Views of consecutive parts: of ``split_size`` elements each (the last may be smaller), or of the sizes listed.
 
@@ -147,6 +152,7 @@ def _sections(sizes: Sequence[Any], n: int, shape: Sequence[int]) -> tuple[int, 
 
 
 @composite(method=True, operands=("input",))
+@schemas("(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]")
 def split_with_sizes(input: Any, split_sizes: tuple[int, ...], dim: int = 0) -> Any:
     """Views of consecutive parts of the sizes listed.
 
@@ -165,6 +171,7 @@ def split_with_sizes(input: Any, split_sizes: tuple[int, ...], dim: int = 0) -> 
 
 
 @composite(method=True, operands=("input",))
+@schemas("(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]")
 def chunk(input: Any, chunks: int, dim: int = 0) -> Any:
     """At most ``chunks`` views of equal size along a dimension (the last may be smaller).
 
@@ -206,6 +213,11 @@ def _parts(name: str, *given: Any) -> Any:
 
 
 @composite(method=True, operands=("input", "indices_or_sections", "tensor_indices_or_sections"))
+@schemas(
+    ".sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]",
+    ".indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]",
+    ".tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]",
+)
 def tensor_split(
     input: Any,
     indices_or_sections: Any = None,
@@ -259,6 +271,7 @@ def tensor_split(
 
 
 @composite(method=True, operands=("input",), implicit=True)
+@schemas(".int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", ".array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]")
 def hsplit(
     input: Any,
     indices_or_sections: int | tuple[int, ...] | None = None,
@@ -284,6 +297,7 @@ def hsplit(
 
 
 @composite(method=True, operands=("input",), implicit=True)
+@schemas(".int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", ".array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]")
 def vsplit(
     input: Any,
     indices_or_sections: int | tuple[int, ...] | None = None,
@@ -309,6 +323,7 @@ def vsplit(
 
 
 @composite(method=True, operands=("input",), implicit=True)
+@schemas(".int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", ".array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]")
 def dsplit(
     input: Any,
     indices_or_sections: int | tuple[int, ...] | None = None,
@@ -344,6 +359,7 @@ def _even_split(name: str, t: Tensor, parts: Any, dim: int) -> Any:
 
 
 @composite(method=True, operands=("input",))
+@schemas(".int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]")
 def unbind(input: Any, dim: int = 0) -> Any:
     """A tuple of views, one for each index of a dimension.
 

@@ -19,6 +19,7 @@ from ..facts.size import SYMBOLIC, slice_bounds
 from ..facts.warned_once import warn_once
 from ..ops import views as view_ops
 from ..ops._declare import OPS, Op
+from ..ops._facts import schemas
 from ..ops._kernel import Fixed, T, caches, call_of
 from ..protocol.overridable import specialise
 from .cells import Counter, bits_of
@@ -183,6 +184,7 @@ def _check_tensor(name: str, t: Any) -> None:
 
 
 @composite(method=True, operands=("input",))
+@schemas(".int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)")
 def select(input: Any, dim: int, index: int) -> Any:
     """One element of a dimension, which disappears; a view.
 
@@ -255,6 +257,10 @@ def _slice(input: Any, dim: int = 0, start: int | None = None, stop: int | None 
 
 
 @composite(method=True, operands=("input",))
+@schemas(
+    "(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
+    ".Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)",
+)
 def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     """``length`` elements of a dimension from ``start`` on; a view.
 
@@ -321,6 +327,7 @@ def _size(name: str, args: Sequence[Any]) -> tuple[int, ...]:
 
 
 @composite(namespace="Tensor", name="view", operands=("self",))
+@schemas("(Tensor(a) self, SymInt[] size) -> Tensor(a)", ".dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)")
 def view_(self: Any, *size: Any, **kwargs: Any) -> Any:
     """The same memory in another shape, or as another dtype.
 
@@ -393,7 +400,8 @@ def _view_as_dtype(t: Tensor, dtype: dtypes.dtype) -> Tensor:
     return view(t, step_of(_VIEW_DTYPE, (dtype.np,)), strides, offset)
 
 
-@composite(method=True, operands=("input",), varargs="shape")
+@composite(method=True, operands=("input",), varargs="shape", opaque=True)
+@schemas("(Tensor(a) self, SymInt[] shape) -> Tensor(a)")
 def reshape(input: Any, shape: Any) -> Any:
     """The elements in another shape: a view where strides allow it, else a copy.
 
@@ -435,6 +443,7 @@ def contiguous_copy(t: Tensor) -> Tensor:
 
 
 @composite(method=True, operands=("input",))
+@schemas(".using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)")
 def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     """Joins the dimensions from ``start_dim`` to ``end_dim`` into one; a view where possible.
 
@@ -470,6 +479,7 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 
 @composite(method=True, operands=("input",), implicit=True)
+@schemas("(Tensor(a) self) -> Tensor(a)")
 def ravel(input: Any) -> Any:
     """All elements in one dimension; a view where possible.
 
@@ -487,6 +497,7 @@ def ravel(input: Any) -> Any:
 
 
 @composite(method=True, operands=("input",), ignored=("Tensor.unflatten",))
+@schemas(".int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)")
 def unflatten(input: Any, dim: int, sizes: tuple[int, ...]) -> Any:
     """Splits one dimension into several; a view.
 
@@ -523,6 +534,7 @@ view_._core = view_  # type: ignore[attr-defined]
 
 
 @composite(method=True, operands=("input",), varargs="size", implicit=True)
+@schemas("(Tensor(a) self, SymInt[] size) -> Tensor(a)")
 def broadcast_to(input: Any, size: tuple[int, ...]) -> Any:
     """``input`` repeated along dimensions of size 1 to ``size``; a view.
 
@@ -542,6 +554,7 @@ def broadcast_to(input: Any, size: tuple[int, ...]) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self", "other"), implicit=True)
+@schemas("(Tensor(a) self, Tensor other) -> Tensor(a)")
 def expand_as(self: Any, other: Any) -> Any:
     """``self.expand(other.size())``.
 
@@ -563,6 +576,7 @@ def expand_as(self: Any, other: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self", "other"), implicit=True)
+@schemas("(Tensor(a) self, Tensor other) -> Tensor(a)")
 def view_as(self: Any, other: Any) -> Any:
     """``self.view(other.size())``.
 
@@ -584,6 +598,7 @@ def view_as(self: Any, other: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self", "other"), implicit=True)
+@schemas("(Tensor(a) self, Tensor other) -> Tensor(a)")
 def reshape_as(self: Any, other: Any) -> Any:
     """``self.reshape(other.size())``.
 
@@ -602,6 +617,7 @@ def reshape_as(self: Any, other: Any) -> Any:
 
 
 @composite(method=True, operands=("input",), ignored=("as_strided",))
+@schemas("(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a) ; _")
 def as_strided(input: Any, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None) -> Any:
     """Any strided look at the tensor's storage.
 
@@ -680,6 +696,7 @@ def _whole(al: Any) -> Tensor:
 
 
 @composite(namespace="torch", method=False, operands=("input",), implicit=True)
+@schemas("(Tensor(a) self) -> Tensor(a)")
 def real(input: Any) -> Any:
     """The real parts: a view of a complex tensor, the tensor itself if it is real.
 
@@ -698,6 +715,7 @@ def real(input: Any) -> Any:
 
 
 @composite(namespace="torch", method=False, operands=("input",), implicit=True)
+@schemas("(Tensor(a) self) -> Tensor(a)")
 def imag(input: Any) -> Any:
     """The imaginary parts of a complex tensor, as a view.
 
@@ -720,7 +738,8 @@ def imag(input: Any) -> Any:
     return make_view(_V["_C._imag"], input, ())
 
 
-@composite(method=True, operands=("input",))
+@composite(method=True, operands=("input",), opaque=True)
+@schemas("(Tensor(a) self) -> Tensor(a) ; _")
 def detach(input: Any) -> Any:
     """The same data without history; in-place changes are seen in both.
 
@@ -774,6 +793,7 @@ def with_bits(t: Tensor, bits: tuple[bool, bool]) -> Tensor:
 
 
 @composite(method=True, operands=("input",), implicit=True)
+@schemas("(Tensor(a) self) -> Tensor(a)")
 def adjoint(input: Any) -> Any:
     """The conjugate transpose of the last two dimensions; a view.
 
