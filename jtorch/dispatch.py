@@ -757,6 +757,8 @@ class Public:
 
 #: Every registered callable by its dotted path, ``torch.add``; aliases have entries of their own.
 PUBLIC: dict[str, Public] = {}
+#: Whether functions that PyTorch has in C++ tell their signatures; ``_src/protocol/withheld.py`` says when they do not.
+tells_signatures = True
 #: The first path that each callable was registered under.
 NAMES: dict[Any, str] = {}
 

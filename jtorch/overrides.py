@@ -20,6 +20,7 @@ from ._src.facts.devices import FACTORIES
 from ._src.facts.errors import not_offered
 from ._src.ops._declare import OPS
 from ._src.protocol.overridable import TensorProperty
+from ._src.protocol.withheld import SIMPLE_WRAPPERS, known_signature
 from .core import Tensor
 from .dispatch import (
     NOWRAP,
@@ -93,12 +94,6 @@ _IGNORED_BY_CHOICE = {
 }
 #: The functions of ``torch.nn.init`` that ask the tensor they fill. Their names end like those of methods, so that no list has them.
 _ASKING_INITIALISERS = ("uniform_", "normal_", "constant_", "kaiming_uniform_")
-#: Functions that PyTorch writes in Python and that ask like those in C++, of which they are little more than another name.
-_SIMPLE_WRAPPERS = frozenset(
-    f"torch.nn.functional.{name}"
-    for name in """adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices hardsigmoid hardswish
-    max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices scaled_grouped_mm scaled_mm sigmoid tanh""".split()
-)
 #: Functions of ``torch`` that are listed where they are written, under ``torch.functional``, alone.
 _LISTED_ONCE = frozenset(("lu", "pca_lowrank", "svd_lowrank", "unique"))
 
@@ -124,7 +119,7 @@ def _entry_of(function: Any) -> dispatch.Public | None:
 def _is_builtin(function: Any) -> bool:
     """Whether a public function is one that PyTorch has in C++."""
     entry = _entry_of(function)
-    return entry is not None and (entry.native or entry.path == "torch.nn.functional.rrelu_") and entry.path not in _SIMPLE_WRAPPERS
+    return entry is not None and (entry.native or entry.path == "torch.nn.functional.rrelu_") and entry.path not in SIMPLE_WRAPPERS
 
 
 @functools.cache
@@ -207,7 +202,7 @@ def _dummy(func: Callable[..., Any]) -> Callable[..., Any]:
     texts: list[str] = []
     defaults: dict[str, Any] = {}
     starred = only_by_position = False
-    parameters = list(inspect.signature(func).parameters.values())
+    parameters = list(known_signature(func).parameters.values())
     if parameters and all(p.default is not p.empty for p in parameters) and parameters[0].kind is not parameters[0].KEYWORD_ONLY:
         # No overload can do without its first operand, although another one takes the second by keyword alone.
         parameters[0] = parameters[0].replace(default=inspect.Parameter.empty)
@@ -306,7 +301,7 @@ def normalize_call(func: Callable[..., Any], args: tuple[Any, ...] = (), kwargs:
         values = func.complete(args, kwargs)  # type: ignore[attr-defined]
         names = [a.name for a in schema.arguments]
         return tuple(values[: schema.count]), dict(zip(names[schema.count :], values[schema.count :], strict=True))
-    signature = inspect.signature(func)
+    signature = known_signature(func)
     for name, spellings in ALIASES.items():
         for spelling in spellings:
             if spelling in kwargs and spelling not in signature.parameters and name in signature.parameters:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+import jtorch
 
 ROOT = str(Path(__file__).parent.parent)
 
@@ -81,3 +84,42 @@ def test_under_its_own_name() -> None:
 def test_installing_late() -> None:
     code = "import jtorch, jtorch.nn; jtorch.install(); import torch; print(torch.nn.Linear, torch.optim.Adam, torch.Size)"
     assert _run("-c", code) == "<class 'torch.nn.modules.linear.Linear'> <class 'torch.optim.adam.Adam'> <class 'torch.Size'>\n"
+
+
+SIGNATURES = """
+import functools, inspect, sys
+import torch
+import jtorch
+import torch.nn.functional as F
+
+x = torch.ones(2)
+for asked in (torch.add, torch.Tensor.add, x.add, torch.fft.hfft, torch.linalg.norm, torch.special.erf, F.gelu, F.linear, torch.zeros,
+              torch.where, functools.partial(torch.add, x), functools.wraps(torch.add)(lambda *a: 0),
+              jtorch.add):
+    try:
+        told = inspect.signature(asked)
+    except ValueError as e:
+        assert "no signature found" in str(e)
+    else:
+        raise AssertionError((asked, told))
+for asked in (F.sigmoid, F.cross_entropy, F.conv2d.__wrapped__, torch.einsum, torch.nn.Linear, torch.Tensor.backward, torch.save):
+    inspect.signature(asked)
+assert inspect.getdoc(torch.add) and "def add" in inspect.getsource(torch.add)
+
+# Who knows what they take still does.
+assert list(inspect.signature(torch.overrides.get_testing_overrides()[torch.add]).parameters)[:2] == ["input", "other"]
+assert torch.overrides.normalize_call(torch.softmax, (x, 0))[0][1] == 0
+from torch.fx.operator_schemas import normalize_function
+assert normalize_function(torch.add, (x, 2), normalize_to_only_use_kwargs=True).kwargs["other"] == 2
+import torch.masked, torch.sparse
+assert torch.vmap(torch.add)(x, x).tolist() == [2, 2]
+"""
+
+
+def test_functions_that_pytorch_has_in_another_language_have_no_signature() -> None:
+    _run("-m", "jtorch", "-c", SIGNATURES)
+
+
+def test_under_its_own_name_every_function_tells_its_signature() -> None:
+    assert "alpha" in inspect.signature(jtorch.add).parameters
+    assert list(inspect.signature(jtorch.ones(1).add).parameters) == ["other", "alpha"]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import enum
 import importlib
-from inspect import Parameter, Signature, signature
+from inspect import Parameter, Signature
 from typing import TYPE_CHECKING as TYPE_CHECKING
 from typing import Any
 from typing import Optional as Optional
 
 from .._src.bind.namespace import fill as _fill
 from .._src.protocol.slow_path import QUESTIONS as _QUESTIONS
+from .._src.protocol.withheld import give_signature, known_signature
 from ..core import Tensor
 from ..dispatch import handle_torch_function as handle_torch_function
 from ..dispatch import has_torch_function as has_torch_function
@@ -26,11 +27,11 @@ def _say_tensors() -> None:
     """Gives signatures the class of their first operands, which programs look for in order to find functions of tensors."""
     for name in __all__:
         function = globals()[name]
-        before = signature(function)
+        before = known_signature(function)
         first, *rest = before.parameters.values()
         if first.annotation in ("Any", first.empty) and first.kind is first.POSITIONAL_OR_KEYWORD:
             first = Parameter(first.name, first.kind, default=first.default, annotation=Tensor)
-            function.__signature__ = Signature([first, *rest], return_annotation=before.return_annotation)
+            give_signature(function, Signature([first, *rest], return_annotation=before.return_annotation))
 
 
 _say_tensors()

@@ -14,6 +14,7 @@ from typing import Any
 import pint
 
 import jtorch as torch
+from jtorch._src.protocol.withheld import known_signature
 from jtorch.overrides import resolve_name
 
 from . import coverage, trees
@@ -179,7 +180,7 @@ def _first(args: Any) -> UnitTensor:
 def _bound(func: Any, args: Any, kwargs: Any) -> inspect.BoundArguments:
     if kwargs.get("out") is not None:
         raise NotImplementedError(f"{_name(func)}(out=...) with a UnitTensor: the unit of what is written to would change")
-    return inspect.signature(func).bind(*args, **kwargs)
+    return known_signature(func).bind(*args, **kwargs)
 
 
 def _run(func: Any, bound: inspect.BoundArguments) -> Any:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import json
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -176,3 +179,45 @@ def test_spellings(call: Any) -> None:
     found, expected = call(jtorch), call(torch)
     assert found.tolist() == expected.tolist()
     assert str(found.dtype) == str(expected.dtype)
+
+
+#: Asks every function of these namespaces for its signature, and prints those that refuse.
+ASKING = """
+import inspect, json, torch
+refusing = []
+for path in ("torch", "torch.Tensor", "torch.nn.functional", "torch.fft", "torch.linalg", "torch.special", "torch.sparse"):
+    space = eval(path)
+    for name in dir(space):
+        asked = getattr(space, name, None)
+        if callable(asked) and not isinstance(asked, type) and not name.startswith("_"):
+            try:
+                inspect.signature(asked)
+            except ValueError:
+                refusing.append(f"{path}.{name}")
+print(json.dumps(refusing))
+"""
+#: What is written in Python in one of the two only, and told as PyTorch's parser tells it.
+TOLD_HERE = set(
+    """torch.detach_ torch.fill_ torch.from_file torch.from_numpy torch.frombuffer torch.get_default_dtype torch.get_num_interop_threads
+    torch.get_num_threads torch.histogramdd torch.index_put_ torch.init_num_threads torch.is_anomaly_check_nan_enabled
+    torch.is_anomaly_enabled torch.is_grad_enabled torch.is_inference_mode_enabled torch.is_vulkan_available torch.set_anomaly_enabled
+    torch.set_flush_denormal torch.set_num_interop_threads torch.set_num_threads torch.to_dlpack torch.Tensor.as_subclass torch.Tensor.new
+    torch.Tensor.type torch.nn.functional.has_torch_function torch.nn.functional.has_torch_function_unary
+    torch.nn.functional.has_torch_function_variadic torch.sparse.spsolve torch.fork torch.wait""".split()
+)
+TOLD_THERE = {"torch.quantized_gru", "torch.quantized_lstm", "torch.Tensor.index", "torch.Tensor.unflatten"}
+
+
+def test_who_refuses_to_tell_its_signature() -> None:
+    run = [["-c", ASKING], ["-m", "jtorch", "-c", ASKING]]
+    theirs, ours = (set(json.loads(subprocess.check_output([sys.executable, *how], text=True))) for how in run)
+    assert len(theirs) > 1000
+    assert {name for name in theirs - ours if inspect.isroutine(_found(name)) and "autocast" not in name} == TOLD_HERE
+    assert ours - theirs == TOLD_THERE
+
+
+def _found(path: str) -> Any:
+    found: Any = jtorch
+    for name in path.split(".")[1:]:
+        found = getattr(found, name, None)
+    return found

@@ -28,7 +28,7 @@ def untyped_storage(self: Any) -> Any:
     return storage_of(self)
 
 
-@composite(namespace="Tensor", operands=("self",), dispatched="never")
+@composite(namespace="Tensor", operands=("self",), dispatched="never", native=False)
 def storage(self: Any) -> Any:
     """The memory the tensor looks at, with its dtype.
 
@@ -266,7 +266,7 @@ def get_device(input: Any) -> Any:
     return d.index or 0
 
 
-@composite(namespace="Tensor", operands=("self",), dispatched="never")
+@composite(namespace="Tensor", operands=("self",), dispatched="never", native=False)
 def dim_order(self: Any, *, ambiguity_check: bool = False) -> Any:
     """The dimensions from the outermost in memory to the innermost.
 

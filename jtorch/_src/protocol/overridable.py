@@ -2,7 +2,8 @@
 
 A generated callable has one positional-only parameter per position, one stopper after them, and one parameter per keyword, all with
 the default ``MISSING``. So it knows exactly what was given by position and what by keyword, as handlers must be told, and CPython still
-calls it by its fastest path, which ``*args`` and ``**kwargs`` would forbid. ``inspect.signature`` shows the real signature.
+calls it by its fastest path, which ``*args`` and ``**kwargs`` would forbid. ``inspect.signature`` shows the real signature,
+unless it is withheld.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from ..facts.static_types import STATIC_TABLES, Static, static_of
 from ..keeping import code as _code_cache
 from .shared_arguments import completed
 from .slow_path import EMPTY, Caller, Layout
+from .withheld import known_signature, withhold
 
 _SEQUENCES = frozenset((list, tuple))
 
@@ -328,11 +330,13 @@ def specialise(
     caller.handlers_off = asks == "modes"
     if enter:
         register(public, function, overridable=overridable, native=native)
+    if native and not dispatch.tells_signatures:
+        withhold(function)
     return function
 
 
 #: ``inspect.signature``, asked once for each function: several public forms are made from it.
-signature_of = functools.cache(inspect.signature)
+signature_of = functools.cache(known_signature)
 
 
 def _no_operands(*_args: Any, **_kwargs: Any) -> tuple[Any, ...]:

@@ -13,6 +13,7 @@ from ..facts.dtypes import bfloat16
 from ..facts.errors import not_offered
 from ..keeping import code as _code_cache
 from ..protocol.overridable import specialise
+from ..protocol.withheld import give_signature
 
 _QUANTISED = "quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers in 8 or 4 bits"
 _FBGEMM = "it is an entry of FBGEMM, PyTorch's library of quantised matrix products on Intel processors"
@@ -191,7 +192,8 @@ def _refuser(path: str, like: Any, reason: str) -> Any:
 
     refuse.__doc__ = f"Not offered: {reason}.\n\nRaises:\n    NotImplementedError: always, with the reason."
     made = specialise(refuse, f"torch.{path}")
-    signature = made.__signature__ = inspect.signature(like)
+    signature = inspect.signature(like)
+    give_signature(made, signature)
     if "pin_memory" in signature.parameters and not path.startswith("Tensor."):
         FACTORIES.add(made)
     return made

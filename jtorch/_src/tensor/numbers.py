@@ -154,7 +154,7 @@ def host_memory(t: Tensor) -> np.ndarray:
     return view[...] if view is storage.host else view
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), native=False)
 def __array__(self: Any, dtype: Any = None, copy: Any = None) -> Any:
     """What ``numpy.asarray`` sees: the tensor's own memory, or a copy in ``dtype``.
 
@@ -170,7 +170,7 @@ def __array__(self: Any, dtype: Any = None, copy: Any = None) -> Any:
     return np.array(found, dtype=dtype, copy=True) if copy else np.asarray(found, dtype=dtype)
 
 
-@composite(namespace="Tensor", operands=("self",), dispatched="never")
+@composite(namespace="Tensor", operands=("self",), dispatched="never", native=False)
 def __array_wrap__(self: Any, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
     """The result of a NumPy function as a tensor again.
 

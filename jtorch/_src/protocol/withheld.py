@@ -1,0 +1,67 @@
+"""Signatures that are not told: PyTorch's functions in C++ have none, and programs written for it go by that.
+
+Libraries ask ``inspect.signature`` of whatever function they are given, and take another way when it refuses: they pass all arguments,
+or try which of them are taken. So where ``import torch`` means jtorch those functions refuse here as well. Under jtorch's own name they
+answer, as ``help`` and editors show what they say. Nothing here is on the way of a call.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from ... import dispatch
+
+#: Functions that PyTorch writes in Python and that ask like those in C++, of which they are little more than another name.
+SIMPLE_WRAPPERS = frozenset(
+    f"torch.nn.functional.{name}"
+    for name in """adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices hardsigmoid hardswish
+    max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices scaled_grouped_mm scaled_mm sigmoid tanh""".split()
+)
+
+
+class Withheld:
+    """Stands in the place of a function's signature, and refuses ``inspect``, which looks at what it finds there."""
+
+    __slots__ = ("function", "signature")
+
+    def __init__(self, function: Any, signature: inspect.Signature) -> None:
+        self.function, self.signature = function, signature
+
+    def __call__(self) -> NoReturn:  # what Python asks from 3.13 on
+        raise ValueError(f"no signature found for builtin {self.function}")
+
+    @property
+    def __class__(self) -> NoReturn:  # type: ignore[override]  # what `isinstance` asks, before that
+        self()
+
+
+def withhold_signatures() -> None:
+    """Lets the public functions that PyTorch has in C++ refuse to tell their signatures, and those that are made later."""
+    dispatch.tells_signatures = False
+    for entry in dispatch.PUBLIC.values():
+        if entry.native and entry.path not in SIMPLE_WRAPPERS:
+            withhold(entry.function)
+
+
+def withhold(function: Any) -> None:
+    """Lets a function refuse to tell its signature from now on; ``known_signature`` still knows it."""
+    own = getattr(function, "__dict__", {}).get("__signature__")
+    if type(own) is inspect.Signature:
+        function.__signature__ = Withheld(function, own)
+
+
+def known_signature(function: Callable[..., Any]) -> inspect.Signature:
+    """``inspect.signature``, which here knows those that are withheld as well."""
+    told = getattr(function, "__signature__", None)
+    return told.signature if type(told) is Withheld else inspect.signature(function)
+
+
+def give_signature(function: Any, signature: inspect.Signature) -> None:
+    """Replaces a function's signature, told or withheld."""
+    told = getattr(function, "__signature__", None)
+    if type(told) is Withheld:
+        told.signature = signature
+    else:
+        function.__signature__ = signature
