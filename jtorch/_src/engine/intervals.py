@@ -28,7 +28,7 @@ Kept: TypeAlias = "tuple[Any] | None"
 #: Asks for operand ``i``; with True where the result has elements of that operand as they are.
 _Ask: TypeAlias = "Callable[..., Interval]"
 _Rule: TypeAlias = "Callable[[Any, _Ask, int], Interval | None]"
-_RULES: dict[str, _Rule] = {}
+RULES: dict[str, _Rule] = {}
 #: A chain of more equations than this is not followed.
 DEPTH = 200
 
@@ -105,7 +105,7 @@ class _Walk:
         if var in self.consts:
             return of_array(np.asarray(self.consts[var]), kept[0] if kept else None)
         eqn, i = self.made[var]
-        rule = _RULES.get(eqn.primitive.name)
+        rule = RULES.get(eqn.primitive.name)
         if rule is None or self.depth >= DEPTH:
             return most
 
@@ -146,13 +146,13 @@ def of_array(a: np.ndarray, skip: Any) -> Interval:
 #: Equations that hold a jaxpr, and under which name.
 _CALLS = dict.fromkeys(("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call", "remat2"), ("jaxpr", "call_jaxpr", "fun_jaxpr"))
 for _name in _CALLS:
-    _RULES[_name] = lambda eqn, ask, i: None
+    RULES[_name] = lambda eqn, ask, i: None
 
 
 def _rule(*names: str) -> Callable[[_Rule], _Rule]:
     def add(rule: _Rule) -> _Rule:
         for name in names:
-            _RULES[name] = rule
+            RULES[name] = rule
         return rule
 
     return add

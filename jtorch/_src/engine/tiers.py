@@ -23,6 +23,7 @@ from .host.recipes import Recipe, Unstaged, packed, recipe_of, unpacked
 from .host.rules import BYTE, CALL
 from .host.short import SMALL, Form, shortened, silence
 from .host.staging import CODE_AFTER, Program, made, stage
+from .intervals import Interval, join
 from .signalled import is_signalled
 from .values import Aval
 
@@ -241,15 +242,24 @@ def _code(
     if flags and all(span is not None and (span[0] >= n or avals[span[0]].dtype.isbuiltin == 1) for span in spans):
         # Where looking at the operands tells that no check fails, the flags need not be computed.
         recipe = _recipe(call, avals, shapes)
-        lean = shortened(
-            stage(recipe._replace(outs=recipe.outs[:-1])), Form(n, scalars, sizes, call.view, names, f"return {found}"), _silent
-        )
+        program = stage(recipe._replace(outs=recipe.outs[:-1]), _intervals(spans))
+        lean = shortened(program, Form(n, scalars, sizes, call.view, names, f"return {found}"), _silent)
         tests = {f"test{k}": test_of(span, avals[span[0]].dtype if span[0] < n else None) for k, span in enumerate(spans)}
         told = " and ".join([f"test{k}(v{span[0]})" for k, span in enumerate(spans)])
         every = ", ".join(given)
         lines = [f"def run({every}):", f"    if {told}: return lean({every})", f"    return whole({every})"]
         short = made(lines, {**tests, "lean": lean, "whole": short})
     return run, short
+
+
+def _intervals(spans: Sequence[Any]) -> dict[int, Interval]:
+    """Where the elements of operands lie for which the tests of spans hold."""
+    found: dict[int, Interval] = {}
+    for at, low, high, _, skip, _ in spans:
+        interval = (low, high) if skip is None else join((low, high), (skip, skip))
+        before = found.get(at, interval)
+        found[at] = max(before[0], interval[0]), min(before[1], interval[1])
+    return found
 
 
 def _owned(x: Any) -> np.ndarray:

@@ -19,8 +19,8 @@ from ..facts import dtypes
 from ..facts.errors import broadcast_shapes
 from . import _pieces
 from ._declare import DTYPE, NUMBER, OPS, STATIC, TENSOR_LIST, TENSOR_OR_STATIC, UNLESS_ROUNDED, Op, collecting
+from ._flags import flags_of
 from ._numeric import zeros_and_ones
-from ._sizes import counted, fewer
 
 #: Entries of a layout: how one parameter was given. Statics stand as ``Fixed``.
 T = "T"  # a tensor
@@ -160,7 +160,7 @@ def _make(op: Op, layout: tuple[Any, ...], forward: bool) -> Call:
             info.single = not isinstance(out, (tuple, list))
         out = _strong(out) if not isinstance(out, (tuple, list)) else tuple([_strong(o) for o in out])
         if guards:
-            return Guarded(out, jnp.stack([_flag(g) for g in guards]), tuple([(g.exc_type, g.message, operands.span(g)) for g in guards]))
+            return Guarded(out, flags_of(guards), tuple([(g.exc_type, g.message, operands.span(g)) for g in guards]))
         return out
 
     fn.__name__ = fn.__qualname__ = op.name
@@ -186,34 +186,6 @@ def _identity(op: Op, layout: tuple[Any, ...], forward: bool) -> str | None:
 
 def _statics(layout: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([entry.value for entry in layout if isinstance(entry, Fixed)])
-
-
-def _flag(g: Any) -> Any:
-    bad = jnp.ravel(jnp.asarray(g.bad, bool))
-    n = bad.size
-    if g.value is None or jnp.size(g.value) == 0 or n == 0:
-        return jnp.stack([jnp.any(bad).astype(np.int64), jnp.zeros((), np.int64)])
-    values = jnp.ravel(jnp.asarray(g.value)).astype(np.int64)
-    if n == 1:
-        return jnp.stack([bad[0].astype(np.int64), values[0]])
-    first = _first(bad, n)
-    value = values[jnp.minimum(first, n - 1)] if values.size > 1 else values[0]
-    return jnp.stack([(first < n).astype(np.int64), value])
-
-
-def _first(bad: Any, n: int) -> Any:
-    """The first place where ``bad`` holds, else ``n``: one pass that vectorises, as "any" and "argmax" do not.
-
-    Large arrays are taken in columns, whose rows are counted in 16 bits: half the time.
-    """
-    dtype = np.int32 if fewer(n, 2**31) else np.int64
-    width = next((w for w in (256, 1024) if n % w == 0 and 16 <= n // w < 2**15), 0) if fewer(n, 2**31) else 0
-    if not width:
-        return jnp.min(jnp.where(bad, lax.broadcasted_iota(dtype, (n,), 0), counted(n, np.dtype(dtype))))
-    count = n // width
-    rows = lax.broadcasted_iota(np.int16, (count, width), 0)
-    row = jnp.min(jnp.where(bad.reshape(count, width), rows, np.int16(count)), axis=0).astype(dtype)
-    return jnp.min(jnp.where(row < count, row * dtype(width) + lax.iota(dtype, width), dtype(n)))
 
 
 def _strong(x: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jax.lax import GatherScatterMode
 
-from .direct import count_nonzero, dot
+from .direct import count_nonzero, dot, where
 from .kinds import kind
 from .rules import BYTE, CALL, Compute, Equation, nbytes, rule
 
@@ -31,6 +31,7 @@ class Windows(NamedTuple):
         batching: pairs of a dimension of the operand and the one of the indices that it runs along with.
         batch: the shape of the indices without their columns.
         drop: that windows which are not wholly inside count for nothing; otherwise they are moved inside.
+        inside: that all are known to be inside, and ``bare``, ``wraps``: how the indices are given (see ``places.settled``).
     """
 
     shape: tuple[int, ...]
@@ -40,6 +41,9 @@ class Windows(NamedTuple):
     batching: tuple[tuple[int, int], ...]
     batch: tuple[int, ...]
     drop: bool
+    inside: bool = False
+    bare: bool = False
+    wraps: bool = False
 
     @property
     def limits(self) -> list[int]:
@@ -79,10 +83,12 @@ def _single(w: Windows) -> Callable[[np.ndarray], tuple[Any, ...] | None]:
     drop = w.drop
     if len(columns) == 1:
         ((o, size, limit, kept),) = columns
-        before, after = tuple(template[:o]), tuple(template[o + 1 :])
+        before, after, wraps = tuple(template[:o]), tuple(template[o + 1 :]), w.wraps
 
         def place(i: np.ndarray) -> tuple[Any, ...] | None:
             start = i.item()
+            if wraps and start < 0:
+                start += limit + 1
             if not 0 <= start <= limit:
                 if drop:
                     return None
@@ -120,7 +126,7 @@ def _places(w: Windows, inner: int) -> Callable[[np.ndarray], tuple[np.ndarray, 
     within = np.zeros((1,) * len(window), np.int64)
     for k, o in enumerate(window):
         within = within + (np.arange(w.sizes[o]) * strides[o]).reshape([-1 if i == k else 1 for i in range(len(window))])
-    shifted, wide, columns, drop = bool(w.batching), within.size > 1, len(w.indexed), w.drop
+    shifted, wide, columns, drop, sure, bare, wraps = bool(w.batching), within.size > 1, len(w.indexed), w.drop, w.inside, w.bare, w.wraps
     step = int(steps[0]) if columns == 1 else 0
     limit = int(limits[0]) if columns == 1 else 0
 
@@ -128,15 +134,19 @@ def _places(w: Windows, inner: int) -> Callable[[np.ndarray], tuple[np.ndarray, 
 
     def places(i: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         if columns == 1:
-            at = i[..., 0]
+            at = i if bare else i[..., 0]
             counts = inside(at) if drop else None
             if counts is not None and count_nonzero(counts) == counts.size:
                 counts = None
-            else:
+            elif not sure:
                 at = np.minimum(np.maximum(_wide(at), 0), limit)
-            found = at.astype(np.int64)
+            if wraps:
+                at = where(at < 0, at + (limit + 1), at)
+            found = at if at.dtype == np.int64 else at.astype(np.int64)
             if step != 1:
-                found *= step
+                found = found * step
+        elif sure:
+            counts, found = None, dot(i, steps)
         else:
             asked = _wide(i)
             at = np.minimum(np.maximum(asked, 0), limits)
@@ -186,6 +196,10 @@ def _fill(value: Any, dtype: np.dtype) -> Any:
     return dtype.type(True if dtype.kind == "b" else np.nan)
 
 
+def _known(e: Equation) -> dict[str, bool]:
+    return {name: e.params.get(name, False) for name in ("inside", "bare", "wraps")}
+
+
 def _gathered(e: Equation) -> Windows:
     operand, indices = e.ins
     d = e.params["dimension_numbers"]
@@ -195,8 +209,9 @@ def _gathered(e: Equation) -> Windows:
         kept=tuple([o for o in range(operand.ndim) if o not in d.collapsed_slice_dims and o not in d.operand_batching_dims]),
         indexed=tuple(d.start_index_map),
         batching=tuple(zip(d.operand_batching_dims, d.start_indices_batching_dims, strict=True)),
-        batch=indices.shape[:-1],
-        drop=e.params["mode"] is GatherScatterMode.FILL_OR_DROP,
+        batch=indices.shape[: indices.ndim - (not e.params.get("bare"))],
+        drop=e.params["mode"] is GatherScatterMode.FILL_OR_DROP and not e.params.get("inside"),
+        **_known(e),
     )
 
 
@@ -213,8 +228,9 @@ def _scattered(e: Equation) -> Windows:
         kept=kept,
         indexed=tuple(d.scatter_dims_to_operand_dims),
         batching=tuple(zip(d.operand_batching_dims, d.scatter_indices_batching_dims, strict=True)),
-        batch=indices.shape[:-1],
-        drop=e.params["mode"] is not GatherScatterMode.CLIP,
+        batch=indices.shape[: indices.ndim - (not e.params.get("bare"))],
+        drop=e.params["mode"] is not GatherScatterMode.CLIP and not e.params.get("inside"),
+        **_known(e),
     )
 
 
@@ -229,7 +245,7 @@ def _cost(e: Equation) -> float:
     return 8 * CALL + BYTE * (nbytes([moved]) + (0 if gather else nbytes(e.outs))) + 6e-9 * looked
 
 
-@rule("gather", cost=_cost)
+@rule("gather", cost=_cost, quiet=True)
 def _gather(e: Equation) -> Compute | None:
     operand = e.ins[0]
     p, dtype = e.params, np.dtype(operand.dtype)
@@ -265,15 +281,21 @@ def _gather(e: Equation) -> Compute | None:
 
 def _gather_few(w: Windows, otherwise: Compute) -> Compute:
     """Single elements along one axis: fewer calls than flat places take, but more time for each element."""
-    (axis,), (limit,), rank = w.indexed, w.limits, len(w.batch)
+    (axis,), (limit,), rank, bare = w.indexed, w.limits, len(w.batch), w.bare
     along = dict(w.batching)
     grid = [
         np.arange(w.shape[o]).reshape([-1 if k == along[o] else 1 for k in range(rank)]) if o in along else 0 for o in range(len(w.shape))
     ]
     before, after, inside = tuple(grid[:axis]), tuple(grid[axis + 1 :]), _inside(limit)
+    if w.inside:
+        if not bare:
+            return lambda a, i: a[(*before, i[..., 0], *after)]
+        if not before and not after:
+            return lambda a, i: a.take(i)
+        return lambda a, i: a[(*before, i, *after)]
 
     def gather(a: np.ndarray, i: np.ndarray) -> np.ndarray:
-        at = i[..., 0]
+        at = i if bare else i[..., 0]
         counts = inside(at)
         if count_nonzero(counts) != counts.size:
             return otherwise(a, i)
@@ -307,10 +329,15 @@ def _gather_rows(w: Windows, fill: Any, shape: tuple[int, ...], offsets: tuple[i
     batch = iter(range(axis, axis + nb))
     source = iter(rest)
     perm = tuple([next(source) if i in offsets else next(batch) for i in range(len(shape))])
-    order, inside = None if perm == tuple(range(len(shape))) else perm, _inside(last)
+    order, inside, bare, wraps = None if perm == tuple(range(len(shape))) else perm, _inside(last), w.bare, w.wraps
+    if w.inside and bare and order is None and not large:
+        return (lambda a, i: a.take(i, axis)) if wraps else lambda a, i: a.take(i, axis, None, "clip")
 
     def gather(a: np.ndarray, i: np.ndarray) -> np.ndarray:
-        i = i[..., 0]
+        if not bare:
+            i = i[..., 0]
+        if wraps:
+            i = where(i < 0, i + (last + 1), i)
         if i.dtype == np.uint64:
             i = _wide(i)
         if large and not a.flags.c_contiguous:
@@ -336,7 +363,8 @@ _SCATTERS = {
 }
 
 
-@rule(*_SCATTERS, cost=_cost)
+@rule("scatter", cost=_cost, quiet=True)
+@rule(*[name for name in _SCATTERS if name != "scatter"], cost=_cost)
 def _scatter(e: Equation) -> Compute | None:
     operand, _, updates = e.ins
     p, ufunc = e.params, _SCATTERS[e.name]

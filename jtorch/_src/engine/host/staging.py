@@ -5,12 +5,13 @@ from __future__ import annotations
 import enum
 import functools
 import types
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from .places import settled
 from .recipes import Recipe, Step, Unstaged, recipe_of
 from .rules import Equation, Reordered, load, same
 
@@ -253,14 +254,14 @@ def _reshaped(x: Any, shape: tuple[int, ...]) -> Any:
     return x.reshape(shape)
 
 
-def stage(what: Any) -> Program:
-    """The program of a recipe, or of a closed jaxpr.
+def stage(what: Any, known: Mapping[int, Any] | None = None) -> Program:
+    """The program of a recipe, or of a closed jaxpr, which may count on the intervals ``known`` of integer operands, by their numbers.
 
     Raises:
         Unstaged: if some of it has no rule.
     """
     recipe = what if type(what) is Recipe else recipe_of(what)
-    stager = _Stager(recipe)
+    stager = _Stager(settled(recipe, known))
     stager.leave_to_ufuncs(stager.outs)
     steps = _needed(stager.fold(_needed(stager.steps, stager.outs)), stager.outs)
     stager.bare_numbers(steps)
