@@ -27,6 +27,7 @@ from ._src.engine import (
     read,
     record,
     shapes_of,
+    unbound,
     unrecorded,
 )
 from ._src.facts import devices, dtypes
@@ -239,6 +240,7 @@ class Tensor(TensorBase, metaclass=TensorMeta):
         found = read(v)
         if v.trace is not SPECIAL:
             v.meta = Meta(keep=True, stale=v.meta.stale if v.meta else None, source=v.meta.source if v.meta else None)
+            found = v.array = unbound(found)
         return found
 
     # ---- metadata --------------------------------------------------------------------------------------------------------------

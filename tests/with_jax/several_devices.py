@@ -129,6 +129,18 @@ def torch_round_trip(x):
     return torch.load(file)
 
 
-for part in (training, operations, writing, moving):
+def under_jax():
+    """What JAX spreads itself: a tensor where JAX would have put it is not bound to that device, however it was made."""
+    double = jax.shard_map(lambda a: a * 2, mesh=MESH, in_specs=ROWS, out_specs=ROWS)
+    other = jax.device_put(np.ones((8, 2), "float32"), NamedSharding(MESH, ROWS))
+    ones = torch.ones(8, 4)
+    for x in (ones[:, 2:] + 0, ones[:, :2], torch.from_numpy(np.ones((8, 2), "float32")), torch.ones(8, 2, device="cpu:0") * 1):
+        assert torch.equal(double(x).to("cpu:0"), x * 2) and len(jax.jit(lambda a, b: a + b.jax())(other, x).devices()) == 8
+        x += 1
+        assert x.sum().item() == 32 and x.device == torch.device("cpu")
+    raised(ValueError, lambda: double(torch.ones(8, 2, device="cpu:1")), "incompatible devices")
+
+
+for part in (training, operations, writing, moving, under_jax):
     part()
     sys.stdout.write(f"{part.__name__}\n")

@@ -82,15 +82,39 @@ class Viewing(Replacing):
         return x * 2
 
 
-@pytest.mark.parametrize("kind", [lambda: torch.nn.BatchNorm1d(3), Replacing, Viewing])
-def test_no_tracer_stays_in_a_buffer(kind) -> None:
+class Counting(Replacing):
+    """Counts its calls, which depends on no value of JAX's."""
+
+    def forward(self, x):
+        self.seen.add_(1)
+        return x * 2
+
+
+class CountingInParts(Replacing):
+    """Likewise, in a part of its buffer."""
+
+    def forward(self, x):
+        self.seen[1] += 1
+        return x * 2
+
+
+class CountingAnew(Replacing):
+    """Likewise, with another tensor in the place of its buffer."""
+
+    def forward(self, x):
+        self.seen = self.seen + 1
+        return x * 2
+
+
+@pytest.mark.parametrize("kind", [lambda: torch.nn.BatchNorm1d(3), Replacing, Viewing, Counting, CountingInParts, CountingAnew])
+def test_no_state_changes_inside_a_transformation(kind) -> None:
     module = kind()
-    before = [b.clone() for b in module.buffers()][:1]
+    before = [b.clone() for b in module.buffers()]
     x = torch.randn(4, 3)
     for call in (jax.jit(module), jax.jit(module.double().float()), jax.grad(lambda v: module(v).sum().jax())):
         with pytest.raises(RuntimeError, match="functionalize"):
             call(x)
-    assert all(torch.equal(a, b) for a, b in zip(module.buffers(), before, strict=False))
+    assert all(torch.equal(a, b) for a, b in zip(module.buffers(), before, strict=True))
     apply, params, buffers = torch.jax.functionalize(module)
     _, new = jax.jit(apply)(params, buffers, x)
     module(x)

@@ -18,4 +18,4 @@ def test_several_devices(execution: str) -> None:
     given["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
     command = [sys.executable, "-W", "error", str(HERE / "several_devices.py")]
     run = subprocess.run(command, env=given, capture_output=True, text=True, timeout=300, check=False)
-    assert (run.returncode, run.stdout.split()) == (0, ["training", "operations", "writing", "moving"]), run.stderr
+    assert (run.returncode, run.stdout.split()) == (0, ["training", "operations", "writing", "moving", "under_jax"]), run.stderr

@@ -192,6 +192,15 @@ def test_no_gradient_is_dropped_in_silence(x) -> None:
         jax.jit(square)(inner)
 
 
+@pytest.mark.parametrize("call", [jnp.abs, jnp.around, jnp.corrcoef, jax.nn.relu, jax.nn.softplus, jax.nn.selu, jax.scipy.linalg.lu])
+def test_no_gradient_is_dropped_where_functions_of_jax_call_others(x, call) -> None:
+    leaf = torch.ones(3, 3, requires_grad=True)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=CUT):
+            call(leaf)
+    assert jax.tree.leaves(jax.jit(lambda v: (call(v),))(leaf))  # a function of the user's own may have it
+
+
 def test_a_function_of_ones_own_may_have_leaves(x) -> None:
     leaf = x.clone().requires_grad_()
     assert jax.jit(lambda v: jnp.sin(v) + v * jnp.ones(3, jnp.float32))(leaf).shape == (3,)

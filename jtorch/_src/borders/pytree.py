@@ -125,8 +125,10 @@ def _asks(t: Tensor, child: Any) -> int:
     """
     if not t._rg:
         return NO
-    if isinstance(child, jax.core.Tracer):
-        return YES if t.is_leaf else NO  # gradients are JAX's there
+    if isinstance(child, jax.core.Tracer):  # gradients are JAX's there
+        if t._read().meta is WATCHING and MODE.enabled and _directly():
+            return WATCHED  # a function of JAX's calls another: ``jnp.abs`` calls ``jnp.absolute``
+        return YES if t.is_leaf else NO
     if not MODE.enabled:
         return YES if t.is_leaf else NO
     if not t.is_leaf:
@@ -159,15 +161,19 @@ CUT = (
 WATCHING = Meta(keep=True)
 
 
+#: Where JAX runs a function on tracers. (``jax._src.pjit`` also takes arguments apart, before any function runs.)
+_TRACES = "jax._src.interpreters.partial_eval"
+
+
 def _directly() -> bool:
     """Whether a function of JAX that compiles itself, as most of ``jax.numpy``, was called with the tensor, and no function of the user's
-    was given to ``jax.jit``: between here and where it is traced there is none but JAX's code."""
-    frame: Any = sys._getframe(2)
+    was given to ``jax.jit``: between here and where JAX traces it there is none but JAX's code."""
+    frame: Any = sys._getframe(1)
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
-        if module == "jax._src.pjit":
+        if module == _TRACES:
             return True
-        if module.partition(".")[0] != "jax":
+        if module.partition(".")[0] != "jax" and module != __name__:
             return False
         frame = frame.f_back
     return False

@@ -47,6 +47,7 @@ from .values import meta_value as meta_value
 from .values import on_host as on_host
 from .values import put as put
 from .values import settled as settled
+from .values import unbound as unbound
 
 require_gil()
 _heap.keep_freed_memory()

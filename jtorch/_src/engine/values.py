@@ -275,3 +275,18 @@ def is_jax_default(device: Any) -> bool:
 
 
 _jax_default: list[Any] = []
+
+
+def unbound(array: Any) -> Any:
+    """An array for programs of JAX, which may move it to where others are: ``shard_map`` and ``jit`` refuse to spread one that is bound to
+    a device. On a device that is not JAX's own choice it stays bound, as does all where there is but one device."""
+    if not _more_devices:
+        _more_devices.append(len(jax.local_devices()) > 1)
+    if not _more_devices[0] or not isinstance(array, jax.Array) or isinstance(array, jax.core.Tracer) or not array.committed:
+        return array
+    if len(found := array.devices()) != 1 or not is_jax_default(next(iter(found))):
+        return array
+    return type(array)(array.aval, array.sharding, [array], committed=False, _skip_checks=True)  # type: ignore[call-arg]
+
+
+_more_devices: list[bool] = []

@@ -27,6 +27,17 @@ def check_state(t: Any, v: Value) -> None:
         raise RuntimeError(STATE)
 
 
+def check_buffer(owner: Any) -> None:
+    """Raises if a part of a module that was made outside is about to be written to while JAX traces, though with a value that is none of
+    JAX's: what happens in tracing happens once, however often the compiled function is called.
+
+    Raises:
+        RuntimeError: which says how the new state can be had.
+    """
+    if not outside_jax() and owner._read().trace is not SPECIAL:
+        raise RuntimeError(STATE)
+
+
 def owned(before: Any, tensor: Any) -> Any:
     """``tensor``, from now on part of a module in the place of ``before``. A module made inside a transformation ends with it.
 
@@ -37,5 +48,8 @@ def owned(before: Any, tensor: Any) -> Any:
         v = tensor._v  # type: ignore[attr-defined]
         if v is not None and v.trace is SPECIAL and isinstance(before, TensorBase):
             check_state(before, v)
-        tensor._state = outside_jax() or (isinstance(before, TensorBase) and before._state)  # type: ignore[attr-defined]
+        outside = outside_jax()
+        if not outside and tensor is not before and isinstance(before, TensorBase) and before._state:  # type: ignore[attr-defined]
+            check_buffer(before)
+        tensor._state = outside or (isinstance(before, TensorBase) and before._state)  # type: ignore[attr-defined]
     return tensor

@@ -19,6 +19,7 @@ from ..facts.size import SYMBOLIC, less
 from ..facts.warned_once import outside
 from ..ops._facts import Facts
 from .cells import OVERLAP
+from .module_state import check_buffer
 from .resizing import look_at
 from .writing import INFERENCE, assign, check_inplace, check_lifted, check_overlap, overlapping, retain_again, stale
 
@@ -245,6 +246,8 @@ def inplace(t: Tensor, result: Tensor) -> Tensor:
         v: Value = result._v or result._read()
         if v.trace is SPECIAL:
             check_lifted(t, v)
+        elif t._state and not t._rg:
+            check_buffer(t)
         old = t._v
         if t._al is not None:  # another thread has made a view
             return inplace(t, result)

@@ -20,7 +20,7 @@ from ..facts.errors import not_offered
 from ..facts.layouts import contiguous_strides, is_dense
 from ..facts.warned_once import outside
 from .cells import OVERLAP, Alias, repeating, writable
-from .module_state import check_state
+from .module_state import check_buffer, check_state
 from .view_history import AMBIGUOUS, CUSTOM, MULTI, UNMIXED, base_steps
 
 
@@ -222,9 +222,11 @@ def assign(t: Tensor, v: Value, edge: Any) -> Tensor:
     Raises:
         RuntimeError: if an operand requires grad and ``t`` is a view whose base cannot take over the history; nothing is written then.
     """
+    al = t._al
     if v.trace is SPECIAL:
         check_lifted(t, v)
-    al = t._al
+    elif (owner := t if al is None or al.base is None else al.base)._state and not owner._rg:
+        check_buffer(owner)
     if edge is not None and al is not None and al.origin is not None and al.base is not None and MODE.enabled:
         raise _not_rebased(t, al)
     if al is None:
