@@ -39,7 +39,11 @@ def _group(group: Any) -> ProcessGroup:
 
 
 def _op(name: Any) -> Any:
-    return ReduceOp.RedOpType[name.upper()] if isinstance(name, str) else name
+    if not isinstance(name, str):
+        return name
+    if name.upper() not in ReduceOp.RedOpType.__members__:
+        raise RuntimeError(f"Unrecognized reduce_op: {name}")
+    return ReduceOp.RedOpType[name.upper()]
 
 
 def _start(t: torch.Tensor) -> torch.Tensor:

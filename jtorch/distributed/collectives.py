@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd.grad_mode import no_grad
 from ..core import Tensor
 from . import debugging
-from ._arrays import bytes_of, numpy_dtype, taken, written
+from ._arrays import bytes_of, made, numpy_dtype, taken, written
 from ._backends import ReduceOp
 from ._lanes import folded
 from .group import STATE, GroupMember, ProcessGroup, world
@@ -145,14 +146,40 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_
 
     Raises:
         DistBackendError: if it fails, or has not ended in time.
+        RuntimeError: for sparse tensors and another operation than the sum.
     """
     check_tensor(tensor, "tensor")
     if outside(group):
         return None
     pg = world(group)
     kind = operation(op, numpy_dtype(tensor), "all_reduce")
+    if tensor.is_sparse:  # type: ignore[attr-defined]
+        return _sparse_all_reduce(tensor, kind, pg, async_op)
     task = reducing("all_reduce", taken(tensor), kind, shape_words(tensor))
     return start("all_reduce", pg, task, lambda total: written(tensor, total), [tensor], async_op)
+
+
+def _sparse_all_reduce(tensor: Tensor, kind: str, pg: ProcessGroup, async_op: bool) -> Work | None:
+    """The sum of sparse tensors: each process gets all elements and adds up those of the same place."""
+    from .. import cat, sparse_coo_tensor
+
+    if kind != "sum":
+        raise RuntimeError("unsupported reduction operation")
+    mine: Any = tensor.detach().coalesce()  # type: ignore[attr-defined]
+    places, elements = taken(mine.indices()), taken(mine.values())
+    shape = tuple(mine.shape)
+    what = what_is_done("all_reduce of sparse tensors", elements.dtype.name, shape, places.shape[0])
+
+    def task(lane: Any) -> Any:
+        return lane.gather(f"{what}|places", bytes_of(places), False), lane.gather(f"{what}|elements", bytes_of(elements), False)
+
+    def write(found: Any) -> None:
+        rows = [made(np.array(r).view(np.int64).reshape(places.shape[0], -1)) for r in found[0]]
+        values = [made(np.array(r).view(elements.dtype).reshape(-1, *elements.shape[1:])) for r in found[1]]
+        with no_grad():
+            tensor.copy_(sparse_coo_tensor(cat(rows, 1), cat(values), shape).coalesce())  # type: ignore[attr-defined]
+
+    return start("all_reduce", pg, task, write, [tensor], async_op)
 
 
 def all_reduce_coalesced(tensors: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
@@ -250,7 +277,9 @@ def all_gather(tensor_list: Any, tensor: Tensor, group: Any = None, async_op: bo
         return None
     pg = world(group)
     if len(tensor_list) != pg.size():
-        raise ValueError(f"ProcessGroupGloo::allgather: invalid output tensor list: {len(tensor_list)} tensors for {pg.size()} processes")
+        raise RuntimeError(
+            f"ProcessGroupGloo::allgather: invalid output tensor list at index 0 (expected length {pg.size()}, got {len(tensor_list)})"
+        )
     array = taken(tensor)
     what = what_is_done("all_gather", array.dtype.name)
     same = all(t.shape == tensor.shape for t in tensor_list)  # type: ignore[attr-defined]
@@ -268,7 +297,7 @@ def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: A
     """Copies the processes' tensors into one, one after another along the first dimension or along a new one before it.
 
     Raises:
-        ValueError: if the output has not the size of all inputs.
+        RuntimeError: if the output has not the size of all inputs.
     """
     check_tensor(input_tensor, "input_tensor")
     check_tensor(output_tensor, "output_tensor")
@@ -277,7 +306,7 @@ def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: A
         return None
     pg = world(group)
     if output_tensor.numel() != input_tensor.numel() * pg.size():  # type: ignore[attr-defined]
-        raise ValueError(
+        raise RuntimeError(
             f"output tensor size must be equal to world_size times input tensor size, got {tuple(output_tensor.shape)} for "  # type: ignore[attr-defined]
             f"{pg.size()} times {tuple(input_tensor.shape)}"  # type: ignore[attr-defined]
         )
@@ -418,7 +447,7 @@ def reduce_scatter_tensor(output: Tensor, input: Tensor, op: Any = ReduceOp.SUM,
     """Combines the processes' tensors, and gives each process its part along the first dimension.
 
     Raises:
-        ValueError: if the input has not the size of all outputs.
+        RuntimeError: if the input has not the size of all outputs.
     """
     check_tensor(output, "output")
     check_tensor(input, "input")
@@ -427,7 +456,7 @@ def reduce_scatter_tensor(output: Tensor, input: Tensor, op: Any = ReduceOp.SUM,
         return None
     pg = world(group)
     if input.numel() != output.numel() * pg.size():  # type: ignore[attr-defined]
-        raise ValueError(
+        raise RuntimeError(
             f"input tensor must be the same size as output size times world size, got {tuple(input.shape)} for "  # type: ignore[attr-defined]
             f"{pg.size()} times {tuple(output.shape)}"  # type: ignore[attr-defined]
         )

@@ -124,3 +124,9 @@ def test_equal_bags_are_reduced() -> None:
         for width in (4, 0)
     ]
     assert ["scatter" in t for t in text] == [False, True]
+
+
+def test_rows_without_elements() -> None:
+    w = torch.zeros(4, 0, requires_grad=True)
+    F.embedding(torch.tensor([[1, 1], [3, 0]]), w).sum().backward()
+    assert w.grad.shape == (4, 0)

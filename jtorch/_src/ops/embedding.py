@@ -85,7 +85,8 @@ def _embedding_rule(
 ) -> tuple[Array, None]:
     if sparse:
         raise NotImplementedError("the gradient of torch.embedding(sparse=True) is not offered by jtorch: use nn.functional.embedding")
-    flat, rows = indices.reshape(-1), g.reshape(-1, weight.shape[1])
+    flat = indices.reshape(-1)
+    rows = g.reshape(flat.shape[0], weight.shape[1])  # a table may have rows of no element
     if padding_idx >= 0:
         rows = jnp.where((flat == padding_idx)[:, None], np.zeros((), rows.dtype), rows)
     if scale_grad_by_freq and weight.shape[0]:

@@ -13,7 +13,13 @@ __all__ = ["Join", "JoinHook", "Joinable"]
 
 
 class JoinHook:
-    """What a process that is through does in place of the others' collectives."""
+    """What a process that is through does in place of the others' collectives.
+
+    Attributes:
+        running: how many processes still have work, in ``main_hook``.
+    """
+
+    running = 0
 
     def main_hook(self) -> None:
         """Called for each step that the others still do."""
@@ -96,6 +102,7 @@ class Join:
                 self._tell()
             last = False
             for hook in self._hooks:
+                hook.running = int(running.item())
                 hook.main_hook()
             times += 1
             if times == 1000:
@@ -113,7 +120,7 @@ class Join:
 
     @staticmethod
     def notify_join_context(joinable: Any) -> Any:
-        """Says that this process still has work; called at the beginning of each step.
+        """Says that this process still has work; called at the beginning of each step. How many have, where that is counted.
 
         Raises:
             RuntimeError: if another has none any more and that is an error.
@@ -127,4 +134,4 @@ class Join:
         if config.throw and running.item() < group.size():
             torch.distributed.all_reduce(torch.zeros(1), group=group)
             raise RuntimeError("Detected at least one rank that exhausted inputs. Throwing across all ranks.")
-        return None
+        return int(running.item())

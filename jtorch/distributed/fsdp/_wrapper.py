@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, ClassVar
 
@@ -12,7 +13,8 @@ from jtorch._src.facts.errors import not_offered
 
 from ..collectives import broadcast
 from ..device_mesh import DeviceMesh, init_device_mesh
-from ..group import get_global_rank, get_rank, get_world_size
+from ..group import get_rank, get_world_size, world
+from ..objects import all_gather_object
 from ..tensor import DTensor
 from ._param_group import Layout
 from ._sharding import FSDPModule, _apply_sharding
@@ -60,8 +62,11 @@ class FullyShardedDataParallel(nn.Module):
 
     Args:
         module: the module, which is changed.
-        process_group: the processes; all if it is left out.
-        sharding_strategy: ``FULL_SHARD``, ``SHARD_GRAD_OP`` (the same, whole between forward and backward) or ``NO_SHARD``.
+        process_group: the processes; all if it is left out. With a hybrid strategy two groups: those that share shards, and those that
+            hold copies of this process's.
+        sharding_strategy: ``FULL_SHARD``, ``SHARD_GRAD_OP`` (the same, whole between forward and backward), ``NO_SHARD``, or
+            ``HYBRID_SHARD`` and ``_HYBRID_SHARD_ZERO2``, which shard as the first two do among some processes, of which there are copies:
+            without groups or mesh among those of each host.
         cpu_offload: keep shards in the host's memory.
         auto_wrap_policy: says which submodules get a wrapper of their own.
         mixed_precision: dtypes to compute and reduce in.
@@ -69,14 +74,17 @@ class FullyShardedDataParallel(nn.Module):
         param_init_fn: fills a module that is on the ``meta`` device; by default its ``reset_parameters``.
         device_id: the device that the module is moved to first.
         sync_module_states: take the parameters and buffers of the first process.
-        device_mesh: the processes, as a mesh of one dimension.
+        device_mesh: the processes, as a mesh of one dimension, or with a hybrid strategy of two: copies, and shards.
         backward_prefetch, forward_prefetch, limit_all_gathers: of no effect.
 
     Raises:
-        NotImplementedError: for the hybrid strategies, and states of type ``LOCAL_STATE_DICT``.
+        NotImplementedError: for states of type ``LOCAL_STATE_DICT``.
+        ValueError: if strategy and groups do not fit.
     """
 
     _fsdp_wrapped_module: nn.Module
+    #: Whether a block of ``summon_full_params`` is entered.
+    _summoned = False
 
     def __init__(
         self,
@@ -99,14 +107,20 @@ class FullyShardedDataParallel(nn.Module):
     ) -> None:
         super().__init__()
         strategy = sharding_strategy or ShardingStrategy.FULL_SHARD
-        if strategy not in (ShardingStrategy.FULL_SHARD, ShardingStrategy.SHARD_GRAD_OP, ShardingStrategy.NO_SHARD) or isinstance(
-            process_group, tuple
-        ):
-            raise not_offered(f"{_NAME}(sharding_strategy={strategy})", "use fully_shard with a mesh of two dimensions")
+        hybrid = strategy in (ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2)
         if process_group is not None and device_mesh is not None:
             raise ValueError("Cannot pass both process_group and device_mesh at the same time. Please just pass only one of them.")
+        if hybrid and device_mesh is None:  # made once, for the wrappers inside as well
+            device_mesh = _hybrid_mesh(process_group)
+        pair = hybrid and process_group is not None
+        if hybrid != (device_mesh is not None and device_mesh.ndim == 2) or isinstance(process_group, tuple) != pair:
+            raise ValueError(
+                f"{strategy} needs {'two groups, or a mesh of two dimensions' if hybrid else 'one group, or a mesh of one dimension'}, "
+                "not "
+                f"process_group={process_group}, device_mesh={device_mesh}"
+            )
         options = {
-            "process_group": process_group, "sharding_strategy": strategy, "cpu_offload": cpu_offload, "mixed_precision": mixed_precision,
+            "process_group": None if hybrid else process_group, "sharding_strategy": strategy, "cpu_offload": cpu_offload, "mixed_precision": mixed_precision,
             "param_init_fn": param_init_fn, "device_id": device_id, "sync_module_states": sync_module_states,
             "use_orig_params": use_orig_params, "device_mesh": device_mesh, "backward_prefetch": backward_prefetch,
             "forward_prefetch": forward_prefetch, "limit_all_gathers": limit_all_gathers,
@@ -131,7 +145,8 @@ class FullyShardedDataParallel(nn.Module):
         )  # fmt: skip
         layout = Layout(mesh, strategy is not ShardingStrategy.NO_SHARD)
         offload = CPUOffloadPolicy() if self.cpu_offload.offload_params else OffloadPolicy()
-        _apply_sharding([module], layout, False, strategy is ShardingStrategy.FULL_SHARD, None, policy, offload, ignored)
+        reshard = strategy in (ShardingStrategy.FULL_SHARD, ShardingStrategy.HYBRID_SHARD)
+        _apply_sharding([module], layout, False, reshard, None, policy, offload, ignored)
         self._fsdp_wrapped_module = module
         self._state_settings = _settings(StateDictType.FULL_STATE_DICT)
         self._register_state_dict_hook(_state_given)
@@ -166,6 +181,16 @@ class FullyShardedDataParallel(nn.Module):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the module inside."""
         return self._fsdp_wrapped_module(*args, **kwargs)
+
+    def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
+        """The parameters with their names: in a block of ``summon_full_params`` those that they have without wrappers."""
+        for name, p in super().named_parameters(*args, **kwargs):
+            yield name.replace(_PREFIX, "") if self._summoned else name, p
+
+    def named_buffers(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
+        """The buffers, likewise."""
+        for name, buffer in super().named_buffers(*args, **kwargs):
+            yield name.replace(_PREFIX, "") if self._summoned else name, buffer
 
     def check_is_root(self) -> bool:
         """Whether the module is the outermost that is sharded."""
@@ -230,9 +255,15 @@ class FullyShardedDataParallel(nn.Module):
         for group in groups:
             group.reshard()
             group.unshard()
+        wrappers = FullyShardedDataParallel.fsdp_modules(module)
+        before = [wrapper._summoned for wrapper in wrappers]
+        for wrapper in wrappers:
+            wrapper._summoned = True
         try:
             yield
         finally:
+            for wrapper, summoned in zip(wrappers, before, strict=True):
+                wrapper._summoned = summoned
             with torch.no_grad():
                 for p in [p for group in groups if writeback for p in group.params]:
                     begin = min(p.layout.rank * p.rows, p.size[p.dim])
@@ -400,6 +431,21 @@ def _mesh_of(process_group: Any) -> DeviceMesh:
     return init_device_mesh(kind, (get_world_size(),)) if process_group is None else DeviceMesh.from_group(process_group, kind)
 
 
+def _hybrid_mesh(groups: Any) -> DeviceMesh:
+    """The mesh of two groups, or with a row for each host."""
+    device = torch.accelerator.current_accelerator()
+    kind = "cpu" if device is None else device.type
+    if groups is None:
+        within = int(os.environ.get("LOCAL_WORLD_SIZE", get_world_size()))
+        return init_device_mesh(kind, (get_world_size() // within, within))
+    if not isinstance(groups, tuple) or len(groups) != 2:
+        raise ValueError(f"Expected process_group to be passed in as a pair of groups for a hybrid strategy, but got {type(groups)}")
+    shards, copies = map(world, groups)
+    rows: list[Any] = [None] * copies.size()
+    all_gather_object(rows, list(shards.ranks), group=copies)
+    return DeviceMesh.from_group([copies, shards], kind, torch.tensor(rows))
+
+
 def _ignored(modules: Iterable[nn.Module] | None, states: Any) -> set[nn.Parameter]:
     if modules is not None and states is not None:
         raise ValueError("Cannot pass both ignored_modules and ignored_states at the same time. Please just pass ignored_states.")
@@ -425,12 +471,11 @@ def _materialize(module: nn.Module, fill: Callable[[nn.Module], None] | None, de
 
 
 def _take_first(module: nn.Module, mesh: DeviceMesh, ignored: set[nn.Parameter]) -> None:
-    group = mesh.get_group()
-    first = get_global_rank(group, 0)
     with torch.no_grad():
         for tensor in [*module.parameters(), *module.buffers()]:
             if not isinstance(tensor, DTensor) and not any(tensor is other for other in ignored):
-                broadcast(tensor.detach(), src=first, group=group)
+                for d in range(mesh.ndim):
+                    broadcast(tensor.detach(), group=mesh.get_group(d), group_src=0)
 
 
 def _wrap_inside(module: nn.Module, policy: Any, options: dict[str, Any], skipped: set[int]) -> None:

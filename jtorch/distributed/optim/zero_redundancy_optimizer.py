@@ -51,25 +51,35 @@ class ZeroRedundancyOptimizer(torch.optim.Optimizer):
         self._join_config: Any = None
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Adds a group of parameters, and deals all out anew where there were others.
-
-        Raises:
-            NotImplementedError: once there is a state.
-        """
+        """Adds a group of parameters; those that were there before stay where they are."""
         super().add_param_group(param_group)
-        if self.optim is not None:
-            if self.optim.state:
-                raise NotImplementedError("ZeroRedundancyOptimizer.add_param_group after a step is not offered by jtorch")
+        if self.optim is None:
+            return
+        if not self.optim.state:
             self._deal()
+            return
+        group = self.param_groups[-1]
+        loads = [0] * self.world_size
+        for p in (p for g in self.param_groups[:-1] for p in g["params"]):
+            loads[self._owner[id(p)]] += p.numel()
+        self._assign(group, loads)
+        mine = [p for p in group["params"] if self._owner[id(p)] == self.rank]
+        if mine:
+            self.optim.add_param_group({**{k: v for k, v in group.items() if k != "params"}, "params": mine})
+            self._kept_groups.append(len(self.param_groups) - 1)
+
+    def _assign(self, group: dict[str, Any], loads: list[int]) -> None:
+        """Gives each parameter of a group to the process with the least."""
+        for p in sorted(group["params"], key=lambda p: -p.numel()):
+            owner = loads.index(min(loads))
+            loads[owner] += p.numel()
+            self._owner[id(p)] = owner
 
     def _deal(self) -> None:
         """Fixes the owner of each parameter, and makes the optimizer of this process's."""
         loads, self._owner = [0] * self.world_size, {}
         for group in self.param_groups:
-            for p in sorted(group["params"], key=lambda p: -p.numel()):
-                owner = loads.index(min(loads))
-                loads[owner] += p.numel()
-                self._owner[id(p)] = owner
+            self._assign(group, loads)
         own = []
         for group in self.param_groups:
             mine = [p for p in group["params"] if self._owner[id(p)] == self.rank]

@@ -116,7 +116,7 @@ class Call:
         for i, (a, x) in enumerate(zip(self.schema.arguments, self.values, strict=True)):
             if i in tensors:
                 found.append(None if not isinstance(x, (list, tuple)) else tuple([t is None for t in x]))
-            elif a.type.startswith("Scalar") and self.name not in BY_NUMBER:
+            elif a.type.startswith("Scalar") and not a.type.startswith("ScalarType") and self.name not in BY_NUMBER:
                 found.append(type(x))
             else:
                 found.append((type(x), tuple(x) if isinstance(x, list) else x))

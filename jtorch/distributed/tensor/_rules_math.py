@@ -67,7 +67,8 @@ def dims_of(call: Call, name: str = "dim") -> list[int]:
 
 #: What combines the results of parts. Others are computed where the reduced dimensions are whole.
 _COMBINED = {
-    "sum": "sum", "nansum": "sum", "any": "sum", "all": "product", "prod": "product", "mean": "avg", "max": "max", "amax": "max",
+    "sum": "sum", "nansum": "sum", "count_nonzero": "sum",
+    "any": "sum", "all": "product", "prod": "product", "mean": "avg", "max": "max", "amax": "max",
     "min": "min", "amin": "min",
 }  # fmt: skip
 
@@ -101,7 +102,8 @@ def reduction(call: Call) -> list[Way]:
     if call.name in ("max", "min") and call.func._overloadname == "dim":
         return ordered(call)
     op = Partial(_COMBINED[call.name])
-    return _reduced(call, dims_of(call), bool(call.arg("keepdim")), op, lambda p: p if p == op else None)
+    linear = call.name != "count_nonzero"  # how many of the sums are not zero is not told by the summands
+    return _reduced(call, dims_of(call), bool(call.arg("keepdim")), op, lambda p: p if p == op and linear else None)
 
 
 @rule("linalg_vector_norm", "norm")
@@ -117,7 +119,7 @@ def norm(call: Call) -> list[Way] | None:
     return _reduced(call, dims_of(call), bool(call.arg("keepdim")), op)
 
 
-@rule("argmax", "argmin", "std", "var", "std_mean", "var_mean", "logsumexp", "count_nonzero", "aminmax", "nanmean", "trace")
+@rule("argmax", "argmin", "std", "var", "std_mean", "var_mean", "logsumexp", "aminmax", "nanmean", "trace")
 def whole_reduction(call: Call) -> list[Way]:
     """What is reduced must be whole."""
     if call.name == "trace":

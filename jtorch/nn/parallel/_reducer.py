@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 import jtorch as torch
+from jtorch.autograd.engine import queue_callback
 
 _PRIOR = (
     "Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that your module has "
@@ -95,29 +96,52 @@ class Reducer:
         cap: bytes of a bucket, and of the first.
         find_unused: whether a pass may leave out parameters.
         as_view: whether gradients become views of the buckets.
+        sparse: names of parameters whose gradients are sparse tensors, which are combined by themselves.
     """
 
     def __init__(
-        self, parameters: Sequence[tuple[str, torch.Tensor]], group: Any, cap: tuple[int, int], find_unused: bool, as_view: bool
+        self,
+        parameters: Sequence[tuple[str, torch.Tensor]],
+        group: Any,
+        cap: tuple[int, int],
+        find_unused: bool,
+        as_view: bool,
+        sparse: Collection[str] = (),
     ) -> None:
         self.names, self.parameters = [n for n, _ in parameters], [p for _, p in parameters]
         self.group, self.find_unused, self.as_view = group, find_unused, as_view
+        self.sparse = [i for i, n in enumerate(self.names) if n in sparse]
+        #: By how much sums are divided; by the number of processes if it is None.
+        self.divisor: int | None = None
         self.hook: tuple[Any, Callable[..., Any]] | None = None
         self.static = False
-        self._unused: set[int] | None = None
+        #: With ``static``, what the first pass has used anywhere.
+        self._fixed: set[int] | None = None
         self._expecting = self._begun = False
         self._pending: set[int] = set()
         self._used: set[int] = set()
-        self.buckets = self._in_buckets(cap)
+        # As in PyTorch the first pass, which may still tell in which order gradients come, has one bucket.
+        self._cap = cap
+        self._regroup = not find_unused
+        self.buckets = self._whole() if self._regroup else self._in_buckets(cap)
         self._handles = [p.register_post_accumulate_grad_hook(self._note(i)) for i, p in enumerate(self.parameters)]
 
     def _note(self, index: int) -> Callable[[Any], None]:
         return lambda _: self._ready(index)
 
+    def _whole(self) -> list[list[int]]:
+        found: dict[Any, list[int]] = {}
+        for i, p in enumerate(self.parameters):
+            if i not in self.sparse:
+                found.setdefault(p.dtype, []).append(i)
+        return list(found.values())
+
     def _in_buckets(self, cap: tuple[int, int]) -> list[list[int]]:
         found: list[list[int]] = []
         open_ones: dict[Any, tuple[list[int], int]] = {}
         for i in reversed(range(len(self.parameters))):
+            if i in self.sparse:
+                continue
             p = self.parameters[i]
             items, size = open_ones.get(p.dtype, ([], 0))
             items.append(i)
@@ -146,14 +170,11 @@ class Reducer:
         self._expecting, self._begun = True, False
         self._pending = set(range(len(self.parameters)))
         self._used = set()
-        if self.static and self._unused is not None:
-            self._pending -= self._unused
+        if self.static and self._fixed is not None:
+            self._pending &= self._fixed
         elif self.find_unused or self.static:
             found = reached(outputs)
-            unused = {i for i, p in enumerate(self.parameters) if id(p) not in found}
-            self._pending -= unused
-            if self.static:
-                self._unused = unused
+            self._pending = {i for i, p in enumerate(self.parameters) if id(p) in found}
         if not self._pending:
             self._finish()
 
@@ -178,10 +199,18 @@ class Reducer:
                 f"Parameter at index {index} with name {self.names[index]} has been marked as ready twice, or was not among the parameters "
                 "that the outputs of forward depend on."
             )
-        self._begun = True
+        if not self._begun:
+            self._begun = True
+            if self.find_unused or self.static:
+                queue_callback(self._over)
         self._used.add(index)
         self._pending.discard(index)
         if not self._pending:
+            self._finish()
+
+    def _over(self) -> None:
+        """The pass is over: what outputs depend on, but not what the pass began from, has no part in it."""
+        if self._expecting and self._pending:
             self._finish()
 
     def _finish(self) -> None:
@@ -192,15 +221,20 @@ class Reducer:
 
     def _used_anywhere(self) -> set[int] | None:
         """Which parameters some process has used; None for all."""
-        if not self.find_unused or self.static:
+        if self.static and self._fixed is not None:
+            return self._fixed
+        if not self.find_unused and not self.static:
             return None
         flags = torch.zeros(len(self.parameters), dtype=torch.int32)
         if self._used:
             flags[sorted(self._used)] = 1
         torch.distributed.all_reduce(flags, torch.distributed.ReduceOp.MAX, group=self.group)
-        return {i for i, flag in enumerate(flags.tolist()) if flag}
+        found = {i for i, flag in enumerate(flags.tolist()) if flag}
+        if self.static:
+            self._fixed = found
+        return found
 
-    def combine(self, used: set[int] | None, divisor: int | None = None) -> None:
+    def combine(self, used: set[int] | None) -> None:
         """Averages the gradients over the processes; those of parameters that nobody has used stay what they are."""
         from jtorch.distributed._arrays import made, taken
         from jtorch.distributed.collectives import reducing
@@ -220,10 +254,19 @@ class Reducer:
             for work in works:
                 assert work is not None
                 work.wait()
-            n = pg.size() if divisor is None else divisor
+            n = pg.size() if self.divisor is None else self.divisor
             results = [(flat / n).astype(flat.dtype, copy=False) for flat in results]
         for bucket, flat in zip(self.buckets, results, strict=True):
             self._put_back(bucket, flat, used)
+        for i in self.sparse:
+            self._combine_sparse(self.parameters[i])
+        if self._regroup:
+            self._regroup, self.buckets = False, self._in_buckets(self._cap)
+
+    def _combine_sparse(self, p: torch.Tensor) -> None:
+        grad = p.grad if p.grad is not None else torch.zeros_like(p, layout=torch.sparse_coo)
+        torch.distributed.all_reduce(grad, group=self.group)
+        p.grad = grad / (self.group.size() if self.divisor is None else self.divisor)
 
     @staticmethod
     def _keep(results: list[np.ndarray], k: int) -> Callable[[np.ndarray], None]:

@@ -108,15 +108,30 @@ class DistributedDataParallel(Module):
         self.require_backward_grad_sync = self.require_forward_param_sync = True
         self.parameters_to_ignore = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
         self._join_config: Any = None
+        #: Whether passes in which fewer processes take part are divided by the number of all.
+        self._divides = True
         chosen = [(name, p) for name, p in module.named_parameters() if p.requires_grad and name not in self.parameters_to_ignore]
         self._check_same(chosen)
         if init_sync:
             self._broadcast(self._states(), 0)
         size = None if bucket_cap_mb is None else int(bucket_cap_mb * _MIB)
         cap = (_FIRST, _OTHERS) if size is None else (size, size)
-        self.reducer = Reducer(chosen, self.process_group, cap, find_unused_parameters, gradient_as_bucket_view)
+        sparse = {
+            f"{at}.weight" if at else "weight"
+            for at, m in module.named_modules()
+            if isinstance(m, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and m.sparse
+        }
+        self.reducer = Reducer(
+            chosen, self.process_group, cap, find_unused_parameters and not static_graph, gradient_as_bucket_view, sparse
+        )
+        self.bucket_bytes_cap = cap[1]
         if static_graph:
             self._set_static_graph()
+
+    @staticmethod
+    def _set_params_and_buffers_to_ignore_for_model(module: Module, params_and_buffers_to_ignore: Any) -> None:
+        """Says which parameters and buffers, by name, a module's ``DistributedDataParallel`` is to leave alone."""
+        module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore  # type: ignore[assignment]
 
     def _set_static_graph(self) -> None:
         """Says that all passes reach the same parameters."""
@@ -135,6 +150,7 @@ class DistributedDataParallel(Module):
             "broadcast_buffers": self.broadcast_buffers,
             "static_graph": self.static_graph,
             "num_parameter_tensors": len(self.reducer.parameters),
+            "bucket_cap_bytes": self.bucket_bytes_cap,
         }
 
     def _states(self) -> list[torch.Tensor]:
@@ -198,7 +214,8 @@ class DistributedDataParallel(Module):
         if torch.is_grad_enabled() and self.require_backward_grad_sync:
             self.reducer.check_finished()
             if self._join_config is not None:
-                _joining().Join.notify_join_context(self)
+                running = _joining().Join.notify_join_context(self)
+                self.reducer.divisor = None if self._divides else running
         if self.will_sync_module_buffers():
             self._sync_buffers(self._authority(True) if self._join_config is not None else 0)
         outputs = self.module(*inputs, **kwargs)
@@ -240,12 +257,16 @@ class DistributedDataParallel(Module):
         return int(rank.item())
 
     def join(self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False) -> Any:
-        """A block in which processes may have different numbers of batches: those that are through go on to average with zeros."""
+        """A block in which processes may have different numbers of batches: those that are through go on to add zeros.
+
+        Sums are divided by the number of processes; with ``divide_by_initial_world_size=False`` by that of those that still have batches.
+        """
         return _joining().Join([self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size)
 
     def join_hook(self, **kwargs: Any) -> Any:
         """What a process does in place of a pass when it has no batch."""
-        ddp, divide = self, kwargs.get("divide_by_initial_world_size", True)
+        ddp = self
+        self._divides = kwargs.get("divide_by_initial_world_size", True)
 
         class Hook(_joining().JoinHook):
             def main_hook(self) -> None:
@@ -253,6 +274,7 @@ class DistributedDataParallel(Module):
                     ddp._sync_buffers(ddp._authority(False))
                 reducer = ddp.reducer
                 reducer._used = set()
+                reducer.divisor = None if ddp._divides else self.running
                 kept = [p.grad for p in reducer.parameters]
                 for p in reducer.parameters:
                     p.grad = None
@@ -262,11 +284,10 @@ class DistributedDataParallel(Module):
                     p.grad = grad
 
             def post_hook(self, is_last_joiner: bool) -> None:
+                ddp.reducer.divisor = None
                 with torch.no_grad():
                     ddp._broadcast(ddp._states(), ddp._authority(is_last_joiner))
 
-        if not divide:
-            raise NotImplementedError("DistributedDataParallel.join(divide_by_initial_world_size=False) is not offered by jtorch")
         return Hook()
 
     @property

@@ -218,6 +218,10 @@ def check_refused_arguments() -> None:
         dist.new_group([9])
     with raises(ValueError, "different dtypes"):
         dist.all_gather([torch.ones(1)] * WORLD, torch.ones(1).double())
+    with raises(RuntimeError, "invalid output tensor list"):
+        dist.all_gather([torch.ones(1)], torch.ones(1))
+    with raises(RuntimeError, "output size times world size"):
+        dist.reduce_scatter_tensor(torch.ones(2), torch.ones(3))
     with raises(TypeError, "`tensor` of type torch.Tensor"):
         dist.all_reduce(3)
 

@@ -60,8 +60,8 @@ class Branches(nn.Module):
         super().__init__()
         self.a, self.b, self.never = nn.Linear(4, 2), nn.Linear(4, 2), nn.Linear(4, 2)
 
-    def forward(self, x: Any, second: bool) -> Any:
-        return {"y": [self.a(x) + self.b(x) if second else self.a(x)]}
+    def forward(self, x: Any, second: bool, aside: bool = False) -> Any:
+        return {"y": [self.a(x) + self.b(x) if second else self.a(x)], "aside": self.never(x) if aside else None}
 
 
 def check_unused_parameters() -> None:
@@ -72,6 +72,14 @@ def check_unused_parameters() -> None:
     assert model.module.never.weight.grad is None
     row = data().sum(0)  # used in one of two processes, twice
     assert torch.allclose(model.module.b.weight.grad, torch.stack([row, row]), atol=1e-5)
+    model.zero_grad()
+    model(mine(data()), True, True)["y"][0].sum().backward()  # an output that the loss does not depend on
+    assert model.module.never.weight.grad is None
+    assert torch.allclose(model.module.a.weight.grad, torch.stack([data().sum(0) / 2] * 2), atol=1e-5)
+    static = DDP(Branches(), static_graph=True)
+    for _ in range(2):
+        static(data(), False)["y"][0].sum().backward()
+        assert static.module.b.weight.grad is None and static.module.never.weight.grad is None
     plain = DDP(Branches())
     plain(data(), True)["y"][0].sum().backward()
     with raises(RuntimeError, "Parameter indices which did not receive grad for rank"):
@@ -111,6 +119,12 @@ def check_comm_hooks() -> None:
     model.register_comm_hook("state", hook)
     model(data()).sum().backward()
     assert seen == [("state", 0, True, 4, 4)] and all(p.grad.eq(0).all() for p in model.parameters())
+    first: list[Any] = []
+    small = DDP(net(), bucket_cap_mb=0.0001)
+    small.register_comm_hook(first, lambda s, b: s.append(b.buffer().numel()) or default_hooks.allreduce_hook(None, b))
+    for _ in range(2):
+        small(data()).sum().backward()
+    assert first == [58, 26, 32]  # all at once until it is known that everything is used
     with raises(RuntimeError, "can only be called once"):
         model.register_comm_hook(None, hook)
 
@@ -126,9 +140,46 @@ def check_uneven_numbers_of_batches() -> None:
     rows = [torch.zeros(8, 4) for _ in range(WORLD)]
     dist.all_gather(rows, model.module[0].weight.detach())
     assert torch.equal(rows[0], rows[1])  # both have the parameters of the last
+    for initial in (True, False):
+        model = DDP(net())
+        with model.join(divide_by_initial_world_size=initial):
+            for _ in range(1 + RANK):
+                model.zero_grad()
+                model(data()).square().mean().backward()
+                alone = model.module[0].weight.grad.clone()
+        if RANK:
+            whole = net()
+            whole(data()).square().mean().backward()
+            assert torch.allclose(alone, whole[0].weight.grad / (WORLD if initial else 1), atol=1e-6)
     with raises(RuntimeError, "exhausted inputs" if RANK else "exhausted all inputs"), model.join(throw_on_early_termination=True):
         for _ in range(1 + RANK):
             model(data()).square().mean().backward()
+
+
+def check_sparse_gradients() -> None:
+    torch.manual_seed(0)
+    model = DDP(nn.Sequential(nn.Embedding(6, 3, sparse=True), nn.Linear(3, 1)))
+    for times in (1, 2):
+        model(torch.tensor([RANK, 2])).sum().backward()
+        grad = model.module[0].weight.grad
+        row = model.module[1].weight.detach()[0]
+        assert grad.is_sparse and torch.allclose(grad.to_dense(), torch.outer(torch.tensor([0.5, 0.5, 1.0, 0, 0, 0]) * times, row))
+    t = torch.sparse_coo_tensor([[0, RANK]], [1.0, 2.0], (4,))
+    dist.all_reduce(t)
+    same(t.to_dense(), [4.0, 2.0, 0.0, 0.0])
+    with raises(RuntimeError, "unsupported reduction operation"):
+        dist.all_reduce(t, dist.ReduceOp.MAX)
+
+
+def check_what_is_left_alone() -> None:
+    module = net(RANK)
+    DDP._set_params_and_buffers_to_ignore_for_model(module, ["0.weight"])
+    model = DDP(module)
+    model(mine(data())).sum().backward()
+    assert torch.equal(module[0].weight, net(RANK)[0].weight) and torch.equal(module[2].weight, net(0)[2].weight)
+    rows = [torch.zeros(8, 4) for _ in range(WORLD)]
+    dist.all_gather(rows, module[0].weight.grad)
+    assert not torch.equal(rows[0], rows[1])
 
 
 def check_modules_that_differ_are_refused() -> None:
@@ -171,6 +222,15 @@ def check_states_of_optimizers_in_parts() -> None:
     for p, q in zip(model.parameters(), whole.parameters(), strict=True):
         assert torch.allclose(p, q, atol=1e-5)
     assert 0 < len(parts.optim.state) < 4
+    more = nn.Parameter(torch.ones(3))
+    parts.add_param_group({"params": [more], "lr": 0.5})  # what has a state keeps it
+    assert len(parts.param_groups) == 2 and 0 < len(parts.optim.state) < 4
+    more.grad = torch.ones(3)
+    parts.step()
+    plain.step()
+    assert torch.allclose(more, torch.full((3,), 0.495), atol=1e-4)  # on all processes
+    parts.param_groups.pop()
+    parts.optim.param_groups = [g for g in parts.optim.param_groups if not any(p is more for p in g["params"])]
     parts.consolidate_state_dict(to=0)
     if RANK == 0:
         state = parts.state_dict()

@@ -158,6 +158,14 @@ def check_elementwise() -> None:
     lies(p + p, Partial())
     lies(p + 1, R)
     same((p + 1).full_tensor(), [5.0] * 3)
+    half = DTensor.from_local(torch.full((3,), 0.4), mesh(), [Partial()])
+    lies(half.double(), Partial())  # another dtype in the same place of the call
+    lies(half.int(), R)
+    same(half.int().full_tensor(), [1] * 3)
+    assert half.half().dtype is torch.float16
+    lies(half.count_nonzero(), R)
+    lies(rows.count_nonzero(0), Partial())
+    same(rows.count_nonzero(0).full_tensor(), [10] * 6)
     lies(p * p, Partial())
     same((p * p).full_tensor(), [16.0] * 3)
     with raises(RuntimeError, "mixed torch.Tensor and DTensor"):
@@ -223,6 +231,14 @@ def check_indices_and_embeddings() -> None:
     plain = x.clone().requires_grad_()
     F.embedding(i, plain).square().sum().backward()
     same(table.grad.full_tensor(), plain.grad)
+
+
+def check_tables_of_which_a_process_has_no_column() -> None:
+    table = distribute_tensor(numbers(7, 5), mesh(), [COLUMNS]).requires_grad_()  # the last of four has none
+    F.embedding(spread(torch.tensor([1, 3, 1]), R), table).square().sum().backward()
+    whole = numbers(7, 5).requires_grad_()
+    F.embedding(torch.tensor([1, 3, 1]), whole).square().sum().backward()
+    same(table.grad.full_tensor(), whole.grad)
 
 
 def check_writing() -> None:

@@ -218,8 +218,10 @@ def check_what_is_refused() -> None:
         __import__("copy").deepcopy(model)
     with raises(ValueError, "should be a factor of 4"):
         fully_shard(nn.Linear(2, 2), reshard_after_forward=3)
-    with raises(NotImplementedError, "HYBRID_SHARD"):
-        FullyShardedDataParallel(nn.Linear(2, 2), sharding_strategy=ShardingStrategy.HYBRID_SHARD)
+    with raises(ValueError, "HYBRID_SHARD needs two groups"):
+        FullyShardedDataParallel(
+            nn.Linear(2, 2), sharding_strategy=ShardingStrategy.HYBRID_SHARD, device_mesh=model.head.weight.device_mesh
+        )
     scalar = nn.Module()
     scalar.factor = nn.Parameter(torch.tensor(1.0))
     with raises(ValueError, "scalar parameters. Change factor"):

@@ -8,6 +8,7 @@ from _cases import RANK, raises, run
 from sharded import Block, ids, mine, net, same_as, sharded, train
 
 import jtorch as torch
+import jtorch.distributed as dist
 import jtorch.distributed.checkpoint as dcp
 from jtorch import nn
 from jtorch.distributed.checkpoint.staging import BlockingAsyncStager
@@ -88,9 +89,14 @@ def check_checkpoints_of_other_meshes() -> None:
 
 
 def check_older_class() -> None:
-    for strategy in (ShardingStrategy.FULL_SHARD, ShardingStrategy.SHARD_GRAD_OP, ShardingStrategy.NO_SHARD):
+    shards = dist.new_subgroups_by_enumeration([[0, 1], [2, 3]])[0]
+    copies = dist.new_subgroups_by_enumeration([[0, 2], [1, 3]])[0]
+    for strategy, groups in (
+        (ShardingStrategy.FULL_SHARD, None), (ShardingStrategy.SHARD_GRAD_OP, None), (ShardingStrategy.NO_SHARD, None),
+        (ShardingStrategy.HYBRID_SHARD, (shards, copies)),
+    ):  # fmt: skip
         model = FullyShardedDataParallel(
-            net(RANK), sharding_strategy=strategy, auto_wrap_policy=ModuleWrapPolicy({Block}), sync_module_states=True,
+            net(RANK), groups, sharding_strategy=strategy, auto_wrap_policy=ModuleWrapPolicy({Block}), sync_module_states=True,
             cpu_offload=CPUOffload(offload_params=strategy is ShardingStrategy.FULL_SHARD),
         )  # fmt: skip
         whole = net()
@@ -111,7 +117,7 @@ def check_older_class() -> None:
         assert list(state) == list(whole.state_dict())
         for name, value in whole.state_dict().items():
             assert type(state[name]) is torch.Tensor and torch.allclose(state[name], value, atol=1e-5), (strategy, name)
-        other = FullyShardedDataParallel(net(9), sharding_strategy=strategy, auto_wrap_policy=ModuleWrapPolicy({Block}))
+        other = FullyShardedDataParallel(net(9), groups, sharding_strategy=strategy, auto_wrap_policy=ModuleWrapPolicy({Block}))
         other.load_state_dict(state)
         second = torch.optim.AdamW(other.parameters(), 0.05)
         given = FullyShardedDataParallel.optim_state_dict(model, opts[0])
@@ -121,10 +127,11 @@ def check_older_class() -> None:
         with FullyShardedDataParallel.state_dict_type(model, StateDictType.FULL_STATE_DICT, FullStateDictConfig(True, True)):
             assert bool(model.state_dict()) == (RANK == 0)
         with FullyShardedDataParallel.state_dict_type(model, StateDictType.SHARDED_STATE_DICT):
-            shards = model.state_dict()
-            assert all(isinstance(value, DTensor) for value in shards.values())
-            model.load_state_dict(shards)
+            cut = model.state_dict()
+            assert all(isinstance(value, DTensor) for value in cut.values())
+            model.load_state_dict(cut)
         with FullyShardedDataParallel.summon_full_params(model), torch.no_grad():
+            assert [name for name, _ in model.named_parameters()] == [name for name, _ in whole.named_parameters()]
             model.module.head.weight.fill_(2.0)
         assert model.state_dict()["embed.weight"].eq(2).all()
         assert list(get_model_state_dict(model)) == list(whole.state_dict())
