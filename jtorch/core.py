@@ -47,6 +47,7 @@ from .autograd import grad_mode
 from .autograd.grad_mode import MODE
 from .autograd.nodes import shown
 from .autograd.tape import SAVING, Node
+from .dispatch import LAYOUTS
 
 #: Where counting the changes of a tensor made in inference mode begins. It never gets to 0, and a count below 0 is the mark of such
 #: tensors: views share their base's counter, so that they need no mark of their own and other tensors no look at it.
@@ -675,6 +676,8 @@ class Tensor(TensorBase, metaclass=TensorMeta):
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if type(value) in LAYOUTS and type(self) not in LAYOUTS:
+            raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.")
         if self._rg and not value._aval.differentiable:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         if self._state and value._v is not None and value._v.trace is SPECIAL:
@@ -720,7 +723,8 @@ class Tensor(TensorBase, metaclass=TensorMeta):
             >>> "add" in dir(torch.zeros(1)), "_v" in dir(torch.zeros(1))
             (True, False)
         """
-        return sorted(set(super().__dir__()).difference(INTERNAL - {"_grad"}))
+        absent = {"volatile"} if self.is_cuda else {"volatile", "__cuda_array_interface__"}  # which torch leaves out, too
+        return sorted(set(super().__dir__()).difference(INTERNAL - {"_grad"}, absent))
 
     def _edge(self) -> Any:
         """Where this tensor's gradient goes: its node's output, itself if it is a leaf, or None."""
@@ -827,6 +831,7 @@ _ALONE = _count_alone()
 
 
 type(SAVING).wrap = staticmethod(from_value)  # the tape knows no Tensor
+type(SAVING).tensor = Tensor
 
 
 def _marked(result: Any, arguments: Iterable[Any]) -> Any:

@@ -17,6 +17,7 @@ import numpy as np
 from ._src.draws.mt19937 import Twister
 from ._src.engine import THREADS, numbers_of
 from ._src.facts import devices, dtypes
+from .autograd.grad_mode import MODE
 from .core import Tensor, from_host
 
 __all__ = ["Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
@@ -238,9 +239,19 @@ def examples() -> list[Any]:
     return [level for mode, level in _restrictions.modes if mode == "different"]
 
 
+def _refuse_batching() -> None:
+    """Raises torch's error inside the ``vmap`` that autograd uses itself."""
+    if MODE.batching:
+        raise RuntimeError(
+            "vmap: We do not yet support calling random operations inside of vmap. Please perform random operations outside of vmap as a "
+            "workaround"
+        )
+
+
 def refuse_out(out: Any) -> None:
     """Raises torch's error for random numbers that a ``vmap`` is to write into a tensor that is given."""
     if out is not None and _restrictions.modes:
+        _refuse_batching()
         raise RuntimeError(
             "vmap: We do not support calling out variants of random operations inside of vmap. Please use non-out variants as a workaround"
         )
@@ -276,6 +287,7 @@ def twister_of(generator: Generator | None) -> Twister:
     """
     for mode, _ in _restrictions.modes:
         if mode == "error":
+            _refuse_batching()
             raise RuntimeError(
                 "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness "
                 "flags on vmap or perform the randomness operation out of vmap"

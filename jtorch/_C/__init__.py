@@ -76,12 +76,17 @@ def _flush_hint() -> None:
         engine.flush()
 
 
-#: Parts of ``torch._C`` that load when they are first touched.
 def _set_grad_enabled(arg: bool) -> None:
     """Sets recording for autograd on or off, as nodes of graphs do."""
     _MODE.set(arg)
 
 
+def is_grad_enabled() -> bool:
+    """Whether operations are recorded for autograd."""
+    return _MODE.enabled
+
+
+#: Parts of ``torch._C`` that load when they are first touched.
 _SUBMODULES = frozenset(("_autograd", "_functions", "_nn", "_functorch", "_distributed_c10d", "_distributed_rpc"))
 
 

@@ -94,6 +94,7 @@ refuse_gradients = Hook("refuse_gradients")
 removable_handle = Hook("removable_handle")
 #: The node where the gradients of a leaf end.
 end_of = Hook("end_of")
+call_of_node = Hook("call_of_node")
 #: What nodes show of the values that they save: the module.
 saved = Hook("saved")
 #: The modes by which a profiler sees operators and functions: the module.

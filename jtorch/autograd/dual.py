@@ -134,6 +134,13 @@ class Dual(Transformed):
         inner = self.primal
         return not isinstance(inner, Lifted) or inner.may_replace(current.primal if type(current) is Dual else current)
 
+    def refuse_out(self, name: str) -> None:
+        """Raises torch's error: nothing with ``out=`` has a forward derivative."""
+        if self.level.alive and FORWARD.enabled:
+            raise NotImplementedError(f"Trying to use forward AD with {name}_out that does not support it because it is an out= function")
+        if isinstance(self.primal, Lifted):
+            self.primal.refuse_out(name)
+
     def plain(self, what: str = "item") -> Value:
         """The value alone, for reading it."""
         return self.primal

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .._src.engine import SPECIAL, Laid, Value, record
+from .._src.facts.errors import not_offered
 from .._src.facts.layouts import is_dense
 from .._src.facts.size import Size
-from .._src.facts.warned_once import outside
+from .._src.facts.warned_once import outside, warn_once
 from .._src.hooks import vmap
 from .._src.hooks import walking as walking_hook
 from .._src.ops._declare import OPS
@@ -23,7 +24,7 @@ from ..core import Tensor, from_value
 from ..dispatch import ACTIVE, LAYOUTS, of_layout
 from .accumulate import LOCK, WATCHED, AccumulateGrad, hooks_at
 from .grad_mode import MODE, no_grad
-from .tape import Node, _Task, tracked
+from .tape import Above, Node, _Task, tracked
 
 
 def _call(name: str, operands: int) -> Any:
@@ -215,7 +216,7 @@ def backward(
         grads = _root_grads(roots, given)
         nodes = _start(task, roots, grads)
         if create_graph:
-            _warn_of_cycle()
+            warn_once(CYCLE)
         leaves = None
         if targets is not None:
             leaves = _want(task, targets, retain=True)
@@ -238,15 +239,6 @@ def backward(
     finally:
         MODE.enabled = enabled
         _left(task)
-
-
-def _warn_of_cycle() -> None:
-    if not _warned:
-        _warned.append(True)
-        warnings.warn(CYCLE, stacklevel=outside())
-
-
-_warned: list[bool] = []
 
 
 def _walking(tensors: tuple[Any, ...]) -> Any:
@@ -478,6 +470,28 @@ def _as_counted(node: Node, grads: list[Any]) -> tuple[list[Any], list[int | Non
             places.append(at if is_operand else None)
         at += is_operand
     return shown, places
+
+
+def call_of_node(node: Node, grads: tuple[Any, ...]) -> Any:
+    """What a node makes of gradients of its results, as ``node(*grads)``; recorded where operations are."""
+    places = [j for j, a in enumerate(node.outs[: node.visible]) if a.differentiable]
+    if len(grads) != len(places):
+        raise TypeError(f"expected {len(places)} arguments, got {len(grads)} instead")
+    for i, g in enumerate(grads):
+        if g is not None and not isinstance(g, Tensor):
+            raise TypeError(f"argument {i} is not a Variable")
+    create_graph = MODE.enabled
+    given: list[Any] = [None] * node.visible
+    for j, g in zip(places, grads, strict=True):
+        given[j] = None if g is None else _item(g, create_graph)
+    found: list[Any] = [None] * len(node.edges)
+    if any(g is not None for g in given):
+        try:
+            found = node.apply_tracked(given) if create_graph else node.apply(given)
+        except Above as above:
+            raise not_offered(f"calling {node.name()}", "its derivative is made of operators, which a walk alone puts together") from above
+    shown, _ = _as_counted(node, [None if g is None else _tensor(g, create_graph) for g in found])
+    return shown[0] if len(shown) == 1 else tuple(shown)
 
 
 def _replaced(hook: Any, grads: list[Any], result: Any) -> list[Any]:

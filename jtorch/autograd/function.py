@@ -197,6 +197,8 @@ def _plain(o: Any, ctx: Any, tensors: Sequence[Any]) -> Any:
     """An output without history: an input returned as it is becomes a tensor of its own."""
     if isinstance(o, Tensor) and any(o is t for t in tensors) and not any(o is d for d in ctx._dirty):
         return detached(o)
+    if isinstance(o, Tensor) and _is_view(o) and any(_shares(t, o._al.storage) for t in tensors):  # type: ignore[union-attr]
+        o._al.origin = "function"  # type: ignore[union-attr]
     return o
 
 

@@ -19,7 +19,7 @@ from .grad_mode import MODE, enable_grad
 from .names import plain_name
 from .nodes import Shown
 from .saved import SavedInput
-from .tape import FREED, SAVING, Above, Edge, Node, next_seq
+from .tape import FREED, SAVING, Above, Edge, Node, next_seq, packed_by, unpacked_by
 
 
 class FunctionCtx:
@@ -214,7 +214,7 @@ class FunctionNode(Node):
             if hooks is not None:
                 inner, SAVING.hooks = SAVING.hooks, []
                 try:
-                    packed = hooks[0](t if place is None else detached(t))
+                    packed = packed_by(hooks[0], t if place is None else detached(t))
                     kept.append((packed, t._edge() if place is None else None, place, hooks[1]))
                 finally:
                     SAVING.hooks = inner
@@ -230,7 +230,7 @@ class FunctionNode(Node):
         t: Any
         for t, version, place, unhook in self.stored:
             if unhook is not None:
-                t = _with_history(unhook(t), version)
+                t = _with_history(unpacked_by(unhook, t), version)
             elif t is not None and t._writes != version:
                 self._stale(t, version, place)
             if place is not None:

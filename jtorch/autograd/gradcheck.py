@@ -49,6 +49,10 @@ If the test
   module_test entry to have `gradcheck_nondet_tol=<tol>`
 """
 UNDEFINED = 'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"'
+MAY_BREAK = (
+    "Backwards compatibility: New undefined gradient support checking feature is enabled by default, but it may break existing callers of "
+    'this function. If this is true for you, you can call this function with "check_undefined_grad=False" to disable the feature'
+)
 
 
 def gradcheck(
@@ -102,6 +106,7 @@ def gradcheck(
     try:
         with enable_grad():
             check.inputs_fit()
+            check.outputs_fit()
             if not check.outputs_differentiable(check_forward_ad):
                 return True
             if check_backward_ad:
@@ -155,6 +160,14 @@ class _Check:
             x.retain_grad()  # type: ignore[attr-defined]
         if not self.checked:
             raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.")
+
+    def outputs_fit(self) -> None:
+        """Raises torch's error for outputs in other layouts."""
+        for o in self.every_output():
+            if isinstance(o, Tensor) and o.layout is not jtorch.strided:
+                kind = "MKLDNN" if o.layout is jtorch._mkldnn else "Sparse"  # type: ignore[attr-defined]
+                way = f"{Tensor.to_dense.__name__}(masked_grad=...)"  # type: ignore[attr-defined]
+                raise ValueError(f"{kind} output is not supported at gradcheck yet. Please call {way} on the output of fn for gradcheck.")
 
     def every_output(self) -> tuple[Any, ...]:
         """All outputs, computed anew."""
@@ -215,13 +228,18 @@ class _Check:
             raise GradcheckError("Gradient has dtype mismatch")
         if not sizes_fit:
             raise GradcheckError("Analytical gradient has incorrect size")
-        if any(a.numel() and float((a - b).abs().max()) > self.nondet_tol for a, b in zip(first, second, strict=True)):  # type: ignore[attr-defined]
-            raise GradcheckError(
-                "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different values, "
-                f"although analytical gradient matches numerical gradient.The tolerance for nondeterminism was {self.nondet_tol}."
-                + NONDETERMINISTIC
-            )
+        self._same_twice(first, second)
         return first
+
+    def _same_twice(self, first: Sequence[Any], second: Sequence[Any]) -> None:
+        """Raises torch's error if two walks back differ by more than may be."""
+        for a, b in zip(first, second, strict=True):
+            if a is not None and b is not None and a.numel() and float((a - b).abs().max()) > self.nondet_tol:
+                raise GradcheckError(
+                    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different "
+                    "values, although analytical gradient matches numerical gradient.The tolerance for nondeterminism was "
+                    f"{self.nondet_tol}." + NONDETERMINISTIC
+                )
 
     def _close(self, a: Tensor, n: Tensor, atol: float) -> bool:
         both = jtorch.promote_types(a.dtype, n.dtype)
@@ -249,10 +267,14 @@ class _Check:
 
     def _backward_fast(self, part: Part, outputs: Sequence[Tensor], places: Sequence[int], check_dtypes: bool) -> None:
         us, vs = self._vectors(outputs)
+        starts = [(v * part.unit(o)).to(o.dtype).reshape(o.shape) for o, v in zip(outputs, vs, strict=True)]  # type: ignore[attr-defined]
+        with jtorch.execution("immediate"):
+            walks = [self.gradients(o, start) for o, start in zip(outputs, starts, strict=True)]
+            for o, start, walk in zip(outputs, starts, walks, strict=True):
+                self._same_twice(walk, self.gradients(o, start))
         for j, (x, u) in enumerate(zip(self.checked, us, strict=True)):
             for i, (output, place, v) in enumerate(zip(outputs, places, vs, strict=True)):
-                unit = part.unit(output)
-                g = self.gradients(output, (v * unit).to(output.dtype).reshape(output.shape))[j]  # type: ignore[attr-defined]
+                g = walks[i][j]
                 if g is not None and check_dtypes and g.dtype is not x.dtype:
                     raise GradcheckError("Gradient has dtype mismatch")
                 flat = jtorch.zeros_like(x).reshape(-1) if g is None else g.reshape(-1)
@@ -302,8 +324,10 @@ class _Check:
             try:
                 found = tape_grad(outputs, self.checked, [jtorch.zeros_like(o) for o in outputs], allow_unused=True)
             except RuntimeError as error:
+                warnings.warn(MAY_BREAK, stacklevel=4)
                 raise GradcheckError(f"Expected backward function to handle undefined output grads. {UNDEFINED}") from error
             if any(g is not None and not g.eq(0).all() for g in found):
+                warnings.warn(MAY_BREAK, stacklevel=4)
                 raise GradcheckError(
                     f"Expected all input grads to be undefined or zero when all output grads are undefined or zero. {UNDEFINED}"
                 )
@@ -337,9 +361,10 @@ class _Check:
     def forward(self, part: Part, check_dtypes: bool, fast: bool) -> None:
         """Compares the Jacobians by forward derivatives."""
         us = self._vectors(())[0] if fast else [None] * len(self.checked)
+        outputs, places = self.outputs(), self.places()
         for j, (x, u) in enumerate(zip(self.checked, us, strict=True)):
-            for i, (output, place) in enumerate(zip(self.outputs(), self.places(), strict=True)):
-                a = forward(self.func, self.inputs, x, place, part, None if u is None else part.of(u))
+            found = forward(self.func, self.inputs, x, places, part, None if u is None else part.of(u))
+            for i, (output, place, a) in enumerate(zip(outputs, places, found, strict=True)):
                 if check_dtypes and a.dtype is not jtorch.promote_types(output.dtype, output.dtype):
                     raise GradcheckError("Forward AD gradient has dtype mismatch.")
                 n = self.differences.forward(x, place, output, part, None if u is None else part.of(u))
@@ -352,11 +377,11 @@ class _Check:
             vectors = jtorch.stack([jtorch.randn_like(x.detach()) for _ in range(2)])
 
             def push(t: Tensor, x: Tensor = x) -> tuple[Tensor, ...]:
-                def of_one(own: Tensor) -> tuple[Tensor, ...]:
-                    outs = tuple_of(self.func(*[own if y is x else y for y in self.inputs]))
-                    return tuple([o for o in outs if isinstance(o, Tensor) and o._aval.differentiable])
-
-                return jtorch.func.jvp(of_one, (x.detach(),), (t,))[1]
+                with forward_ad.dual_level():
+                    own = forward_ad.make_dual(x.detach(), t)
+                    inputs = [own if y is x else y.detach() if isinstance(y, Tensor) else y for y in self.inputs]
+                    pairs = [forward_ad.unpack_dual(o) for o in tuple_of(self.func(*inputs)) if o is not None]
+                    return tuple([jtorch.zeros_like(p) if d is None else d for p, d in pairs])
 
             try:
                 found = _batched(push, vectors)

@@ -169,28 +169,34 @@ def analytical(
     return made, types_fit, sizes_fit
 
 
-def _dual(x: Any, tangent: Tensor | None) -> Any:
-    """An input with that tangent, or with zeros; what has no derivative as it is."""
-    if not isinstance(x, Tensor) or not x.requires_grad:
-        return x
-    own = x.detach().requires_grad_()  # type: ignore[attr-defined]
-    return forward_ad.make_dual(own, jtorch.zeros_like(own.detach()) if tangent is None else tangent)
+def duals(inputs: Sequence[Any], moved: Tensor, tangent: Tensor) -> list[Any]:
+    """The inputs without history: ``moved`` with that tangent, others that are differentiated with zeros, or as they are."""
+    found = []
+    for x in inputs:
+        if not isinstance(x, Tensor) or not x.requires_grad:
+            found.append(x)
+            continue
+        own = x.detach()
+        found.append(forward_ad.make_dual(own, tangent if x is moved else jtorch.zeros_like(own)))
+    return found
 
 
-def forward(func: Callable[..., Any], inputs: Sequence[Any], x: Tensor, place: int, part: Part, u: Tensor | None) -> Tensor:
-    """The derivative of one output by one part of an input in forward mode: whole, or along ``u``."""
+def forward(
+    func: Callable[..., Any], inputs: Sequence[Any], x: Tensor, places: Sequence[int], part: Part, u: Tensor | None
+) -> list[Tensor]:
+    """The derivatives of several outputs by one part of an input in forward mode: whole, or along ``u``."""
     unit = part.unit(x)
     steps = directions(x, unit) if u is None else [(u * unit).to(x.dtype).reshape(x.shape)]  # type: ignore[attr-defined]
-    rows = []
-    output: Any = None
+    rows: list[list[Tensor]] = [[] for _ in places]
     for step in steps:
         with forward_ad.dual_level():
-            duals = [_dual(y, step if y is x else None) for y in inputs]
-            primal, tangent = forward_ad.unpack_dual(tuple_of(func(*duals))[place])
-            output = primal.detach()
-            rows.append((jtorch.zeros_like(output) if tangent is None else tangent.detach()).reshape(-1))
+            outputs = tuple_of(func(*duals(inputs, x, step)))
+            for place, column in zip(places, rows, strict=True):
+                primal, tangent = forward_ad.unpack_dual(outputs[place])
+                column.append((jtorch.zeros_like(primal.detach()) if tangent is None else tangent.detach()).reshape(-1))
     if u is not None:
-        return rows[0]
-    if output is None:
-        output = tuple_of(func(*inputs))[place].detach()
-    return jtorch.stack(rows) if rows else jtorch.zeros(0, output.numel(), dtype=output.dtype)
+        return [column[0] for column in rows]
+    if x.numel():
+        return [jtorch.stack(column) for column in rows]
+    outputs = tuple_of(func(*inputs))
+    return [jtorch.zeros(0, outputs[place].numel(), dtype=outputs[place].dtype) for place in places]

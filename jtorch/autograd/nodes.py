@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-from .._src.hooks import end_of, removable_handle, saved
+from .._src.hooks import call_of_node, end_of, removable_handle, saved
 from .._src.ops._declare import TENSOR_LIST, TENSOR_OR_NUMBER
 
 _classes: dict[tuple[type, str], type] = {}
@@ -51,6 +51,15 @@ class Shown:
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"  # type: ignore[attr-defined]
+
+    def __call__(self, *grads: Any) -> Any:
+        """The gradients of the operands, from those of the results: one, or a tuple; None where there is none.
+
+        Raises:
+            TypeError: for too many or too few gradients, or what is no tensor.
+            RuntimeError: if the graph was freed.
+        """
+        return call_of_node.get()(self, grads)
 
     @property
     def metadata(self) -> dict[Any, Any]:

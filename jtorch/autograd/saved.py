@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._src.ops._declare import TENSOR_OR_NUMBER, TENSOR_OR_STATIC
-from .tape import FREED, SAVING
+from .tape import FREED, SAVING, packed_by, unpacked_by
 
 #: torch's names of operands where they are not ours.
 _TORCH_NAMES = {"input": "self"}
@@ -82,7 +82,7 @@ def _tensor(node: Any, place: int, edge: Any) -> Any:
         raise RuntimeError(FREED)
     if node.hooked is not None:
         packed, unpack = node.hooked[place]
-        found = unpack(packed)
+        found = unpacked_by(unpack, packed)
         if type(edge) is tuple and found._node is None:
             found = SAVING.wrap(found._read())
             found._node, found._nr, found._rg = edge[0], edge[1], True
@@ -141,7 +141,7 @@ class SavedTensor:
             node.saved = []
         if node.hooked[self._place][1] is not _plain:
             raise RuntimeError(_SET)
-        node.hooked[self._place] = (pack_hook(node.hooked[self._place][0]), unpack_hook)
+        node.hooked[self._place] = (packed_by(pack_hook, node.hooked[self._place][0]), unpack_hook)
 
 
 class SavedInput(SavedTensor):
@@ -169,7 +169,7 @@ class SavedInput(SavedTensor):
         if hook is not None:
             raise RuntimeError(_SET)
         stored = list(node.stored)
-        stored[self._place] = (pack_hook(t), t._edge() if place is None else None, place, unpack_hook)
+        stored[self._place] = (packed_by(pack_hook, t), t._edge() if place is None else None, place, unpack_hook)
         node.stored = tuple(stored)
 
 

@@ -33,6 +33,7 @@ class _Saving(threading.local):
     """The thread's ``saved_tensors_hooks``, innermost last, and how a value becomes the tensor they are given."""
 
     wrap: Callable[[Value], Any]
+    tensor: type
 
     def __init__(self) -> None:
         self.hooks: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = []
@@ -41,6 +42,35 @@ class _Saving(threading.local):
 
 
 SAVING = _Saving()
+
+
+def packed_by(pack: Callable[[Any], Any], t: Any) -> Any:
+    """What a hook makes of a tensor that is saved.
+
+    Raises:
+        RuntimeError: if it writes into the tensor.
+    """
+    version = t._writes
+    packed = pack(t)
+    if t._writes != version:
+        raise RuntimeError(
+            "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be modified by "
+            "in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to perform in-place "
+            "operations on the input to a pack hook."
+        )
+    return packed
+
+
+def unpacked_by(unpack: Callable[[Any], Any], packed: Any) -> Any:
+    """The tensor that a hook makes of what another one packed.
+
+    Raises:
+        TypeError: if it gives something else.
+    """
+    t = unpack(packed)
+    if not isinstance(t, SAVING.tensor):
+        raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(t).__name__}")
+    return t
 
 
 def _shown(results: Sequence[Value], visible: int, residual: int, number: int | None) -> Value:
@@ -216,7 +246,7 @@ class Node(Shown):
                     t._node, t._nr, t._rg = origin[0], origin[1], True
                 elif origin is not None and origin._v is v:
                     t = origin
-                packed = pack(t)
+                packed = packed_by(pack, t)
                 # A result that is kept as it is would keep its own node alive.
                 hooked.append((SAVING.wrap(v) if packed is t and type(origin) is tuple and origin[0] is self else packed, unpack))
             self.hooked = hooked
@@ -241,7 +271,7 @@ class Node(Shown):
 
     def unpack(self) -> list[Value]:
         """What was saved, as the hooks give it back."""
-        return [unpack(packed)._read() for packed, unpack in self.hooked or ()]
+        return [unpacked_by(unpack, packed)._read() for packed, unpack in self.hooked or ()]
 
 
 FREED = (

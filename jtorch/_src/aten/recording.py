@@ -7,7 +7,7 @@ from typing import Any
 
 from ...autograd.grad_mode import MODE
 from ...autograd.names import camel, plain_name
-from ...autograd.tape import FREED, SAVING, Above, Node, next_seq
+from ...autograd.tape import FREED, SAVING, Above, Node, next_seq, packed_by, unpacked_by
 from ...core import Tensor, contiguous_strides
 from ..facts.devices import of_placement
 from ..tensor.writing import assign
@@ -167,7 +167,7 @@ class _Saved:
             pack, unpack = SAVING.hooks[-1]
             inner, SAVING.hooks = SAVING.hooks, []
             try:
-                self.hooked = (pack(t), unpack)
+                self.hooked = (packed_by(pack, t), unpack)
             finally:
                 SAVING.hooks = inner
             self.tensor = None
@@ -176,7 +176,7 @@ class _Saved:
         """The tensor, unchanged."""
         if self.hooked is not None:
             packed, unpack = self.hooked
-            return unpack(packed)
+            return unpacked_by(unpack, packed)
         t = self.tensor
         if t._writes != self.version:
             kind = t._aval.torch_dtype.legacy

@@ -104,11 +104,15 @@ def _spread(name: str, args: Any, start: Any, end: Any, step: Any, closed: bool,
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{wanted.scalar_name}'")
     _check_range(first, last, stride)
     if wanted.category == dtypes.INTEGRAL:
+        asked = (last - first) / stride
         first, last, stride = int(first), int(last), int(stride)
         _check_longs(first, last, stride)
-        if stride == 0:
+        if not closed and wanted is not dtypes.int64:
+            length = math.ceil(asked)  # torch cuts the numbers to integers, but counts longs alone by them
+        elif stride == 0:
             raise ValueError("step must be nonzero")
-        length = (last - first) // stride + 1 if closed else -((first - last) // stride)
+        else:
+            length = (last - first) // stride + 1 if closed else -((first - last) // stride)
     else:
         steps = (last - first) / stride
         if not -HIGHEST_LONG <= steps < HIGHEST_LONG:

@@ -504,7 +504,7 @@ def _no_name(t: Tensor) -> None:
 
 def _volatile(t: Tensor) -> bool:
     """False: it has no effect; use ``no_grad``."""
-    warnings.warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.", stacklevel=outside())
+    warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=outside())
     return False
 
 

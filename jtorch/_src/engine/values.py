@@ -114,6 +114,9 @@ class Lifted(Value):
         """Whether it may be written where ``current`` is."""
         return True
 
+    def refuse_out(self, name: str) -> None:
+        """Raises the error for a function that got, or is to write, this value by ``out=``, if there is one."""
+
 
 class Transformed(Lifted):
     """The value of a tensor inside a transformation, made of values of the tensors outside, on which calls run in the end."""

@@ -15,6 +15,7 @@ from ..tensor import view_steps as steps
 # What is loaded anyway.
 hooks.overridable.fill(lambda: overridable)
 hooks.end_of.fill(lambda: end_of)
+hooks.call_of_node.fill(lambda: autograd_engine.call_of_node)
 hooks.internals.fill(lambda: _C)
 hooks.memory_steps.fill(lambda: steps.memory_steps)
 hooks.retain.fill(lambda: autograd_engine.retain)

@@ -306,6 +306,9 @@ def write_out(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
         )
     v = result._v or result._read()
+    for x in (v, out._v):
+        if x is not None and x.trace is SPECIAL and isinstance(x, Lifted):
+            x.refuse_out(name)
     if v.trace is SPECIAL and isinstance(v, Lifted) and not v.may_replace(out._read()):
         raise RuntimeError(f"Batching rule not implemented for aten::{name}.out; the fallback path doesn't work on out= or view ops.")
     mine, its = out._aval, result._aval
@@ -366,6 +369,8 @@ def rebind(t: Tensor, view: Tensor) -> Tensor:
         raise RuntimeError(INFERENCE)
     if al.base is t:
         al.base = None
+    elif t._al is not None and t._al.base is not None:
+        al.origin = t._al.origin  # it is what it was: in which mode it is reshaped does not matter
     t._al, t._v, t._strides = al, None, view._strides  # in this order: other threads look for a value first
     if view._rg:
         t._node, t._nr = view._node, view._nr

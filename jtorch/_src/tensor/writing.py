@@ -51,8 +51,8 @@ def check_inplace(t: Tensor, idempotent: bool | str | None = False) -> None:
         base = al.base
         if al.origin == "inference" and base._rg:
             raise RuntimeError("A view was created in inference mode and is being modified inplace in normal mode." + UNMIXED)
-        if al.origin == "no_grad" and base._rg:
-            raise RuntimeError("A view was created in no_grad mode and is being modified inplace with grad mode enabled." + AMBIGUOUS)
+        if al.origin in ("no_grad", "function") and base._rg:
+            raise _not_rebased(t, al)
         if base._rg and base._node is None:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     if idempotent is not True and t._strides is not None and t._al is not None and overlapping(t._aval.shape, t._strides):

@@ -10,6 +10,7 @@ from .checks import checks
 from .forward import forward
 from .functions import functions
 from .hooks import hooks
+from .nodes import nodes
 from .walks import walks
 
-FAMILIES = (hooks, walks, functions, forward, checks)
+FAMILIES = (hooks, walks, functions, forward, checks, nodes)
