@@ -13,12 +13,8 @@ from typing import Any, NoReturn
 
 from ... import dispatch
 
-#: Functions that PyTorch writes in Python and that ask like those in C++, of which they are little more than another name.
-SIMPLE_WRAPPERS = frozenset(
-    f"torch.nn.functional.{name}"
-    for name in """adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices hardsigmoid hardswish
-    max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices scaled_grouped_mm scaled_mm sigmoid tanh""".split()
-)
+#: Functions that PyTorch writes in Python and that do not ask themselves: the functions in C++ that they call do.
+SIMPLE_WRAPPERS = frozenset(f"torch.nn.functional.{name}" for name in ("scaled_grouped_mm", "scaled_mm", "sigmoid", "tanh"))
 
 
 class Withheld:
