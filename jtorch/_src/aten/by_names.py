@@ -1,7 +1,7 @@
 """Functions whose Python form says in words what their operator is told otherwise, as both signatures show.
 
 ``inplace=True`` is another operator, ``reduction="sum"`` a number. Both ways: how such a function calls its operator, and how the function
-computes it.
+computes it. And which operators are each other's derivatives, as their names say.
 """
 
 from __future__ import annotations
@@ -94,3 +94,16 @@ def through_python(func: OpOverload, public: Any) -> Callable[[list[Any]], Any] 
         return public(**given)
 
     return run
+
+
+def differentiated_by(func: OpOverload) -> OpOverload | None:
+    """The operator of which another one, ``x_backward`` with the gradient and the parameters of ``x``, gives the gradient of ``self``."""
+    name, schema = func._opname.removesuffix("_backward"), func._schema
+    packet = getattr(aten, name, None)
+    if name == func._opname or not isinstance(packet, OpOverloadPacket) or "default" not in packet.overloads():
+        return None
+    first, *rest = [a.name for a in schema.arguments]
+    forward = packet.default._schema
+    if not first.startswith("grad") or set(rest) != set(forward.places) or "self" not in rest or len(schema.returns) != 1:
+        return None
+    return packet.default

@@ -9,9 +9,11 @@ from typing import Any
 from .. import hooks
 from ..bind.cores import COMPOSITES
 from ..ops._declare import OPS
+from .by_names import differentiated_by
+from .calling import invoke
 from .functions import flat
 from .generic import generic_rule
-from .overloads import OpOverload
+from .overloads import OpOverload, OpOverloadPacket, aten
 from .rules import Rule
 
 RULES: dict[str, Rule] = {}
@@ -29,8 +31,8 @@ def without_gradient() -> set[str]:
     return found
 
 
-def rule(*names: str, results: Any = None, **formulas: Callable[..., Any]) -> None:
-    """States the derivative of operators by ``packet.overload``: for each operand a function of what its parameters name.
+def rule(*operators: OpOverload | OpOverloadPacket, results: Any = None, **formulas: Callable[..., Any]) -> None:
+    """States the derivative of operators, of a packet its default overload: for each operand a function of what its parameters name.
 
     Parameters of a function: ``g`` (the gradient of the first result), ``grads`` (of all), ``node``, operands and other arguments by their
     names, ``result`` or ``result1`` (results), ``self_`` and ``result_`` (what is known without the data: shape, dtype, ...), ``mask``
@@ -40,8 +42,9 @@ def rule(*names: str, results: Any = None, **formulas: Callable[..., Any]) -> No
     for key, fn in formulas.items():
         code = fn.__code__
         parts.append((tuple(key.split("__")), fn, code.co_varnames[: code.co_argcount - len(fn.__defaults__ or ())]))
-    for name in names:
-        RULES[name if "." in name else f"{name}.default"] = Rule(parts, results)
+    for operator in operators:
+        overload = operator.default if isinstance(operator, OpOverloadPacket) else operator
+        RULES[overload.__name__] = Rule(parts, results)
 
 
 def find(func: OpOverload, functional_of: Callable[[OpOverload], OpOverload | None]) -> Rule | None:
@@ -57,4 +60,15 @@ def find(func: OpOverload, functional_of: Callable[[OpOverload], OpOverload | No
             return None if base is None else find(base, functional_of) if schema.outs == [] else None
         if func._opname in without_gradient():
             return None
+        found = RULES[func.__name__] = _by_name(func) or generic_rule(func)
+        return found
     return generic_rule(func)
+
+
+def _by_name(func: OpOverload) -> Rule | None:
+    """The derivative of a function of one tensor for which PyTorch has the operator ``<name>_backward``."""
+    backward = getattr(getattr(aten, f"{func._opname}_backward", None), "default", None)
+    if len(func._schema.tensors) != 1 or not isinstance(backward, OpOverload) or differentiated_by(backward) is not func:
+        return None
+    names = tuple([a.name for a in backward._schema.arguments[1:]])
+    return Rule([(("self",), lambda g, *values: invoke(backward, [g, *values]), ("g", *names))], None)

@@ -43,14 +43,14 @@ def zeros(g: Any) -> Any:
 
 # ---- arithmetic ------------------------------------------------------------------------------------------------------------------
 
-rule("add.Tensor", self=lambda g: g, other=lambda g, alpha: times(g, conj(alpha)))
-rule("add.Scalar", self=lambda g: g)
-rule("sub.Tensor", self=lambda g: g, other=lambda g, alpha: A.neg.default(g) if alpha == 1 else A.mul.Scalar(A.neg.default(g), alpha))
-rule("sub.Scalar", self=lambda g: g)
-rule("rsub.Tensor", self=lambda g, alpha: times(A.neg.default(g), alpha), other=lambda g: g)
-rule("rsub.Scalar", self=lambda g, alpha: times(A.neg.default(g), alpha))
-rule("mul.Tensor", self=lambda g, other: A.mul.Tensor(g, conj(other)), other=lambda g, self: A.mul.Tensor(g, conj(self)))
-rule("mul.Scalar", self=lambda g, other: A.mul.Scalar(g, conj(other)))
+rule(A.add.Tensor, self=lambda g: g, other=lambda g, alpha: times(g, conj(alpha)))
+rule(A.add.Scalar, self=lambda g: g)
+rule(A.sub.Tensor, self=lambda g: g, other=lambda g, alpha: A.neg.default(g) if alpha == 1 else A.mul.Scalar(A.neg.default(g), alpha))
+rule(A.sub.Scalar, self=lambda g: g)
+rule(A.rsub.Tensor, self=lambda g, alpha: times(A.neg.default(g), alpha), other=lambda g: g)
+rule(A.rsub.Scalar, self=lambda g, alpha: times(A.neg.default(g), alpha))
+rule(A.mul.Tensor, self=lambda g, other: A.mul.Tensor(g, conj(other)), other=lambda g, self: A.mul.Tensor(g, conj(self)))
+rule(A.mul.Scalar, self=lambda g, other: A.mul.Scalar(g, conj(other)))
 
 
 def _zeros_of(g: Any) -> Any:
@@ -62,16 +62,16 @@ def _div_other(g: Any, self: Any, other: Any) -> Any:
     return A.mul.Tensor(A.neg.default(g), conj(quotient))
 
 
-rule("div.Tensor", self=lambda g, other: A.div.Tensor(g, conj(other)), other=_div_other)
-rule("div.Scalar", self=lambda g, other: A.div.Scalar(g, conj(other)))
+rule(A.div.Tensor, self=lambda g, other: A.div.Tensor(g, conj(other)), other=_div_other)
+rule(A.div.Scalar, self=lambda g, other: A.div.Scalar(g, conj(other)))
 rule(
-    "div.Tensor_mode",
+    A.div.Tensor_mode,
     self=lambda g, other, rounding_mode: _zeros_of(g) if rounding_mode else A.div.Tensor(g, conj(other)),
     other=lambda g, self, other, rounding_mode: _zeros_of(g) if rounding_mode else _div_other(g, self, other),
 )
-rule("neg", self=lambda g: A.neg.default(g))
-rule("abs", self=lambda g, self: A.mul.Tensor(g, A.sgn.default(self)))
-rule("floor", "ceil", "round", "trunc", "sign", self=lambda g: zeros(g))
+rule(A.neg, self=lambda g: A.neg.default(g))
+rule(A.abs, self=lambda g, self: A.mul.Tensor(g, A.sgn.default(self)))
+rule(A.floor, A.ceil, A.round, A.trunc, A.sign, self=lambda g: zeros(g))
 
 
 def _reciprocal(g: Any, result: Any) -> Any:
@@ -79,26 +79,26 @@ def _reciprocal(g: Any, result: Any) -> Any:
     return A.mul.Tensor(A.neg.default(g), square)
 
 
-rule("reciprocal", self=_reciprocal)
-rule("exp", self=lambda g, result: A.mul.Tensor(g, conj(result)))
-rule("exp2", self=lambda g, result: A.mul.Scalar(A.mul.Tensor(g, conj(result)), math.log(2)))
-rule("expm1", self=lambda g, result: A.mul.Tensor(g, A.add.Scalar(conj(result), 1)))
-rule("log", self=lambda g, self: A.div.Tensor(g, conj(self)))
-rule("log2", self=lambda g, self: A.div.Tensor(g, A.mul.Scalar(conj(self), math.log(2))))
-rule("log10", self=lambda g, self: A.div.Tensor(g, A.mul.Scalar(conj(self), math.log(10))))
-rule("log1p", self=lambda g, self: A.div.Tensor(g, conj(A.add.Scalar(self, 1))))
-rule("sqrt", self=lambda g, result: A.div.Tensor(g, A.mul.Scalar(conj(result), 2)))
-rule("rsqrt", self=lambda g, result: times_after(A.pow.Tensor_Scalar(result, 3), g, -0.5))
-rule("sin", self=lambda g, self: A.mul.Tensor(g, conj(A.cos.default(self))))
-rule("cos", self=lambda g, self: A.mul.Tensor(g, A.neg.default(conj(A.sin.default(self)))))
-rule("tan", self=lambda g, result: A.mul.Tensor(g, conj(A.add.Scalar(A.pow.Tensor_Scalar(result, 2), 1))))
-rule("sinh", self=lambda g, self: A.mul.Tensor(g, conj(A.cosh.default(self))))
-rule("cosh", self=lambda g, self: A.mul.Tensor(g, conj(A.sinh.default(self))))
-rule("tanh", self=lambda g, result: A.tanh_backward.default(g, result))
-rule("sigmoid", self=lambda g, result: A.sigmoid_backward.default(g, result))
-rule("atan", self=lambda g, self: A.div.Tensor(g, conj(A.add.Scalar(A.mul.Tensor(self, self), 1))))
-rule("acosh", self=lambda g, self: A.mul.Tensor(g, conj(A.rsqrt.default(A.sub.Scalar(A.mul.Tensor(self, self), 1)))))
-rule("asinh", self=lambda g, self: A.mul.Tensor(g, conj(A.rsqrt.default(A.add.Scalar(A.pow.Tensor_Scalar(self, 2), 1)))))
+rule(A.reciprocal, self=_reciprocal)
+rule(A.exp, self=lambda g, result: A.mul.Tensor(g, conj(result)))
+rule(A.exp2, self=lambda g, result: A.mul.Scalar(A.mul.Tensor(g, conj(result)), math.log(2)))
+rule(A.expm1, self=lambda g, result: A.mul.Tensor(g, A.add.Scalar(conj(result), 1)))
+rule(A.log, self=lambda g, self: A.div.Tensor(g, conj(self)))
+rule(A.log2, self=lambda g, self: A.div.Tensor(g, A.mul.Scalar(conj(self), math.log(2))))
+rule(A.log10, self=lambda g, self: A.div.Tensor(g, A.mul.Scalar(conj(self), math.log(10))))
+rule(A.log1p, self=lambda g, self: A.div.Tensor(g, conj(A.add.Scalar(self, 1))))
+rule(A.sqrt, self=lambda g, result: A.div.Tensor(g, A.mul.Scalar(conj(result), 2)))
+rule(A.rsqrt, self=lambda g, result: times_after(A.pow.Tensor_Scalar(result, 3), g, -0.5))
+rule(A.sin, self=lambda g, self: A.mul.Tensor(g, conj(A.cos.default(self))))
+rule(A.cos, self=lambda g, self: A.mul.Tensor(g, A.neg.default(conj(A.sin.default(self)))))
+rule(A.tan, self=lambda g, result: A.mul.Tensor(g, conj(A.add.Scalar(A.pow.Tensor_Scalar(result, 2), 1))))
+rule(A.sinh, self=lambda g, self: A.mul.Tensor(g, conj(A.cosh.default(self))))
+rule(A.cosh, self=lambda g, self: A.mul.Tensor(g, conj(A.sinh.default(self))))
+rule(A.tanh, self=lambda g, result: A.tanh_backward.default(g, result))
+rule(A.sigmoid, self=lambda g, result: A.sigmoid_backward.default(g, result))
+rule(A.atan, self=lambda g, self: A.div.Tensor(g, conj(A.add.Scalar(A.mul.Tensor(self, self), 1))))
+rule(A.acosh, self=lambda g, self: A.mul.Tensor(g, conj(A.rsqrt.default(A.sub.Scalar(A.mul.Tensor(self, self), 1)))))
+rule(A.asinh, self=lambda g, self: A.mul.Tensor(g, conj(A.rsqrt.default(A.add.Scalar(A.pow.Tensor_Scalar(self, 2), 1)))))
 
 
 def _atan2(g: Any, self: Any, other: Any, wants: Any) -> Any:
@@ -109,13 +109,13 @@ def _atan2(g: Any, self: Any, other: Any, wants: Any) -> Any:
     return first, A.mul.Tensor(A.mul.Tensor(g, A.neg.default(self)), inverse) if wants[1] else None
 
 
-rule("atan2", self__other=_atan2)
+rule(A.atan2, self__other=_atan2)
 rule(
-    "asin",
+    A.asin,
     self=lambda g, self: A.mul.Tensor(g, conj(A.rsqrt.default(A.add.Scalar(A.mul.Tensor(A.neg.default(self), self), 1)))),
 )
 rule(
-    "acos",
+    A.acos,
     self=lambda g, self: A.mul.Tensor(g, conj(A.neg.default(A.rsqrt.default(A.add.Scalar(A.mul.Tensor(A.neg.default(self), self), 1))))),
 )
 
@@ -124,8 +124,8 @@ def _bell(g: Any, self: Any, height: float) -> Any:
     return A.mul.Tensor(A.mul.Scalar(A.exp.default(A.neg.default(A.pow.Tensor_Scalar(self, 2))), height), g)
 
 
-rule("erf", self=lambda g, self: _bell(g, self, 2 / math.sqrt(math.pi)))
-rule("erfc", self=lambda g, self: _bell(g, self, -2 / math.sqrt(math.pi)))
+rule(A.erf, self=lambda g, self: _bell(g, self, 2 / math.sqrt(math.pi)))
+rule(A.erfc, self=lambda g, self: _bell(g, self, -2 / math.sqrt(math.pi)))
 
 
 def _pow_scalar(g: Any, self: Any, exponent: Any) -> Any:
@@ -150,27 +150,27 @@ def _pow_exponent(g: Any, self: Any, exponent: Any, result: Any) -> Any:
     return A.mul.Tensor(g, conj(A.where.self(at_zero, zero_of(g), slope)))
 
 
-rule("pow.Tensor_Scalar", self=_pow_scalar)
-rule("pow.Tensor_Tensor", self=_pow_self, exponent=_pow_exponent)
-rule("pow.Scalar", exponent=lambda g, self, result: A.mul.Tensor(g, A.mul.Scalar(result, math.log(self))) if self else zeros(g))
+rule(A.pow.Tensor_Scalar, self=_pow_scalar)
+rule(A.pow.Tensor_Tensor, self=_pow_self, exponent=_pow_exponent)
+rule(A.pow.Scalar, exponent=lambda g, self, result: A.mul.Tensor(g, A.mul.Scalar(result, math.log(self))) if self else zeros(g))
 rule(
-    "addcmul",
+    A.addcmul,
     self=lambda g: g,
     tensor1=lambda g, tensor2, value: A.mul.Tensor(g, conj(A.mul.Scalar(tensor2, value))),
     tensor2=lambda g, tensor1, value: A.mul.Tensor(g, conj(A.mul.Scalar(tensor1, value))),
 )
-rule("remainder.Scalar", "fmod.Scalar", self=lambda g: g)
+rule(A.remainder.Scalar, A.fmod.Scalar, self=lambda g: g)
 
 # ---- choosing --------------------------------------------------------------------------------------------------------------------
 
 rule(
-    "where.self",
+    A.where.self,
     self=lambda g, condition: A.where.self(condition, g, zero_of(g)),
     other=lambda g, condition: A.where.self(condition, zero_of(g), g),
 )
-rule("masked_fill.Scalar", self=lambda g, mask: A.masked_fill.Scalar(g, mask, 0))
+rule(A.masked_fill.Scalar, self=lambda g, mask: A.masked_fill.Scalar(g, mask, 0))
 rule(
-    "masked_fill.Tensor",
+    A.masked_fill.Tensor,
     self=lambda g, mask: A.masked_fill.Scalar(g, mask, 0),
     value=lambda g, mask: A.sum.default(A.where.self(mask, g, zero_of(g))),
 )
@@ -209,9 +209,9 @@ def _clamp(g: Any, self: Any, min: Any, max: Any) -> Any:
     return kept_where(inside, g, zero)
 
 
-rule("clamp", self=_clamp)
-rule("clamp_min", self=lambda g, self, min: _clamp(g, self, min, None))
-rule("clamp_max", self=lambda g, self, max: _clamp(g, self, None, max))
+rule(A.clamp, self=_clamp)
+rule(A.clamp_min, self=lambda g, self, min: _clamp(g, self, min, None))
+rule(A.clamp_max, self=lambda g, self, max: _clamp(g, self, None, max))
 
 # ---- reductions ------------------------------------------------------------------------------------------------------------------
 
@@ -240,11 +240,11 @@ def sum_of(g: Any, self: Any, dim: Any, keepdim: Any) -> Any:
     return A.expand.default(g if dim is None else unsqueezed(g, dim, self._aval.ndim, keepdim), list(self._aval.shape))
 
 
-rule("sum", self=lambda g, self_: A.expand.default(g, self_.shape))
-rule("sum.dim_IntList", self=_sum)
-rule("mean", self=lambda g, self_: A.div.Scalar(A.expand.default(g, self_.shape), self_.size))
+rule(A.sum, self=lambda g, self_: A.expand.default(g, self_.shape))
+rule(A.sum.dim_IntList, self=_sum)
+rule(A.mean, self=lambda g, self_: A.div.Scalar(A.expand.default(g, self_.shape), self_.size))
 rule(
-    "mean.dim",
+    A.mean.dim,
     self=lambda g, self_, dim, keepdim: A.div.Scalar(
         _sum(g, self_, dim, keepdim), math.prod(self_.shape[d] for d in dims_of(dim, self_.ndim))
     ),
@@ -271,8 +271,8 @@ def _std(g: Any, self: Any, dim: Any, correction: Any, keepdim: Any, result: Any
     return _var(scaled, self, dim, correction, keepdim)
 
 
-rule("var.correction", self=_var)
-rule("std.correction", self=_std)
+rule(A.var.correction, self=_var)
+rule(A.std.correction, self=_std)
 
 
 def _picked(g: Any, self_: Any, dim: int, index: Any, keepdim: bool) -> Any:
@@ -284,10 +284,12 @@ def _picked(g: Any, self_: Any, dim: int, index: Any, keepdim: bool) -> Any:
     return A.scatter.src(A.new_zeros.default(g, self_.shape), dim, index, g)
 
 
-for _name in ("max.dim", "min.dim", "mode", "median.dim", "nanmedian.dim", "kthvalue"):
-    rule(_name, results=(0,), self=lambda g, self_, dim, keepdim, result1: _picked(g, self_, dim, result1, keepdim))
-rule("topk", results=(0,), self=lambda g, self_, dim, result1: _picked(g, self_, dim, result1, True))
-rule("sort", "sort.stable", results=(0,), self=lambda g, self_, dim, result1: _picked(g, self_, dim, result1, True))
+rule(
+    A.max.dim, A.min.dim, A.mode, A.median.dim, A.nanmedian.dim, A.kthvalue, results=(0,),
+    self=lambda g, self_, dim, keepdim, result1: _picked(g, self_, dim, result1, keepdim),
+)  # fmt: skip
+rule(A.topk, results=(0,), self=lambda g, self_, dim, result1: _picked(g, self_, dim, result1, True))
+rule(A.sort, A.sort.stable, results=(0,), self=lambda g, self_, dim, result1: _picked(g, self_, dim, result1, True))
 
 
 def _evenly(g: Any, self: Any, result: Any) -> Any:
@@ -297,7 +299,7 @@ def _evenly(g: Any, self: Any, result: Any) -> Any:
     return A.mul.Tensor(mask, share)
 
 
-rule("max", "min", "median", "nanmedian", self=_evenly)
+rule(A.max, A.min, A.median, A.nanmedian, self=_evenly)
 
 
 def _amax(g: Any, self: Any, dim: Any, keepdim: Any, result: Any) -> Any:
@@ -309,7 +311,7 @@ def _amax(g: Any, self: Any, dim: Any, keepdim: Any, result: Any) -> Any:
     return A.mul.Tensor(A.div.Tensor(g, A.sum.dim_IntList(mask, dim, True)), mask)
 
 
-rule("amax", "amin", self=_amax)
+rule(A.amax, A.amin, self=_amax)
 
 
 def vector_norm(g: Any, self: Any, ord: Any, dim: Any, keepdim: Any, result: Any) -> Any:
@@ -343,7 +345,7 @@ def vector_norm(g: Any, self: Any, ord: Any, dim: Any, keepdim: Any, result: Any
     return A.mul.Tensor(scaled, scale)
 
 
-rule("linalg_vector_norm", self=vector_norm)
+rule(A.linalg_vector_norm, self=vector_norm)
 
 
 def _logsumexp(g: Any, self: Any, dim: Any, keepdim: Any, result: Any) -> Any:
@@ -352,7 +354,7 @@ def _logsumexp(g: Any, self: Any, dim: Any, keepdim: Any, result: Any) -> Any:
     return A.mul.Tensor(g, A.exp.default(A.sub.Tensor(self, result)))
 
 
-rule("logsumexp", self=_logsumexp)
+rule(A.logsumexp, self=_logsumexp)
 
 
 def _cumsum(g: Any, dim: int) -> Any:
@@ -361,7 +363,7 @@ def _cumsum(g: Any, dim: int) -> Any:
     return A.flip.default(A.cumsum.default(A.flip.default(g, [dim]), dim), [dim])
 
 
-rule("cumsum", self=_cumsum)
+rule(A.cumsum, self=_cumsum)
 
 # ---- products --------------------------------------------------------------------------------------------------------------------
 
@@ -393,28 +395,28 @@ def mm_second(g: Any, mat1: Any, mat2_: Any, alpha: Any) -> Any:
     return times(A.mm.default(_t(mat1), g), conj(alpha))
 
 
-rule("mm", self=lambda g, mat2, self_: mm_first(g, mat2, self_, 1), mat2=lambda g, self, mat2_: mm_second(g, self, mat2_, 1))
-rule("bmm", self=lambda g, mat2: A.bmm.default(g, _mT(mat2)), mat2=lambda g, self: A.bmm.default(_mT(self), g))
+rule(A.mm, self=lambda g, mat2, self_: mm_first(g, mat2, self_, 1), mat2=lambda g, self, mat2_: mm_second(g, self, mat2_, 1))
+rule(A.bmm, self=lambda g, mat2: A.bmm.default(g, _mT(mat2)), mat2=lambda g, self: A.bmm.default(_mT(self), g))
 rule(
-    "mv",
+    A.mv,
     self=lambda g, vec: A.mul.Tensor(A.view.default(g, [g._aval.shape[0], 1]), conj(vec)),
     vec=lambda g, self: A.mv.default(_t(self), g),
 )
-rule("dot", self=lambda g, tensor: A.mul.Tensor(g, conj(tensor)), tensor=lambda g, self: A.mul.Tensor(g, conj(self)))
+rule(A.dot, self=lambda g, tensor: A.mul.Tensor(g, conj(tensor)), tensor=lambda g, self: A.mul.Tensor(g, conj(self)))
 rule(
-    "addmm",
+    A.addmm,
     self=lambda g, beta: times(g, conj(beta)),
     mat1=lambda g, mat2, mat1_, alpha: mm_first(g, mat2, mat1_, alpha),
     mat2=lambda g, mat1, mat2_, alpha: mm_second(g, mat1, mat2_, alpha),
 )
 rule(
-    "baddbmm",
+    A.baddbmm,
     self=lambda g, beta: times(g, conj(beta)),
     batch1=lambda g, batch2, alpha: times(A.bmm.default(g, _mT(batch2)), conj(alpha)),
     batch2=lambda g, batch1, alpha: times(A.bmm.default(_mT(batch1), g), conj(alpha)),
 )
 rule(
-    "addmv",
+    A.addmv,
     self=lambda g, beta: times(g, conj(beta)),
     mat=lambda g, vec, alpha: times(A.mul.Tensor(A.view.default(g, [g._aval.shape[0], 1]), conj(vec)), conj(alpha)),
     vec=lambda g, mat, alpha: times(A.mv.default(_t(mat), g), conj(alpha)),
@@ -422,36 +424,36 @@ rule(
 
 # ---- shapes ----------------------------------------------------------------------------------------------------------------------
 
-rule("view", "_unsafe_view", "_reshape_alias", self=lambda g, self_: reshaped(g, self_.shape))
-rule("t", self=lambda g: A.t.default(g))
-rule("transpose.int", self=lambda g, dim0, dim1: A.transpose.int(g, dim0, dim1))
-rule("permute", self=lambda g, dims: A.permute.default(g, _inverse(dims)))
-rule("expand", self=lambda g: g)
-rule("clone", "lift_fresh_copy", self=lambda g: g)
-rule("contiguous", "alias", "lift_fresh", "positive", self=lambda g: g)
-rule("unsqueeze", self=lambda g, dim: A.squeeze.dim(g, dim))
-rule("squeeze", self=lambda g, self_: _unsqueeze_to(g, self_, None))
-rule("squeeze.dim", self=lambda g, self_, dim: _unsqueeze_to(g, self_, [dim]))
-rule("squeeze.dims", self=lambda g, self_, dim: _unsqueeze_to(g, self_, dim))
-rule("select.int", self=lambda g, self_, dim, index: A.select_backward.default(g, self_.shape, dim, index))
+rule(A.view, A._unsafe_view, A._reshape_alias, self=lambda g, self_: reshaped(g, self_.shape))
+rule(A.t, self=lambda g: A.t.default(g))
+rule(A.transpose.int, self=lambda g, dim0, dim1: A.transpose.int(g, dim0, dim1))
+rule(A.permute, self=lambda g, dims: A.permute.default(g, _inverse(dims)))
+rule(A.expand, self=lambda g: g)
+rule(A.clone, A.lift_fresh_copy, self=lambda g: g)
+rule(A.contiguous, A.alias, A.lift_fresh, A.positive, self=lambda g: g)
+rule(A.unsqueeze, self=lambda g, dim: A.squeeze.dim(g, dim))
+rule(A.squeeze, self=lambda g, self_: _unsqueeze_to(g, self_, None))
+rule(A.squeeze.dim, self=lambda g, self_, dim: _unsqueeze_to(g, self_, [dim]))
+rule(A.squeeze.dims, self=lambda g, self_, dim: _unsqueeze_to(g, self_, dim))
+rule(A.select.int, self=lambda g, self_, dim, index: A.select_backward.default(g, self_.shape, dim, index))
 rule(
-    "slice.Tensor",
+    A.slice.Tensor,
     self=lambda g, self_, dim, start, end, step: A.slice_backward.default(
         g, self_.shape, dim, 0 if start is None else start, 9223372036854775807 if end is None else end, step
     ),
 )
-rule("diagonal", self=lambda g, self_, offset, dim1, dim2: A.diagonal_backward.default(g, self_.shape, offset, dim1, dim2))
-rule("flip", self=lambda g, dims: A.flip.default(g, dims))
-rule("roll", self=lambda g, shifts, dims: A.roll.default(g, [-s for s in reversed(shifts)], list(reversed(dims))))
-rule("repeat", self=lambda g, self_, repeats: _repeat(g, self_.shape, repeats))
-rule("tril", self=lambda g, diagonal: A.tril.default(g, diagonal))
-rule("triu", self=lambda g, diagonal: A.triu.default(g, diagonal))
-rule("view_as_complex", self=lambda g: A.view_as_real.default(g))
-rule("view_as_real", self=lambda g: A.view_as_complex.default(packed(g)))
-rule("_conj", self=lambda g: conj(g))
-rule("_neg_view", self=lambda g: A.neg.default(g))
-rule("_to_copy", self=lambda g, self_: _to(g, self_))
-rule("constant_pad_nd", self=lambda g, pad: A.constant_pad_nd.default(g, [-p for p in pad]))
+rule(A.diagonal, self=lambda g, self_, offset, dim1, dim2: A.diagonal_backward.default(g, self_.shape, offset, dim1, dim2))
+rule(A.flip, self=lambda g, dims: A.flip.default(g, dims))
+rule(A.roll, self=lambda g, shifts, dims: A.roll.default(g, [-s for s in reversed(shifts)], list(reversed(dims))))
+rule(A.repeat, self=lambda g, self_, repeats: _repeat(g, self_.shape, repeats))
+rule(A.tril, self=lambda g, diagonal: A.tril.default(g, diagonal))
+rule(A.triu, self=lambda g, diagonal: A.triu.default(g, diagonal))
+rule(A.view_as_complex, self=lambda g: A.view_as_real.default(g))
+rule(A.view_as_real, self=lambda g: A.view_as_complex.default(packed(g)))
+rule(A._conj, self=lambda g: conj(g))
+rule(A._neg_view, self=lambda g: A.neg.default(g))
+rule(A._to_copy, self=lambda g, self_: _to(g, self_))
+rule(A.constant_pad_nd, self=lambda g, pad: A.constant_pad_nd.default(g, [-p for p in pad]))
 
 
 def packed(g: Any) -> Any:
@@ -523,9 +525,9 @@ def _cat(g: Any, node: Any, dim: int) -> Any:
     return found
 
 
-rule("cat", tensors=_cat)
+rule(A.cat, tensors=_cat)
 rule(
-    "stack",
+    A.stack,
     tensors=lambda g, node, dim: {
         k: A.select.int(g, dim, k) if e is not None else None for (_, k, _), e in zip(node.slots, node.edges, strict=True)
     },
@@ -542,22 +544,22 @@ def _joined(grads: list[Any], node: Any, dim: int, stacked: bool) -> Any:
     return A.stack.default(filled, dim) if stacked else A.cat.default(filled, dim)
 
 
-rule("split.Tensor", "split_with_sizes", self=lambda grads, node, dim: _joined(grads, node, dim, False))
-rule("unsafe_split.Tensor", "unsafe_split_with_sizes", self=lambda grads, node, dim: _joined(grads, node, dim, False))
-rule("unbind.int", self=lambda grads, node, dim: _joined(grads, node, dim, True))
+rule(A.split.Tensor, A.split_with_sizes, self=lambda grads, node, dim: _joined(grads, node, dim, False))
+rule(A.unsafe_split.Tensor, A.unsafe_split_with_sizes, self=lambda grads, node, dim: _joined(grads, node, dim, False))
+rule(A.unbind.int, self=lambda grads, node, dim: _joined(grads, node, dim, True))
 rule(
-    "index.Tensor",
+    A.index.Tensor,
     self=lambda g, self_, indices: A.index_put.default(
         A.new_zeros.default(g, self_.shape, dtype=self_.dtype, layout=_strided(), device=self_.device), indices, g, True
     ),
 )
 rule(
-    "gather",
+    A.gather,
     self=lambda g, self_, dim, index: A.scatter_add.default(A.new_zeros.default(g, self_.shape), dim, index, g),
 )
-rule("scatter_add", self=lambda g: g, src=lambda g, dim, index: A.gather.default(g, dim, index))
-rule("scatter.src", self=lambda g, dim, index: A.scatter.value(g, dim, index, 0), src=lambda g, dim, index: A.gather.default(g, dim, index))
-rule("scatter.value", self=lambda g, dim, index: A.scatter.value(g, dim, index, 0))
+rule(A.scatter_add, self=lambda g: g, src=lambda g, dim, index: A.gather.default(g, dim, index))
+rule(A.scatter.src, self=lambda g, dim, index: A.scatter.value(g, dim, index, 0), src=lambda g, dim, index: A.gather.default(g, dim, index))
+rule(A.scatter.value, self=lambda g, dim, index: A.scatter.value(g, dim, index, 0))
 
 
 def _strided() -> Any:
@@ -566,12 +568,12 @@ def _strided() -> Any:
 
 # ---- writing ---------------------------------------------------------------------------------------------------------------------
 
-rule("fill_.Scalar", self=lambda g: zeros(g))
-rule("fill_.Tensor", self=lambda g: zeros(g), value=lambda g: A.sum.default(g))
-rule("zero_", self=lambda g: zeros(g))
-rule("copy_", self=lambda g: A.zeros_like.default(g, memory_format=_contiguous()), src=lambda g: g)
-rule("select_backward", grad_output=lambda g, dim, index: A.select.int(g, dim, index))
-rule("slice_backward", grad_output=lambda g, dim, start, end, step: A.slice.Tensor(g, dim, start, end, step))
+rule(A.fill_.Scalar, self=lambda g: zeros(g))
+rule(A.fill_.Tensor, self=lambda g: zeros(g), value=lambda g: A.sum.default(g))
+rule(A.zero_, self=lambda g: zeros(g))
+rule(A.copy_, self=lambda g: A.zeros_like.default(g, memory_format=_contiguous()), src=lambda g: g)
+rule(A.select_backward, grad_output=lambda g, dim, index: A.select.int(g, dim, index))
+rule(A.slice_backward, grad_output=lambda g, dim, start, end, step: A.slice.Tensor(g, dim, start, end, step))
 
 
 def _contiguous() -> Any:

@@ -35,34 +35,34 @@ def _selected(g: Any, source_: Any, dim: int, index: Any) -> Any:
     return A.expand.default(A.index_select.default(g, dim, index), source_.shape)
 
 
-rule("index_select", self=_index_select)
+rule(A.index_select, self=_index_select)
 rule(
-    "index_add",
+    A.index_add,
     self=lambda g: g,
     source=lambda g, source_, dim, index, alpha: times(_selected(g, source_, dim, index), alpha),
 )
 rule(
-    "index_copy",
+    A.index_copy,
     self=lambda g, dim, index: A.index_fill.int_Scalar(g, dim, index, 0),
     source=lambda g, source_, dim, index: _selected(g, source_, dim, index),
 )
-rule("index_fill.int_Scalar", self=lambda g, dim, index: A.index_fill.int_Scalar(g, dim, index, 0))
+rule(A.index_fill.int_Scalar, self=lambda g, dim, index: A.index_fill.int_Scalar(g, dim, index, 0))
 rule(
-    "index_fill.int_Tensor",
+    A.index_fill.int_Tensor,
     self=lambda g, dim, index: A.index_fill.int_Scalar(g, dim, index, 0),
     value=lambda g, dim, index: A.sum.default(A.index_select.default(g, dim, A._unique.default(index, False)[0])),
 )
 rule(
-    "index_put",
+    A.index_put,
     self=lambda g, indices, values_, accumulate: g if accumulate else A.index_put.default(g, indices, made_zeros(values_.shape, g)),
     values=lambda g, indices: A.index.Tensor(g, indices),
 )
 rule(
-    "put",
+    A.put,
     self=lambda g, index, source_, accumulate: g if accumulate else A.put.default(g, index, made_zeros(source_.shape, g)),
     source=lambda g, index, source_: reshaped(A.take.default(g, index), source_.shape),
 )
-rule("take", self=lambda g, self, index: A.put.default(A.zeros_like.default(self), index, g, True))
+rule(A.take, self=lambda g, self, index: A.put.default(A.zeros_like.default(self), index, g, True))
 
 
 def _masked_select(g: Any, self: Any, mask: Any) -> Any:
@@ -70,24 +70,24 @@ def _masked_select(g: Any, self: Any, mask: Any) -> Any:
     return A.masked_scatter.default(A.zeros_like.default(whole, memory_format=preserve_format), mask, g)
 
 
-rule("masked_select", self=_masked_select)
+rule(A.masked_select, self=_masked_select)
 rule(
-    "masked_scatter",
+    A.masked_scatter,
     self=lambda g, mask: A.masked_fill.Scalar(g, mask, 0),
     source=lambda g, mask, source_: A.masked_scatter_backward.default(g, mask, source_.shape),
 )
 rule(
-    "select_scatter",
+    A.select_scatter,
     self=lambda g, src_, dim, index: A.select_scatter.default(g, made_zeros(src_.shape, g), dim, index),
     src=lambda g, dim, index: A.select.int(g, dim, index),
 )
 rule(
-    "slice_scatter",
+    A.slice_scatter,
     self=lambda g, src_, dim, start, end, step: A.slice_scatter.default(g, made_zeros(src_.shape, g), dim, start, end, step),
     src=lambda g, dim, start, end, step: A.slice.Tensor(g, dim, start, end, step),
 )
 rule(
-    "diagonal_scatter",
+    A.diagonal_scatter,
     self=lambda g, src_, offset, dim1, dim2: A.diagonal_scatter.default(g, made_zeros(src_.shape, g), offset, dim1, dim2),
     src=lambda g, offset, dim1, dim2: A.diagonal.default(g, offset, dim1, dim2),
 )
@@ -133,18 +133,18 @@ def _scatter_reduce_operands(
     return found if len(found) == 2 else (found[0], found[2])
 
 
-rule("scatter_reduce.two", self__src=_scatter_reduce_operands)
+rule(A.scatter_reduce.two, self__src=_scatter_reduce_operands)
 
 # ---- parts -----------------------------------------------------------------------------------------------------------------------
 
 rule(
-    "unfold",
+    A.unfold,
     self=lambda g, self_, dimension, size, step: A.unfold_backward.default(g, self_.shape, dimension, size, step),
 )
-rule("diag_embed", self=lambda g, offset, dim1, dim2: A.diagonal.default(g, offset, dim1, dim2))
-rule("diagonal_copy", self=lambda g, self_, offset, dim1, dim2: A.diagonal_backward.default(g, self_.shape, offset, dim1, dim2))
-rule("rot90", self=lambda g, k, dims: A.rot90.default(g, -k, dims))
-rule("channel_shuffle", self=lambda g, self_, groups: A.channel_shuffle.default(g, self_.shape[1] // groups))
+rule(A.diag_embed, self=lambda g, offset, dim1, dim2: A.diagonal.default(g, offset, dim1, dim2))
+rule(A.diagonal_copy, self=lambda g, self_, offset, dim1, dim2: A.diagonal_backward.default(g, self_.shape, offset, dim1, dim2))
+rule(A.rot90, self=lambda g, k, dims: A.rot90.default(g, -k, dims))
+rule(A.channel_shuffle, self=lambda g, self_, groups: A.channel_shuffle.default(g, self_.shape[1] // groups))
 
 
 def _trace(g: Any, self_: Any) -> Any:
@@ -154,7 +154,7 @@ def _trace(g: Any, self_: Any) -> Any:
     return A.view.default(A.index_fill.int_Tensor(made, 0, places, g), [rows, columns])
 
 
-rule("trace", self=_trace)
+rule(A.trace, self=_trace)
 
 
 def _block_diag(g: Any, node: Any) -> Any:
@@ -172,7 +172,7 @@ def _block_diag(g: Any, node: Any) -> Any:
     return found
 
 
-rule("block_diag", tensors=_block_diag)
+rule(A.block_diag, tensors=_block_diag)
 
 
 def _as_strided(g: Any, self: Any, size: Any, stride: Any, storage_offset: Any, grads: Any, node: Any) -> Any:
@@ -212,7 +212,7 @@ def _overlaps(size: Any, stride: Any) -> bool:
     return False
 
 
-rule("as_strided", self=_as_strided)
+rule(A.as_strided, self=_as_strided)
 
 # ---- products and running reductions ---------------------------------------------------------------------------------------------
 
@@ -250,8 +250,8 @@ def _prod_dim(g: Any, self: Any, dim: int, keepdim: bool, result: Any) -> Any:
     return _products_of_others(g, self, d)
 
 
-rule("prod", self=_prod)
-rule("prod.dim_int", self=_prod_dim)
+rule(A.prod, self=_prod)
+rule(A.prod.dim_int, self=_prod_dim)
 
 
 def _reversed_sum(x: Any, dim: int) -> Any:
@@ -281,7 +281,7 @@ def _cumprod(g: Any, self: Any, dim: int, result: Any, grads: Any, node: Any) ->
     return A.where.self(at_zero, total, found)
 
 
-rule("cumprod", self=_cumprod)
+rule(A.cumprod, self=_cumprod)
 
 
 def _logcumsumexp(g: Any, self: Any, dim: int, result: Any) -> Any:
@@ -302,9 +302,9 @@ def _logcumsumexp(g: Any, self: Any, dim: int, result: Any) -> Any:
     return A.sub.Tensor(first, part(below))
 
 
-rule("logcumsumexp", self=_logcumsumexp)
+rule(A.logcumsumexp, self=_logcumsumexp)
 rule(
-    "cummax", "cummin", results=(0,),
+    A.cummax, A.cummin, results=(0,),
     self=lambda g, self_, dim, result1: A.scatter_add.default(made_zeros(self_.shape, g), dim, result1, g),
 )  # fmt: skip
 
@@ -314,7 +314,7 @@ def _nansum(g: Any, self: Any, dim: Any, keepdim: bool) -> Any:
     return A.mul.Tensor(sum_of(g, self, dim, keepdim), present)
 
 
-rule("nansum", self=_nansum)
+rule(A.nansum, self=_nansum)
 
 
 def _aminmax(grads: Any, self: Any, dim: Any, keepdim: bool, result: Any, result1: Any) -> Any:
@@ -337,10 +337,10 @@ def _spread(g: Any, value: Any, self: Any, dim: Any, keepdim: bool) -> Any:
     return A.mul.Tensor(A.div.Tensor(g, A.sum.dim_IntList(mask, dims or [], True)), mask)
 
 
-rule("aminmax", self=_aminmax)
+rule(A.aminmax, self=_aminmax)
 
 
-def _moments(name: str, spread: Any) -> None:
+def _moments(operator: Any, spread: Any) -> None:
     def gradient(grads: Any, self: Any, dim: Any, correction: Any, keepdim: bool, result: Any) -> Any:
         found = None if grads[0] is None else spread(grads[0], self, dim, correction, keepdim, result)
         if grads[1] is not None:
@@ -349,21 +349,17 @@ def _moments(name: str, spread: Any) -> None:
             found = part if found is None else A.add.Tensor(found, part)
         return found
 
-    rule(f"{name}.correction", self=gradient)
+    rule(operator, self=gradient)
 
 
-def _load_moments() -> None:
-    _moments("var_mean", lambda *given: _var(*given[:-1]))
-    _moments("std_mean", _std)
-
-
-_load_moments()
+_moments(A.var_mean.correction, lambda *given: _var(*given[:-1]))
+_moments(A.std_mean.correction, _std)
 
 # ---- random numbers --------------------------------------------------------------------------------------------------------------
 
-rule("bernoulli", "normal_", "uniform_", "exponential_", "geometric_", "cauchy_", "log_normal_", self=lambda g: zeros(g))
+rule(A.bernoulli, A.normal_, A.uniform_, A.exponential_, A.geometric_, A.cauchy_, A.log_normal_, self=lambda g: zeros(g))
 rule(
-    "normal.Tensor_Tensor",
+    A.normal.Tensor_Tensor,
     mean=lambda g, mean_: made_zeros(mean_.shape, g),
     std=lambda g, std_: made_zeros(std_.shape, g),
 )

@@ -13,57 +13,46 @@ A = aten
 
 # ---- activations -----------------------------------------------------------------------------------------------------------------
 
-rule("relu", self=lambda g, result: A.threshold_backward.default(g, result, 0))
-rule("threshold", self=lambda g, self, threshold: A.threshold_backward.default(g, self, threshold))
-rule("gelu", self=lambda g, self, approximate: A.gelu_backward.default(g, self, approximate=approximate))
-rule("silu", self=lambda g, self: A.silu_backward.default(g, self))
-rule("mish", self=lambda g, self: A.mish_backward.default(g, self))
-rule("elu", self=lambda g, self, alpha, scale, input_scale: A.elu_backward.default(g, alpha, scale, input_scale, False, self))
-rule("celu", self=lambda g, self, alpha: A.elu_backward.default(g, alpha, 1, 1.0 / alpha, False, self))
-rule("leaky_relu", self=lambda g, self, negative_slope: A.leaky_relu_backward.default(g, self, negative_slope, False))
+rule(A.relu, self=lambda g, result: A.threshold_backward.default(g, result, 0))
+rule(A.threshold, self=lambda g, self, threshold: A.threshold_backward.default(g, self, threshold))
+rule(A.elu, self=lambda g, self, alpha, scale, input_scale: A.elu_backward.default(g, alpha, scale, input_scale, False, self))
+rule(A.celu, self=lambda g, self, alpha: A.elu_backward.default(g, alpha, 1, 1.0 / alpha, False, self))
+rule(A.leaky_relu, self=lambda g, self, negative_slope: A.leaky_relu_backward.default(g, self, negative_slope, False))
 # In place, the result tells what the operand was.
-rule("elu_", self=lambda g, result, alpha, scale, input_scale: A.elu_backward.default(g, alpha, scale, input_scale, True, result))
-rule("celu_", self=lambda g, result, alpha: A.elu_backward.default(g, alpha, 1, 1.0 / alpha, True, result))
-rule("leaky_relu_", self=lambda g, result, negative_slope: A.leaky_relu_backward.default(g, result, negative_slope, True))
-rule("threshold_", self=lambda g, result, threshold: A.threshold_backward.default(g, result, threshold))
-rule("hardtanh_", self=lambda g, result, min_val, max_val: A.hardtanh_backward.default(g, result, min_val, max_val))
-rule("hardtanh", self=lambda g, self, min_val, max_val: A.hardtanh_backward.default(g, self, min_val, max_val))
-rule("hardsigmoid", self=lambda g, self: A.hardsigmoid_backward.default(g, self))
-rule("hardswish", self=lambda g, self: A.hardswish_backward.default(g, self))
-rule("softplus", self=lambda g, self, beta, threshold: A.softplus_backward.default(g, self, beta, threshold))
-rule("hardshrink", self=lambda g, self, lambd: A.hardshrink_backward.default(g, self, lambd))
-rule("softshrink", self=lambda g, self, lambd: A.softshrink_backward.default(g, self, lambd))
-rule("glu", self=lambda g, self, dim: A.glu_backward.default(g, self, dim))
-rule("logit", self=lambda g, self, eps: A.logit_backward.default(g, self, eps))
-rule("log_sigmoid_forward", results=(0,), self=lambda g, self, result1: A.log_sigmoid_backward.default(g, self, result1))
+rule(A.elu_, self=lambda g, result, alpha, scale, input_scale: A.elu_backward.default(g, alpha, scale, input_scale, True, result))
+rule(A.celu_, self=lambda g, result, alpha: A.elu_backward.default(g, alpha, 1, 1.0 / alpha, True, result))
+rule(A.leaky_relu_, self=lambda g, result, negative_slope: A.leaky_relu_backward.default(g, result, negative_slope, True))
+rule(A.threshold_, self=lambda g, result, threshold: A.threshold_backward.default(g, result, threshold))
+rule(A.hardtanh_, self=lambda g, result, min_val, max_val: A.hardtanh_backward.default(g, result, min_val, max_val))
+rule(A.log_sigmoid_forward, results=(0,), self=lambda g, self, result1: A.log_sigmoid_backward.default(g, self, result1))
 rule(
-    "rrelu_with_noise",
+    A.rrelu_with_noise,
     self=lambda g, self, noise, lower, upper, training: A.rrelu_with_noise_backward.default(g, self, noise, lower, upper, training, False),
 )
-rule("_prelu_kernel", self__weight=lambda g, self, weight: A._prelu_kernel_backward.default(g, self, weight))
+rule(A._prelu_kernel, self__weight=lambda g, self, weight: A._prelu_kernel_backward.default(g, self, weight))
 
 # ---- softmax ---------------------------------------------------------------------------------------------------------------------
 
-rule("_softmax", self=lambda g, result, dim, self_: A._softmax_backward_data.default(g, result, dim, self_.dtype))
-rule("_log_softmax", self=lambda g, result, dim, self_: A._log_softmax_backward_data.default(g, result, dim, self_.dtype))
+rule(A._softmax, self=lambda g, result, dim, self_: A._softmax_backward_data.default(g, result, dim, self_.dtype))
+rule(A._log_softmax, self=lambda g, result, dim, self_: A._log_softmax_backward_data.default(g, result, dim, self_.dtype))
 
 # ---- normalisation ---------------------------------------------------------------------------------------------------------------
 
 rule(
-    "native_layer_norm",
+    A.native_layer_norm,
     results=(0,),
     input__weight__bias=lambda g, input, normalized_shape, result1, result2, weight, bias, wants: A.native_layer_norm_backward.default(
         g, input, normalized_shape, result1, result2, weight, bias, wants
     ),
 )
 rule(
-    "native_group_norm",
+    A.native_group_norm,
     input__weight__bias=lambda g, input, result1, result2, weight, N, C, HxW, group, wants: A.native_group_norm_backward.default(
         packed(g), input, result1, result2, weight, N, C, HxW, group, wants
     ),
 )
 rule(
-    "native_batch_norm",
+    A.native_batch_norm,
     results=(0,),
     input__weight__bias=lambda g, input, weight, running_mean, running_var, result1, result2, training, eps, wants: (
         A.native_batch_norm_backward.default(g, input, weight, running_mean, running_var, result1, result2, training, eps, wants)
@@ -81,95 +70,84 @@ def _convolution(
     return A.convolution_backward.default(g, input, weight, sizes, stride, padding, dilation, transposed, output_padding, groups, wants)
 
 
-rule("convolution", input__weight__bias=_convolution)
+rule(A.convolution, input__weight__bias=_convolution)
 for _n in (2, 3):
     rule(
-        f"max_pool{_n}d_with_indices",
+        getattr(A, f"max_pool{_n}d_with_indices"),
         results=(0,),
         self=lambda g, self, kernel_size, stride, padding, dilation, ceil_mode, result1, _n=_n: getattr(
             A, f"max_pool{_n}d_with_indices_backward"
         ).default(g, self, kernel_size, stride, padding, dilation, ceil_mode, result1),
     )
-    rule(
-        f"avg_pool{_n}d",
-        self=lambda g, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, _n=_n: getattr(
-            A, f"avg_pool{_n}d_backward"
-        ).default(g, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),
-    )
-    rule(f"_adaptive_avg_pool{_n}d", self=lambda g, self, _n=_n: getattr(A, f"_adaptive_avg_pool{_n}d_backward").default(g, self))
-rule("adaptive_max_pool2d", results=(0,), self=lambda g, self, result1: A.adaptive_max_pool2d_backward.default(g, self, result1))
-for _mode in ("reflection", "replication"):
-    for _n in (1, 2):
-        rule(
-            f"{_mode}_pad{_n}d",
-            self=lambda g, self, padding, _k=f"{_mode}_pad{_n}d_backward": getattr(A, _k).default(g, self, padding),
-        )
+    _mean, _mean_backward = getattr(A, f"_adaptive_avg_pool{_n}d"), getattr(A, f"_adaptive_avg_pool{_n}d_backward")
+    rule(_mean, self=lambda g, self, backward=_mean_backward: backward.default(g, self))
+rule(A.adaptive_max_pool2d, results=(0,), self=lambda g, self, result1: A.adaptive_max_pool2d_backward.default(g, self, result1))
 rule(
-    "upsample_nearest1d",
+    A.upsample_nearest1d,
     self=lambda g, self_, output_size, scales: A.upsample_nearest1d_backward.default(g, output_size, self_.shape, scales),
 )
 rule(
-    "upsample_nearest2d",
+    A.upsample_nearest2d,
     self=lambda g, self_, output_size, scales_h, scales_w: A.upsample_nearest2d_backward.default(
         g, output_size, self_.shape, scales_h, scales_w
     ),
 )
 rule(
-    "upsample_linear1d",
+    A.upsample_linear1d,
     self=lambda g, self_, output_size, align_corners, scales: A.upsample_linear1d_backward.default(
         g, output_size, self_.shape, align_corners, scales
     ),
 )
-for _name in ("upsample_bilinear2d", "upsample_bicubic2d"):
+for _packet, _backward in ((A.upsample_bilinear2d, A.upsample_bilinear2d_backward), (A.upsample_bicubic2d, A.upsample_bicubic2d_backward)):
     rule(
-        _name,
-        self=lambda g, self_, output_size, align_corners, scales_h, scales_w, _k=f"{_name}_backward": getattr(A, _k).default(
+        _packet,
+        self=lambda g, self_, output_size, align_corners, scales_h, scales_w, _backward=_backward: _backward.default(
             g, output_size, self_.shape, align_corners, scales_h, scales_w
         ),
     )
 rule(
-    "im2col",
+    A.im2col,
     self=lambda g, self_, kernel_size, dilation, padding, stride: A.col2im.default(
         g, self_.shape[-2:], kernel_size, dilation, padding, stride
     ),
 )
-rule("col2im", self=lambda g, kernel_size, dilation, padding, stride: A.im2col.default(g, kernel_size, dilation, padding, stride))
-rule("pixel_shuffle", self=lambda g, upscale_factor: A.pixel_unshuffle.default(g, upscale_factor))
-rule("pixel_unshuffle", self=lambda g, downscale_factor: A.pixel_shuffle.default(g, downscale_factor))
+rule(A.col2im, self=lambda g, kernel_size, dilation, padding, stride: A.im2col.default(g, kernel_size, dilation, padding, stride))
+rule(A.pixel_shuffle, self=lambda g, upscale_factor: A.pixel_unshuffle.default(g, upscale_factor))
+rule(A.pixel_unshuffle, self=lambda g, downscale_factor: A.pixel_shuffle.default(g, downscale_factor))
 
 # ---- embedding and losses --------------------------------------------------------------------------------------------------------
 
 rule(
-    "embedding",
+    A.embedding,
     weight=lambda g, weight_, indices, padding_idx, scale_grad_by_freq: A.embedding_dense_backward.default(
         g, indices, weight_.shape[0], padding_idx, scale_grad_by_freq
     ),
 )
-for _name in ("nll_loss_forward", "nll_loss2d_forward"):
+for _packet, _backward in ((A.nll_loss_forward, A.nll_loss_backward), (A.nll_loss2d_forward, A.nll_loss2d_backward)):
     rule(
-        _name,
+        _packet,
         results=(0,),
-        self=lambda g, self, target, weight, reduction, ignore_index, result1, _k=_name.replace("forward", "backward"): getattr(
-            A, _k
-        ).default(g, self, target, weight, reduction, ignore_index, result1),
+        self=lambda g, self, target, weight, reduction, ignore_index, result1, _backward=_backward: _backward.default(
+            g, self, target, weight, reduction, ignore_index, result1
+        ),
     )
 rule(
-    "mse_loss",
+    A.mse_loss,
     self=lambda g, self, target, reduction: A.mse_loss_backward.default(g, self, target, reduction),
     target=lambda g, self, target, reduction: A.mse_loss_backward.default(g, target, self, reduction),
 )
 rule(
-    "smooth_l1_loss",
+    A.smooth_l1_loss,
     self=lambda g, self, target, reduction, beta: A.smooth_l1_loss_backward.default(g, self, target, reduction, beta),
     target=lambda g, self, target, reduction, beta: A.smooth_l1_loss_backward.default(g, target, self, reduction, beta),
 )
 rule(
-    "huber_loss",
+    A.huber_loss,
     self=lambda g, self, target, reduction, delta: A.huber_loss_backward.default(g, self, target, reduction, delta),
     target=lambda g, self, target, reduction, delta: A.huber_loss_backward.default(g, target, self, reduction, delta),
 )
 rule(
-    "binary_cross_entropy",
+    A.binary_cross_entropy,
     self=lambda g, self, target, weight, reduction: A.binary_cross_entropy_backward.default(g, self, target, weight, reduction),
 )
 
@@ -186,7 +164,7 @@ def _bce_logits(g: Any, self: Any, target: Any, weight: Any, pos_weight: Any, re
     return A.div_.Scalar(found, self._aval.size) if reduction == 1 else found
 
 
-rule("binary_cross_entropy_with_logits", self=_bce_logits)
+rule(A.binary_cross_entropy_with_logits, self=_bce_logits)
 
 
 def _xlogy(g: Any, self: Any, other: Any) -> Any:
@@ -196,7 +174,7 @@ def _xlogy(g: Any, self: Any, other: Any) -> Any:
 
 
 rule(
-    "xlogy.Tensor",
+    A.xlogy.Tensor,
     self=lambda g, self, other: _xlogy(g, self, other),
     other=lambda g, self, other: A.div.Tensor(A.mul.Tensor(g, self), other),
 )
@@ -204,7 +182,7 @@ rule(
 # ---- attention and distances -----------------------------------------------------------------------------------------------------
 
 rule(
-    "_scaled_dot_product_flash_attention_for_cpu",
+    A._scaled_dot_product_flash_attention_for_cpu,
     results=(0,),
     query__key__value=lambda g, query, key, value, result, result1, dropout_p, is_causal, attn_mask, scale: (
         A._scaled_dot_product_flash_attention_for_cpu_backward.default(
@@ -223,16 +201,16 @@ def _cdist_other(g: Any, x1: Any, x2: Any, p: float, result: Any) -> Any:
 
 
 rule(
-    "_trilinear",
+    A._trilinear,
     i1=lambda g, i2, i3, expand1, expand2, expand3, sumdim: A._trilinear.default(g, i2, i3, sumdim, expand2, expand3, expand1),
     i2=lambda g, i1, i3, expand1, expand2, expand3, sumdim: A._trilinear.default(i1, g, i3, expand1, sumdim, expand3, expand2),
     i3=lambda g, i1, i2, expand1, expand2, expand3, sumdim: A._trilinear.default(i1, i2, g, expand1, expand2, sumdim, expand3),
 )
-rule("_cdist_forward", x1=lambda g, x1, x2, p, result: A._cdist_backward.default(packed(g), x1, x2, p, result), x2=_cdist_other)
-rule("norm.Scalar", self=lambda g, self, p, result: vector_norm(g, self, p, None, False, result))
+rule(A._cdist_forward, x1=lambda g, x1, x2, p, result: A._cdist_backward.default(packed(g), x1, x2, p, result), x2=_cdist_other)
+rule(A.norm.Scalar, self=lambda g, self, p, result: vector_norm(g, self, p, None, False, result))
 rule(
-    "norm.ScalarOpt_dim",
+    A.norm.ScalarOpt_dim,
     self=lambda g, self, p, dim, keepdim, result: vector_norm(g, self, 2 if p is None else p, dim, keepdim, result),
 )
-rule("poisson", "bernoulli.p", "bernoulli_.float", self=lambda g: zeros(g))
-rule("_safe_softmax", self=lambda g, result, dim, self_: A._softmax_backward_data.default(g, result, dim, self_.dtype))
+rule(A.poisson, A.bernoulli.p, A.bernoulli_.float, self=lambda g: zeros(g))
+rule(A._safe_softmax, self=lambda g, result, dim, self_: A._softmax_backward_data.default(g, result, dim, self_.dtype))

@@ -45,10 +45,10 @@ def _atanh(g: Any, self: Any) -> Any:
     return A.div.Tensor(A.mul.Scalar(g, 1), slope)
 
 
-rule("atanh", self=_atanh)
-rule("lgamma", self=lambda g, self: _g(A.digamma.default(self), g))
-rule("digamma", self=lambda g, self: _g(A.polygamma.default(1, self), g))
-rule("polygamma", self=lambda g, n, self: _g(A.polygamma.default(n + 1, self), g))
+rule(A.atanh, self=_atanh)
+rule(A.lgamma, self=lambda g, self: _g(A.digamma.default(self), g))
+rule(A.digamma, self=lambda g, self: _g(A.polygamma.default(1, self), g))
+rule(A.polygamma, self=lambda g, n, self: _g(A.polygamma.default(n + 1, self), g))
 
 
 def _mvlgamma(g: Any, self: Any, p: int) -> Any:
@@ -57,8 +57,8 @@ def _mvlgamma(g: Any, self: Any, p: int) -> Any:
     return A.mul.Tensor(g, A.sum.dim_IntList(A.digamma_.default(A.add.Tensor(shifts, A.unsqueeze.default(self, -1))), [-1]))
 
 
-rule("mvlgamma", self=_mvlgamma)
-rule("i0", self=lambda g, self: _g(A.special_i1.default(self), g))
+rule(A.mvlgamma, self=_mvlgamma)
+rule(A.i0, self=lambda g, self: _g(A.special_i1.default(self), g))
 
 
 def _tiny(self: Any) -> tuple[Any, Any]:
@@ -75,18 +75,18 @@ def _i1(g: Any, self: Any, result: Any) -> Any:
     return A.mul.Tensor(g, A.where.self(far, found, number_like(0.5, self)))
 
 
-rule("special_i1", self=_i1)
-rule("special_i0e", self=lambda g, self, result: A.mul.Tensor(
+rule(A.special_i1, self=_i1)
+rule(A.special_i0e, self=lambda g, self, result: A.mul.Tensor(
     g, A.sub.Tensor(A.special_i1e.default(self), A.mul.Tensor(A.sgn.default(self), result))
 ))  # fmt: skip
-rule("erfinv", self=lambda g, self: A.mul.Tensor(
+rule(A.erfinv, self=lambda g, self: A.mul.Tensor(
     A.mul.Scalar(A.exp.default(A.pow.Tensor_Scalar(A.erfinv.default(self), 2)), 0.5 * _SQRT_PI), g
 ))  # fmt: skip
-rule("special_erfcx", self=lambda g, self, result: A.mul.Tensor(
+rule(A.special_erfcx, self=lambda g, self, result: A.mul.Tensor(
     A.sub.Scalar(A.mul.Tensor(A.mul.Scalar(self, 2), result), 2.0 / _SQRT_PI), g
 ))  # fmt: skip
-rule("special_entr", self=lambda g, self: A.mul.Tensor(g, A.neg.default(A.add.Scalar(A.log.default(self), 1))))
-rule("special_ndtri", self=lambda g, result: A.mul.Tensor(
+rule(A.special_entr, self=lambda g, self: A.mul.Tensor(g, A.neg.default(A.add.Scalar(A.log.default(self), 1))))
+rule(A.special_ndtri, self=lambda g, result: A.mul.Tensor(
     g, A.mul.Scalar(A.exp.default(A.div.Scalar(A.pow.Tensor_Scalar(result, 2), 2)), math.sqrt(2 * math.pi))
 ))  # fmt: skip
 
@@ -96,7 +96,7 @@ def _log_ndtr(g: Any, self: Any, result: Any) -> Any:
     return A.mul.Tensor(A.div.Scalar(A.exp.default(A.neg.default(inner)), math.sqrt(2 * math.pi)), g)
 
 
-rule("special_log_ndtr", self=_log_ndtr)
+rule(A.special_log_ndtr, self=_log_ndtr)
 
 
 def _sinc(g: Any, self: Any) -> Any:
@@ -109,10 +109,10 @@ def _sinc(g: Any, self: Any) -> Any:
     return A.where.self(A.eq.Scalar(squared, 0.0), zero, found)
 
 
-rule("sinc", self=_sinc)
-rule("deg2rad", self=lambda g: A.mul.Scalar(g, math.pi / 180))
-rule("rad2deg", self=lambda g: A.mul.Scalar(g, 180 / math.pi))
-rule("frac", self=lambda g: g)
+rule(A.sinc, self=_sinc)
+rule(A.deg2rad, self=lambda g: A.mul.Scalar(g, math.pi / 180))
+rule(A.rad2deg, self=lambda g: A.mul.Scalar(g, 180 / math.pi))
+rule(A.frac, self=lambda g: g)
 
 
 def _sgn(g: Any, self: Any, result: Any, grads: Any, node: Any) -> Any:
@@ -122,11 +122,11 @@ def _sgn(g: Any, self: Any, result: Any, grads: Any, node: Any) -> Any:
     return general(grads, node, self)
 
 
-rule("sgn", self=_sgn)
-rule("round.decimals", self=lambda g: zeros(g))
-rule("nan_to_num", self=lambda g, self: _finite(g, self))
-rule("xlogy.Scalar_Self", other=lambda g, self, other: A.div.Tensor(A.mul.Scalar(g, self), other))
-rule("xlogy.Scalar_Other", self=lambda g, other: A.mul.Scalar(g, math.log(other)) if other > 0 else g)
+rule(A.sgn, self=_sgn)
+rule(A.round.decimals, self=lambda g: zeros(g))
+rule(A.nan_to_num, self=lambda g, self: _finite(g, self))
+rule(A.xlogy.Scalar_Self, other=lambda g, self, other: A.div.Tensor(A.mul.Scalar(g, self), other))
+rule(A.xlogy.Scalar_Other, self=lambda g, other: A.mul.Scalar(g, math.log(other)) if other > 0 else g)
 
 
 def _finite(g: Any, self: Any) -> Any:
@@ -145,7 +145,7 @@ def _xlog1py_other(g: Any, self: Any, other: Any) -> Any:
     return A.div.Tensor(A.mul.Tensor(g, self), below)
 
 
-rule("special_xlog1py", self=_xlog1py_self, other=_xlog1py_other)
+rule(A.special_xlog1py, self=_xlog1py_self, other=_xlog1py_other)
 
 # ---- two operands ----------------------------------------------------------------------------------------------------------------
 
@@ -161,8 +161,8 @@ def _larger(smaller: Any) -> Any:
     return gradient
 
 
-rule("maximum", self=_larger(A.lt.Tensor), other=_larger(A.gt.Tensor))
-rule("minimum", self=_larger(A.gt.Tensor), other=_larger(A.lt.Tensor))
+rule(A.maximum, self=_larger(A.lt.Tensor), other=_larger(A.gt.Tensor))
+rule(A.minimum, self=_larger(A.gt.Tensor), other=_larger(A.lt.Tensor))
 
 
 def _numbered(better: Any) -> Any:
@@ -178,8 +178,8 @@ def _numbered(better: Any) -> Any:
     }
 
 
-rule("fmax", **_numbered(A.ge.Tensor))
-rule("fmin", **_numbered(A.le.Tensor))
+rule(A.fmax, **_numbered(A.ge.Tensor))
+rule(A.fmin, **_numbered(A.le.Tensor))
 
 
 def _clamp_bounds(g: Any, self: Any, min: Any, max: Any, wants: Any) -> Any:
@@ -204,10 +204,10 @@ def _clamp_self(g: Any, self: Any, min: Any, max: Any) -> Any:
     return kept_where(A.ge.Tensor(self, min) if max is None else A.le.Tensor(self, max), g)
 
 
-rule("clamp.Tensor", min__max=_clamp_bounds, self=_clamp_self)
-rule("clamp_min.Tensor", min=lambda g, self, min: kept_where(A.lt.Tensor(self, min), g),
+rule(A.clamp.Tensor, min__max=_clamp_bounds, self=_clamp_self)
+rule(A.clamp_min.Tensor, min=lambda g, self, min: kept_where(A.lt.Tensor(self, min), g),
      self=lambda g, self, min: kept_where(A.ge.Tensor(self, min), g))  # fmt: skip
-rule("clamp_max.Tensor", max=lambda g, self, max: kept_where(A.gt.Tensor(self, max), g),
+rule(A.clamp_max.Tensor, max=lambda g, self, max: kept_where(A.gt.Tensor(self, max), g),
      self=lambda g, self, max: kept_where(A.le.Tensor(self, max), g))  # fmt: skip
 
 
@@ -218,15 +218,15 @@ def _logaddexp(power: Any) -> Any:
     return gradient
 
 
-for _name, _power in {"logaddexp": lambda x: A.exp.default(x), "logaddexp2": lambda x: A.pow.Scalar(2, x)}.items():
+for _packet, _power in ((A.logaddexp, lambda x: A.exp.default(x)), (A.logaddexp2, lambda x: A.pow.Scalar(2, x))):
     _share = _logaddexp(_power)
     rule(
-        _name,
+        _packet,
         self=lambda g, self, other, _share=_share: _share(g, self, other),
         other=lambda g, self, other, _share=_share: _share(g, other, self),
     )
 rule(
-    "hypot",
+    A.hypot,
     self=lambda g, self, result: A.div.Tensor(A.mul.Tensor(g, self), result),
     other=lambda g, other, result: A.div.Tensor(A.mul.Tensor(g, other), result),
 )
@@ -238,10 +238,10 @@ def _copysign(g: Any, self: Any, result: Any) -> Any:
 
 
 rule(
-    "copysign.Tensor",
+    A.copysign.Tensor,
     other__self=lambda g, self, other_, result: (made_zeros(other_.shape, g), _copysign(g, self, result)),
 )
-rule("copysign.Scalar", self=_copysign)
+rule(A.copysign.Scalar, self=_copysign)
 
 
 def _times_taken(rounding_mode: str) -> Any:
@@ -254,8 +254,8 @@ def _times_taken(rounding_mode: str) -> Any:
     return gradient
 
 
-rule("remainder.Tensor", self=lambda g: g, other=_times_taken("floor"))
-rule("fmod.Tensor", self=lambda g: g, other=_times_taken("trunc"))
+rule(A.remainder.Tensor, self=lambda g: g, other=_times_taken("floor"))
+rule(A.fmod.Tensor, self=lambda g: g, other=_times_taken("trunc"))
 
 
 def _addcdiv_second(g: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
@@ -265,19 +265,19 @@ def _addcdiv_second(g: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
 
 
 rule(
-    "addcdiv",
+    A.addcdiv,
     self=lambda g: g,
     tensor1=lambda g, tensor2, value: A.mul.Tensor(g, conj(times(one_over(tensor2), value))),
     tensor2=_addcdiv_second,
 )
-rule("lerp.Scalar", self=lambda g, weight: A.mul.Scalar(g, 1 - weight), end=lambda g, weight: A.mul.Scalar(g, weight))
+rule(A.lerp.Scalar, self=lambda g, weight: A.mul.Scalar(g, 1 - weight), end=lambda g, weight: A.mul.Scalar(g, weight))
 rule(
-    "lerp.Tensor",
+    A.lerp.Tensor,
     self=lambda g, weight: A.mul.Tensor(g, conj(one_minus(weight))),
     end=lambda g, weight: A.mul.Tensor(g, conj(weight)),
     weight=lambda g, self, end: A.mul.Tensor(g, conj(A.sub.Tensor(end, self))),
 )
-rule("ldexp.Tensor", self=lambda g, other: A.mul.Tensor(g, A.pow.Scalar(2, other)))
+rule(A.ldexp.Tensor, self=lambda g, other: A.mul.Tensor(g, A.pow.Scalar(2, other)))
 
 
 def _pnorm(g: Any, self: Any, other: Any, p: Any, result: Any) -> Any:
@@ -285,7 +285,7 @@ def _pnorm(g: Any, self: Any, other: Any, p: Any, result: Any) -> Any:
 
 
 rule(
-    "dist",
+    A.dist,
     self=_pnorm,
     other=lambda g, self, other, p, result: A.neg.default(_pnorm(g, self, other, p, result)),
 )
@@ -303,7 +303,7 @@ def imag(x: Any) -> Any:
     return A.select.int(A.view_as_real.default(x), x._aval.ndim, 1)
 
 
-rule("complex", real=lambda g: real(g), imag=lambda g: imag(g))
+rule(A.complex, real=lambda g: real(g), imag=lambda g: imag(g))
 
 
 def _polar(g: Any, result: Any) -> Any:
@@ -312,7 +312,7 @@ def _polar(g: Any, result: Any) -> Any:
     return size, real(A.mul.Tensor(turned, A.mul.Scalar(result, 1j)))
 
 
-rule("polar", abs__angle=_polar)
+rule(A.polar, abs__angle=_polar)
 
 
 def _angle(g: Any, self: Any) -> Any:
@@ -323,4 +323,4 @@ def _angle(g: Any, self: Any) -> Any:
     return A.where.self(A.eq.Scalar(self, 0.0), zero_of(found), found)
 
 
-rule("angle", self=_angle)
+rule(A.angle, self=_angle)

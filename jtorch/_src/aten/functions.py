@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ... import dispatch
 from .. import hooks
 from ..bind.cores import COMPOSITES
-from ..bind.everything import CORE_METHODS
+from ..bind.everything import CORE_METHODS, PUBLIC
 from ..bind.forms import COMMUTATIVE, OPERATORS, paths_of
 from ..ops._declare import OPS, Op
 
@@ -26,14 +27,37 @@ NEVER = {"can_cast", "result_type", *(f"Tensor.{name}" for name in CORE_METHODS)
 PREFIXES = {"linalg": "linalg_", "special": "special_", "fft": "fft_"}
 
 
-def route(*paths: str, aten: str | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declares how public functions are written with operators; ``aten`` names the operator that is taken apart in the same way."""
+class Public:
+    """The public functions of a namespace, by attribute."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+
+    def __getattr__(self, name: str) -> Any:
+        found = PUBLIC.get(self._prefix + name)
+        if found is None:
+            raise AttributeError(f"no public function {self._prefix}{name}")
+        self.__dict__[name] = found
+        return found
+
+
+#: ``torch``, ``nn.functional``, the methods, ``linalg``, ``special`` and ``fft``.
+T, F, M, L, S, FFT = map(Public, ("", "nn.functional.", "Tensor.", "linalg.", "special.", "fft."))
+
+
+def path_of(function: Any) -> str:
+    """The path of a public function; what calls name otherwise, parts of functions and attributes, is told as text."""
+    return function if isinstance(function, str) else dispatch.NAMES[function].removeprefix("torch.")
+
+
+def route(*functions: Any, aten: Any = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declares how public functions are written with operators; ``aten`` is the operator that is taken apart in the same way."""
 
     def declare(body: Callable[..., Any]) -> Callable[..., Any]:
-        for path in paths:
-            ROUTES[path] = body
+        for function in functions:
+            ROUTES[path_of(function)] = body
         if aten is not None:
-            DECOMPOSED[aten] = body
+            DECOMPOSED[aten.__name__] = body
         return body
 
     return declare

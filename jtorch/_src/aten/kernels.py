@@ -11,8 +11,8 @@ from ..bind.everything import PUBLIC
 from ..ops._declare import OPS
 from ..ops._hosted import FORMULAS
 from ..tensor.running import write_out
-from .by_names import through_python
-from .overloads import OpOverload, aten
+from .by_names import differentiated_by, through_python
+from .overloads import OpOverload, OpOverloadPacket, aten
 from .pulling import through
 
 #: Kernels by packet name, or by packet and overload name: functions with the schema's parameters.
@@ -20,12 +20,12 @@ KERNELS: dict[str, Callable[..., Any]] = {}
 _PREFIXES = {"linalg_": "linalg.", "special_": "special.", "fft_": "fft."}
 
 
-def kernel(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declares how the operators named ``packet`` or ``packet.overload`` run."""
+def kernel(*operators: OpOverload | OpOverloadPacket) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declares how operators run, with all their overloads or one."""
 
     def declare(body: Callable[..., Any]) -> Callable[..., Any]:
-        for name in names:
-            KERNELS[name] = body
+        for operator in operators:
+            KERNELS[operator.__name__] = body
         return body
 
     return declare
@@ -76,30 +76,17 @@ def _find(func: OpOverload) -> Callable[[list[Any]], Any]:
 
 
 def _backward(func: OpOverload) -> Callable[[list[Any]], Any] | None:
-    """The gradient of a function of one tensor whose operator ends in ``_backward``: of the gradient and the function's own parameters.
-
-    None where it has others: such operators are stated.
-    """
-    packet = getattr(aten, func._opname.removesuffix("_backward"), None)
-    if packet is None or "default" not in packet.overloads() or len(func._schema.returns) != 1:
+    """The gradient of a function of one tensor, from the function; None for operators that are not that."""
+    forward = differentiated_by(func)
+    if forward is None:
         return None
-    forward, places = packet.default, {a.name: i for i, a in enumerate(func._schema.arguments)}
-    arguments = forward._schema.arguments
-    if not func._schema.arguments[0].name.startswith("grad") or places.keys() - {a.name for a in arguments} != {
-        func._schema.arguments[0].name
-    }:
-        return None
-    if "self" not in places or any(a.name not in places and not a.has_default_value() for a in arguments):
-        return None
+    places = {a.name: i for i, a in enumerate(func._schema.arguments)}
+    order = [places[a.name] for a in forward._schema.arguments]
     at = forward._schema.places["self"]
 
     def run(values: list[Any]) -> Any:
-        given = [values[places[a.name]] if a.name in places else a.default_value for a in arguments]
-
-        def computed(x: Any) -> Any:
-            return kernel_of(forward)([*given[:at], x, *given[at + 1 :]])
-
-        return through(computed, given[at], values[0])
+        given = [values[i] for i in order]
+        return through(lambda x: kernel_of(forward)([*given[:at], x, *given[at + 1 :]]), given[at], values[0])
 
     return run
 

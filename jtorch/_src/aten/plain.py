@@ -5,142 +5,143 @@ from __future__ import annotations
 from typing import Any
 
 from ..bind.cores import BOUND
-from ..bind.everything import PUBLIC
 from ..facts import dtypes
 from ..facts.layouts import preserve_format
 from ..tensor.indexing import getitem, setitem
 from ..tensor.views import _slice
+from .functions import L, M, T
 from .kernels import kernel
+from .overloads import aten
 from .pulling import through
 
-P = PUBLIC
+A = aten
 
 
 # ---- copies and conversions ------------------------------------------------------------------------------------------------------
 
 
-@kernel("_to_copy")
+@kernel(A._to_copy)
 def _to_copy(
     self: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None, non_blocking: bool = False,
     memory_format: Any = None,
 ) -> Any:  # fmt: skip
     del layout, pin_memory, non_blocking
     made = self.to(device=device, dtype=dtype, memory_format=memory_format)
-    return P["clone"](made) if made is self else made
+    return T.clone(made) if made is self else made
 
 
-@kernel("alias")
+@kernel(A.alias)
 def alias(self: Any) -> Any:
     return self.view(self._aval.shape) if self._aval.ndim else self.view(())
 
 
-@kernel("lift_fresh", "lift")
+@kernel(A.lift_fresh, A.lift)
 def lift(self: Any) -> Any:
     return self
 
 
-@kernel("lift_fresh_copy")
+@kernel(A.lift_fresh_copy)
 def lift_fresh_copy(self: Any) -> Any:
-    return P["clone"](self)
+    return T.clone(self)
 
 
-@kernel("_unsafe_view", "_reshape_alias")
+@kernel(A._unsafe_view, A._reshape_alias)
 def _unsafe_view(self: Any, size: Any, stride: Any = None) -> Any:
     del stride
     return self.view(size)
 
 
-@kernel("view.dtype")
+@kernel(A.view.dtype)
 def view_dtype(self: Any, dtype: Any) -> Any:
     return self.view(dtype)
 
 
-@kernel("_conj")
+@kernel(A._conj)
 def _conj(self: Any) -> Any:
-    return P["conj"](self)
+    return T.conj(self)
 
 
-@kernel("_conj_physical")
+@kernel(A._conj_physical)
 def _conj_physical(self: Any) -> Any:
-    return P["conj_physical"](self)
+    return T.conj_physical(self)
 
 
-@kernel("_local_scalar_dense")
+@kernel(A._local_scalar_dense)
 def _local_scalar_dense(self: Any) -> Any:
     return self.detach().item()
 
 
-@kernel("slice")
+@kernel(A.slice)
 def slice_(self: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
     return _slice(self, dim % self._aval.ndim if self._aval.ndim else dim, start, end, step)
 
 
-@kernel("clone")
+@kernel(A.clone)
 def clone(self: Any, *, memory_format: Any = preserve_format) -> Any:
-    return P["clone"](self, memory_format=preserve_format if memory_format is None else memory_format)
+    return T.clone(self, memory_format=preserve_format if memory_format is None else memory_format)
 
 
-@kernel("split.Tensor")
+@kernel(A.split.Tensor)
 def split(self: Any, split_size: int, dim: int = 0) -> Any:
-    return list(P["split"](self, split_size, dim))
+    return list(T.split(self, split_size, dim))
 
 
-@kernel("split_with_sizes", "unsafe_split_with_sizes")
+@kernel(A.split_with_sizes, A.unsafe_split_with_sizes)
 def split_with_sizes(self: Any, split_sizes: Any, dim: int = 0) -> Any:
-    return list(P["split_with_sizes"](self, split_sizes, dim))
+    return list(T.split_with_sizes(self, split_sizes, dim))
 
 
-@kernel("squeeze.dims")
+@kernel(A.squeeze.dims)
 def squeeze_dims(self: Any, dim: Any) -> Any:
-    return P["squeeze"](self, tuple(dim))
+    return T.squeeze(self, tuple(dim))
 
 
-@kernel("detach_")
+@kernel(A.detach_)
 def detach_(self: Any) -> Any:
     return self
 
 
-@kernel("copy")
+@kernel(A.copy)
 def copy(self: Any, src: Any, non_blocking: bool = False) -> Any:
     del non_blocking
     return BOUND["_C._copy"].core(self, src)
 
 
-@kernel("diagonal_copy")
+@kernel(A.diagonal_copy)
 def diagonal_copy(self: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
-    return P["diagonal"](self, offset, dim1, dim2).clone()
+    return T.diagonal(self, offset, dim1, dim2).clone()
 
 
-@kernel("as_strided")
+@kernel(A.as_strided)
 def as_strided(self: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
-    return P["as_strided"](self, size, stride, storage_offset)
+    return T.as_strided(self, size, stride, storage_offset)
 
 
-@kernel("scalar_tensor")
+@kernel(A.scalar_tensor)
 def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None) -> Any:
     del layout, pin_memory
-    return P["tensor"](s, dtype=dtypes.get_default_dtype() if dtype is None else dtype, device=device)
+    return T.tensor(s, dtype=dtypes.get_default_dtype() if dtype is None else dtype, device=device)
 
 
-@kernel("arange", "arange.start", "arange.start_step")
+@kernel(A.arange, A.arange.start, A.arange.start_step)
 def arange(*args: Any, **kwargs: Any) -> Any:
-    return P["arange"](*args, **kwargs)
+    return T.arange(*args, **kwargs)
 
 
-@kernel("eye.m")
+@kernel(A.eye.m)
 def eye(n: int, m: int, **kwargs: Any) -> Any:
-    return P["eye"](n, m, **kwargs)
+    return T.eye(n, m, **kwargs)
 
 
-@kernel("randint", "randint.low")
+@kernel(A.randint, A.randint.low)
 def randint(*args: Any, **kwargs: Any) -> Any:
-    return P["randint"](*args, **kwargs)
+    return T.randint(*args, **kwargs)
 
 
 # ---- indexing --------------------------------------------------------------------------------------------------------------------
 
 
-@kernel("index", "_unsafe_index")
+@kernel(A.index, A._unsafe_index)
 def index(self: Any, indices: Any) -> Any:
     return getitem(self, tuple(_full(indices)))
 
@@ -149,13 +150,13 @@ def _full(indices: Any) -> list[Any]:
     return [slice(None) if i is None else i for i in indices]
 
 
-@kernel("index_put")
+@kernel(A.index_put)
 def index_put(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
-    made = P["clone"](self)
+    made = T.clone(self)
     return index_put_(made, indices, values, accumulate)
 
 
-@kernel("index_put_", "_index_put_impl_")
+@kernel(A.index_put_, A._index_put_impl_)
 def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False, unsafe: bool = False) -> Any:
     del unsafe
     if all(i is not None for i in indices):
@@ -165,42 +166,42 @@ def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False, u
     return self
 
 
-@kernel("select_backward")
+@kernel(A.select_backward)
 def select_backward(grad_output: Any, input_sizes: Any, dim: int, index: int) -> Any:
-    return P["select_scatter"](grad_output.new_zeros(input_sizes), grad_output, dim, index)
+    return T.select_scatter(grad_output.new_zeros(input_sizes), grad_output, dim, index)
 
 
-@kernel("slice_backward")
+@kernel(A.slice_backward)
 def slice_backward(grad_output: Any, input_sizes: Any, dim: int, start: int, end: int, step: int) -> Any:
-    return P["slice_scatter"](grad_output.new_zeros(input_sizes), grad_output, dim, start, min(end, input_sizes[dim]), step)
+    return T.slice_scatter(grad_output.new_zeros(input_sizes), grad_output, dim, start, min(end, input_sizes[dim]), step)
 
 
-@kernel("diagonal_backward")
+@kernel(A.diagonal_backward)
 def diagonal_backward(grad_output: Any, input_sizes: Any, offset: int, dim1: int, dim2: int) -> Any:
-    return P["diagonal_scatter"](grad_output.new_zeros(input_sizes), grad_output, offset, dim1, dim2)
+    return T.diagonal_scatter(grad_output.new_zeros(input_sizes), grad_output, offset, dim1, dim2)
 
 
-@kernel("unfold")
+@kernel(A.unfold)
 def unfold(self: Any, dimension: int, size: int, step: int) -> Any:
-    return P["Tensor.unfold"](self, dimension, size, step)
+    return M.unfold(self, dimension, size, step)
 
 
 # ---- products, norms, statistics -------------------------------------------------------------------------------------------------
 
 
-@kernel("_cdist_forward")
+@kernel(A._cdist_forward)
 def _cdist_forward(x1: Any, x2: Any, p: float, compute_mode: Any) -> Any:
     del compute_mode
-    return P["cdist"](x1, x2, p)
+    return T.cdist(x1, x2, p)
 
 
-@kernel("_cdist_backward")
+@kernel(A._cdist_backward)
 def _cdist_backward(grad: Any, x1: Any, x2: Any, p: float, cdist: Any) -> Any:
     del cdist
-    return through(lambda x: P["cdist"](x, x2, p), x1, grad)
+    return through(lambda x: T.cdist(x, x2, p), x1, grad)
 
 
-@kernel("_trilinear")
+@kernel(A._trilinear)
 def _trilinear(i1: Any, i2: Any, i3: Any, expand1: Any, expand2: Any, expand3: Any, sumdim: Any, unroll_dim: int = 1) -> Any:
     del unroll_dim
     a, b, c = i1, i2, i3
@@ -213,58 +214,55 @@ def _trilinear(i1: Any, i2: Any, i3: Any, expand1: Any, expand2: Any, expand3: A
     return (a * b * c).sum(sumdim)
 
 
-@kernel("linalg_vector_norm")
+@kernel(A.linalg_vector_norm)
 def linalg_vector_norm(self: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    return P["linalg.vector_norm"](self, ord, None if dim is None else tuple(dim), keepdim, dtype=dtype)
+    return L.vector_norm(self, ord, None if dim is None else tuple(dim), keepdim, dtype=dtype)
 
 
-@kernel("norm.ScalarOpt_dim", "norm.Scalar", "norm.ScalarOpt_dim_dtype")
+@kernel(A.norm.ScalarOpt_dim, A.norm.Scalar, A.norm.ScalarOpt_dim_dtype)
 def norm(self: Any, p: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    return P["linalg.vector_norm"](self, 2 if p is None else p, None if dim is None else tuple(dim), keepdim, dtype=dtype)
+    return L.vector_norm(self, 2 if p is None else p, None if dim is None else tuple(dim), keepdim, dtype=dtype)
 
 
-@kernel("var.correction")
+@kernel(A.var.correction)
 def var(self: Any, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
-    return P["var"](self, None if dim is None else tuple(dim), correction=1 if correction is None else correction, keepdim=keepdim)
+    return T.var(self, None if dim is None else tuple(dim), correction=1 if correction is None else correction, keepdim=keepdim)
 
 
-@kernel("std.correction")
+@kernel(A.std.correction)
 def std(self: Any, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
-    return P["std"](self, None if dim is None else tuple(dim), correction=1 if correction is None else correction, keepdim=keepdim)
+    return T.std(self, None if dim is None else tuple(dim), correction=1 if correction is None else correction, keepdim=keepdim)
 
 
-@kernel("var_mean.correction")
+@kernel(A.var_mean.correction)
 def var_mean(self: Any, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
-    return P["var_mean"](self, None if dim is None else tuple(dim), correction=1 if correction is None else correction, keepdim=keepdim)
+    return T.var_mean(self, None if dim is None else tuple(dim), correction=1 if correction is None else correction, keepdim=keepdim)
 
 
-@kernel("std_mean.correction")
+@kernel(A.std_mean.correction)
 def std_mean(self: Any, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
-    return P["std_mean"](self, None if dim is None else tuple(dim), correction=1 if correction is None else correction, keepdim=keepdim)
+    return T.std_mean(self, None if dim is None else tuple(dim), correction=1 if correction is None else correction, keepdim=keepdim)
 
 
-@kernel("_unique2")
+@kernel(A._unique2)
 def _unique2(self: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
     del sorted, return_inverse, return_counts
-    return P["unique"](self, True, True, True)
+    return T.unique(self, True, True, True)
 
 
-@kernel("unique_dim")
+@kernel(A.unique_dim)
 def unique_dim(self: Any, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
     del sorted, return_inverse, return_counts
-    return P["unique"](self, True, True, True, dim)
+    return T.unique(self, True, True, True, dim)
 
 
-@kernel("floor_divide")
+@kernel(A.floor_divide)
 def floor_divide(self: Any, other: Any) -> Any:
-    return P["floor_divide"](self, other) if hasattr(self, "_aval") else P["Tensor.__rfloordiv__"](other, self)
+    return T.floor_divide(self, other) if hasattr(self, "_aval") else M.__rfloordiv__(other, self)
 
 
-def _bitwise() -> None:
-    for sign, name in {
-        "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
-    }.items():  # fmt: skip
-        kernel(f"__{sign}__")(lambda self, other, name=name: P[name](self, other))
-
-
-_bitwise()
+for _operator, _function in (
+    (A.__and__, T.bitwise_and), (A.__or__, T.bitwise_or), (A.__xor__, T.bitwise_xor), (A.__lshift__, T.bitwise_left_shift),
+    (A.__rshift__, T.bitwise_right_shift),
+):  # fmt: skip
+    kernel(_operator)(lambda self, other, function=_function: function(self, other))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..bind.everything import PUBLIC
 from ..facts.errors import LinAlgError
+from .functions import FFT, L, T
 from .kernels import kernel
+from .overloads import aten
 from .pulling import through
 
-P = PUBLIC
+A = aten
 
 _FAILURES = {
     "inv": "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular.",
@@ -22,7 +23,7 @@ _FAILURES = {
 }
 
 
-@kernel("_linalg_check_errors")
+@kernel(A._linalg_check_errors)
 def _linalg_check_errors(info: Any, api_name: str, *, is_matrix: bool) -> None:
     if info.is_meta or not bool((info != 0).any()):
         return
@@ -35,11 +36,11 @@ def _linalg_check_errors(info: Any, api_name: str, *, is_matrix: bool) -> None:
 # ---- factors ---------------------------------------------------------------------------------------------------------------------
 
 
-@kernel("_linalg_solve_ex")
+@kernel(A._linalg_solve_ex)
 def _linalg_solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -> Any:
-    lu, pivots, info = P["linalg.lu_factor_ex"](A)
+    lu, pivots, info = L.lu_factor_ex(A)
     vector = B._aval.ndim == 1 or (A._aval.ndim - 1 == B._aval.ndim and A._aval.shape[:-1] == B._aval.shape)
-    out = P["linalg.lu_solve"](lu, pivots, B.unsqueeze(-1) if vector else B, left=left)
+    out = L.lu_solve(lu, pivots, B.unsqueeze(-1) if vector else B, left=left)
     if check_errors:
         _linalg_check_errors(info, "torch.linalg.solve_ex", is_matrix=A._aval.ndim == 2)
     return out.squeeze(-1) if vector else out, lu, pivots, info
@@ -48,39 +49,39 @@ def _linalg_solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = 
 def _factored(A: Any) -> Any:
     """The factors of a matrix, or of its transpose where that lies in memory as LAPACK wants it."""
     transposed = A.is_contiguous() and not A.is_complex()
-    lu, pivots, _ = P["linalg.lu_factor_ex"](A.mT if transposed else A)
+    lu, pivots, _ = L.lu_factor_ex(A.mT if transposed else A)
     return lu, pivots
 
 
-@kernel("_linalg_det")
+@kernel(A._linalg_det)
 def _linalg_det(A: Any) -> Any:
-    return (P["linalg.det"](A), *_factored(A))
+    return (L.det(A), *_factored(A))
 
 
-@kernel("_linalg_slogdet")
+@kernel(A._linalg_slogdet)
 def _linalg_slogdet(A: Any) -> Any:
-    sign, size = P["linalg.slogdet"](A)
+    sign, size = L.slogdet(A)
     return (sign, size, *_factored(A))
 
 
-@kernel("_linalg_eigh")
+@kernel(A._linalg_eigh)
 def _linalg_eigh(A: Any, UPLO: str = "L", compute_v: bool = True) -> Any:
     if compute_v:
-        return tuple(P["linalg.eigh"](A, UPLO))
-    values = P["linalg.eigvalsh"](A, UPLO)
+        return tuple(L.eigh(A, UPLO))
+    values = L.eigvalsh(A, UPLO)
     return values, A.new_empty(0)
 
 
-@kernel("_linalg_svd")
+@kernel(A._linalg_svd)
 def _linalg_svd(A: Any, full_matrices: bool = False, compute_uv: bool = True, *, driver: Any = None) -> Any:
     if compute_uv:
-        return tuple(P["linalg.svd"](A, full_matrices, driver=driver))
-    return A.new_empty(0), P["linalg.svdvals"](A, driver=driver), A.new_empty(0)
+        return tuple(L.svd(A, full_matrices, driver=driver))
+    return A.new_empty(0), L.svdvals(A, driver=driver), A.new_empty(0)
 
 
-@kernel("linalg_pinv.atol_rtol_tensor")
+@kernel(A.linalg_pinv.atol_rtol_tensor)
 def linalg_pinv(self: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
-    return P["linalg.pinv"](self, atol=atol, rtol=rtol, hermitian=hermitian)
+    return L.pinv(self, atol=atol, rtol=rtol, hermitian=hermitian)
 
 
 # ---- Fourier transforms ----------------------------------------------------------------------------------------------------------
@@ -90,41 +91,40 @@ _FORWARD = ("backward", "ortho", "forward")
 _BACKWARD = ("forward", "ortho", "backward")
 
 
-@kernel("_fft_c2c")
+@kernel(A._fft_c2c)
 def _fft_c2c(self: Any, dim: Any, normalization: int, forward: bool) -> Any:
     if not dim:
         return self.clone()
     if forward:
-        return P["fft.fftn"](self, dim=tuple(dim), norm=_FORWARD[normalization])
-    return P["fft.ifftn"](self, dim=tuple(dim), norm=_BACKWARD[normalization])
+        return FFT.fftn(self, dim=tuple(dim), norm=_FORWARD[normalization])
+    return FFT.ifftn(self, dim=tuple(dim), norm=_BACKWARD[normalization])
 
 
-@kernel("_fft_r2c")
+@kernel(A._fft_r2c)
 def _fft_r2c(self: Any, dim: Any, normalization: int, onesided: bool) -> Any:
-    name = "fft.rfftn" if onesided else "fft.fftn"
-    return P[name](self, dim=tuple(dim), norm=_FORWARD[normalization])
+    return (FFT.rfftn if onesided else FFT.fftn)(self, dim=tuple(dim), norm=_FORWARD[normalization])
 
 
-@kernel("_fft_c2r")
+@kernel(A._fft_c2r)
 def _fft_c2r(self: Any, dim: Any, normalization: int, last_dim_size: int) -> Any:
     sizes = [self._aval.shape[d] for d in dim[:-1]]
-    return P["fft.irfftn"](self, s=(*sizes, last_dim_size), dim=tuple(dim), norm=_BACKWARD[normalization])
+    return FFT.irfftn(self, s=(*sizes, last_dim_size), dim=tuple(dim), norm=_BACKWARD[normalization])
 
 
 # ---- windows and masks -----------------------------------------------------------------------------------------------------------
 
 
-@kernel("unfold_backward")
+@kernel(A.unfold_backward)
 def unfold_backward(grad_in: Any, input_sizes: Any, dim: int, size: int, step: int) -> Any:
     shape = tuple(input_sizes)
     count = 1
     for n in shape:
         count *= n
-    places = P["arange"](count, device=grad_in.device).reshape(shape).unfold(dim, size, step).reshape(-1)
+    places = T.arange(count, device=grad_in.device).reshape(shape).unfold(dim, size, step).reshape(-1)
     return grad_in.new_zeros(count).index_add(0, places, grad_in.reshape(-1)).reshape(shape)
 
 
-@kernel("masked_scatter_backward")
+@kernel(A.masked_scatter_backward)
 def masked_scatter_backward(grad_output: Any, mask: Any, sizes: Any) -> Any:
     count = 1
     for n in sizes:
@@ -132,16 +132,16 @@ def masked_scatter_backward(grad_output: Any, mask: Any, sizes: Any) -> Any:
     picked = grad_output.masked_select(mask.expand_as(grad_output))
     missing = count - picked.numel()
     if missing > 0:
-        picked = P["cat"]([picked, picked.new_zeros(missing)])
+        picked = T.cat([picked, picked.new_zeros(missing)])
     return picked[:count].reshape(tuple(sizes))
 
 
-@kernel("_pdist_forward")
+@kernel(A._pdist_forward)
 def _pdist_forward(self: Any, p: float = 2) -> Any:
-    return P["pdist"](self, p)
+    return T.pdist(self, p)
 
 
-@kernel("_pdist_backward")
+@kernel(A._pdist_backward)
 def _pdist_backward(grad: Any, self: Any, p: float, pdist: Any) -> Any:
     del pdist
-    return through(lambda x: P["pdist"](x, p), self, grad)
+    return through(lambda x: T.pdist(x, p), self, grad)

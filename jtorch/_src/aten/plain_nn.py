@@ -5,154 +5,154 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..bind.everything import PUBLIC
 from ..facts import dtypes
 from .by_names import REDUCTIONS
+from .functions import F, T
 from .kernels import kernel
+from .overloads import aten
 from .pulling import through, vjp
 
-P = PUBLIC
-_F = "nn.functional."
+A = aten
 
 
 # ---- softmax and losses ----------------------------------------------------------------------------------------------------------
 
 
-@kernel("_softmax")
+@kernel(A._softmax)
 def _softmax(self: Any, dim: int, half_to_float: bool = False) -> Any:
-    return P["softmax"](self, dim, dtype=dtypes.float32 if half_to_float else None)
+    return T.softmax(self, dim, dtype=dtypes.float32 if half_to_float else None)
 
 
-@kernel("_safe_softmax")
+@kernel(A._safe_softmax)
 def _safe_softmax(self: Any, dim: int, dtype: Any = None) -> Any:
-    out = P["softmax"](self, dim, dtype=dtype)
+    out = T.softmax(self, dim, dtype=dtype)
     return out.masked_fill((self == float("-inf")).all(dim, True), 0.0)  # nothing to attend to: zeros, not nan
 
 
-@kernel("_log_softmax")
+@kernel(A._log_softmax)
 def _log_softmax(self: Any, dim: int, half_to_float: bool = False) -> Any:
-    return P["log_softmax"](self, dim, dtype=dtypes.float32 if half_to_float else None)
+    return T.log_softmax(self, dim, dtype=dtypes.float32 if half_to_float else None)
 
 
-@kernel("nll_loss_forward", "nll_loss2d_forward")
+@kernel(A.nll_loss_forward, A.nll_loss2d_forward)
 def nll_loss_forward(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
     name = REDUCTIONS[reduction]
-    out = P["nn.functional.nll_loss"](self, target, weight, ignore_index=ignore_index, reduction=name)
-    kept = P["ne"](target, ignore_index)
+    out = F.nll_loss(self, target, weight, ignore_index=ignore_index, reduction=name)
+    kept = T.ne(target, ignore_index)
     if name == "none":
         return out, self.new_zeros(())
     if weight is None:
         return out, kept.sum().to(self.dtype)
-    chosen = P["gather"](weight, 0, P["clamp"](target, 0, weight._aval.size - 1).reshape(-1))
+    chosen = T.gather(weight, 0, T.clamp(target, 0, weight._aval.size - 1).reshape(-1))
     return out, (chosen * kept.reshape(-1)).sum()
 
 
-@kernel("nll_loss_backward", "nll_loss2d_backward")
+@kernel(A.nll_loss_backward, A.nll_loss2d_backward)
 def nll_loss_backward(grad_output: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any) -> Any:
     name = REDUCTIONS[reduction]
     if name == "mean":  # the weight is that of all targets, of which these may be a part
-        name, grad_output = "sum", grad_output / P["where"](P["eq"](total_weight, 0), 1, total_weight)
-    return through(lambda x: P["nn.functional.nll_loss"](x, target, weight, ignore_index=ignore_index, reduction=name), self, grad_output)
+        name, grad_output = "sum", grad_output / T.where(T.eq(total_weight, 0), 1, total_weight)
+    return through(lambda x: F.nll_loss(x, target, weight, ignore_index=ignore_index, reduction=name), self, grad_output)
 
 
 # ---- activations -----------------------------------------------------------------------------------------------------------------
 
 
-@kernel("threshold_backward")
+@kernel(A.threshold_backward)
 def threshold_backward(grad_output: Any, self: Any, threshold: Any) -> Any:
-    return P["where"](P["gt"](self, threshold), grad_output, P["zeros_like"](grad_output))
+    return T.where(T.gt(self, threshold), grad_output, T.zeros_like(grad_output))
 
 
-@kernel("tanh_backward")
+@kernel(A.tanh_backward)
 def tanh_backward(grad_output: Any, output: Any) -> Any:
     return grad_output * (1 - output * output).conj()
 
 
-@kernel("sigmoid_backward")
+@kernel(A.sigmoid_backward)
 def sigmoid_backward(grad_output: Any, output: Any) -> Any:
     return grad_output * ((1 - output) * output).conj()
 
 
-@kernel("leaky_relu_backward")
+@kernel(A.leaky_relu_backward)
 def leaky_relu_backward(grad_output: Any, self: Any, negative_slope: Any, self_is_result: bool) -> Any:
     del self_is_result
-    return through(lambda x: P[_F + "leaky_relu"](x, negative_slope), self, grad_output)
+    return through(lambda x: F.leaky_relu(x, negative_slope), self, grad_output)
 
 
-@kernel("elu")
+@kernel(A.elu)
 def elu(self: Any, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Any:
     if scale == 1 and input_scale == 1:
-        return P[_F + "elu"](self, alpha)
-    negative = P["expm1"](self * input_scale) * alpha
-    return P["where"](P["gt"](self, 0), self, negative) * scale
+        return F.elu(self, alpha)
+    negative = T.expm1(self * input_scale) * alpha
+    return T.where(T.gt(self, 0), self, negative) * scale
 
 
-@kernel("elu_backward")
+@kernel(A.elu_backward)
 def elu_backward(grad_output: Any, alpha: Any, scale: Any, input_scale: Any, is_result: bool, self_or_result: Any) -> Any:
     if is_result:
         low = input_scale * (self_or_result + alpha * scale)
-        return grad_output * P["where"](P["le"](self_or_result, 0), low, P["full_like"](self_or_result, scale))
+        return grad_output * T.where(T.le(self_or_result, 0), low, T.full_like(self_or_result, scale))
     return through(lambda x: elu(x, alpha, scale, input_scale), self_or_result, grad_output)
 
 
-@kernel("log_sigmoid_forward")
+@kernel(A.log_sigmoid_forward)
 def log_sigmoid_forward(self: Any) -> Any:
-    return P[_F + "logsigmoid"](self), self.new_zeros((0,))
+    return F.logsigmoid(self), self.new_zeros((0,))
 
 
-@kernel("log_sigmoid_backward")
+@kernel(A.log_sigmoid_backward)
 def log_sigmoid_backward(grad_output: Any, self: Any, buffer: Any) -> Any:
     del buffer
-    return through(lambda x: P[_F + "logsigmoid"](x), self, grad_output)
+    return through(lambda x: F.logsigmoid(x), self, grad_output)
 
 
-@kernel("rrelu_with_noise")
+@kernel(A.rrelu_with_noise)
 def rrelu_with_noise(
     self: Any, noise: Any, lower: Any = 0.125, upper: Any = 0.3333333333333333, training: bool = False, generator: Any = None
 ) -> Any:
     if not training:
-        return P[_F + "leaky_relu"](self, (lower + upper) / 2)
-    slopes = P["empty_like"](self).uniform_(lower, upper, generator=generator)
-    noise.copy_(P["where"](P["le"](self, 0), slopes, P["ones_like"](self)))
+        return F.leaky_relu(self, (lower + upper) / 2)
+    slopes = T.empty_like(self).uniform_(lower, upper, generator=generator)
+    noise.copy_(T.where(T.le(self, 0), slopes, T.ones_like(self)))
     return self * noise
 
 
-@kernel("rrelu_with_noise_backward")
+@kernel(A.rrelu_with_noise_backward)
 def rrelu_with_noise_backward(grad_output: Any, self: Any, noise: Any, lower: Any, upper: Any, training: bool, self_is_result: bool) -> Any:
     del self_is_result
     if training:
         return grad_output * noise
-    return through(lambda x: P[_F + "leaky_relu"](x, (lower + upper) / 2), self, grad_output)
+    return through(lambda x: F.leaky_relu(x, (lower + upper) / 2), self, grad_output)
 
 
-@kernel("_prelu_kernel")
+@kernel(A._prelu_kernel)
 def _prelu_kernel(self: Any, weight: Any) -> Any:
-    return P["where"](P["gt"](self, 0), self, self * weight)
+    return T.where(T.gt(self, 0), self, self * weight)
 
 
-@kernel("_prelu_kernel_backward")
+@kernel(A._prelu_kernel_backward)
 def _prelu_kernel_backward(grad_output: Any, self: Any, weight: Any) -> Any:
-    positive = P["gt"](self, 0)
-    zero = P["zeros_like"](grad_output)
-    return P["where"](positive, grad_output, weight * grad_output), P["where"](positive, zero, self * grad_output)
+    positive = T.gt(self, 0)
+    zero = T.zeros_like(grad_output)
+    return T.where(positive, grad_output, weight * grad_output), T.where(positive, zero, self * grad_output)
 
 
 # ---- normalisation ---------------------------------------------------------------------------------------------------------------
 
 
-@kernel("native_layer_norm")
+@kernel(A.native_layer_norm)
 def native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
-    return P["native_layer_norm"](input, tuple(normalized_shape), weight, bias, eps)
+    return T.native_layer_norm(input, tuple(normalized_shape), weight, bias, eps)
 
 
-@kernel("native_layer_norm_backward")
+@kernel(A.native_layer_norm_backward)
 def native_layer_norm_backward(
     grad_out: Any, input: Any, normalized_shape: Any, mean: Any, rstd: Any, weight: Any, bias: Any, output_mask: Any
 ) -> Any:
     del mean, rstd
     return tuple(
         vjp(
-            lambda x, w, b: P[_F + "layer_norm"](x, tuple(normalized_shape), w, b),
+            lambda x, w, b: F.layer_norm(x, tuple(normalized_shape), w, b),
             [input, weight, bias],
             grad_out,
             output_mask,
@@ -160,35 +160,35 @@ def native_layer_norm_backward(
     )
 
 
-@kernel("native_group_norm")
+@kernel(A.native_group_norm)
 def native_group_norm(input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float) -> Any:
-    return P["native_group_norm"](input, weight, bias, N, C, HxW, group, eps)
+    return T.native_group_norm(input, weight, bias, N, C, HxW, group, eps)
 
 
-@kernel("native_group_norm_backward")
+@kernel(A.native_group_norm_backward)
 def native_group_norm_backward(
     grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Any, N: int, C: int, HxW: int, group: int, output_mask: Any
 ) -> Any:
     del mean, rstd, N, HxW
     bias = input.new_zeros((C,)) if output_mask[2] else None
-    return tuple(vjp(lambda x, w, b: P[_F + "group_norm"](x, group, w, b), [input, weight, bias], grad_out, output_mask))
+    return tuple(vjp(lambda x, w, b: F.group_norm(x, group, w, b), [input, weight, bias], grad_out, output_mask))
 
 
-@kernel("native_batch_norm")
+@kernel(A.native_batch_norm)
 def native_batch_norm(
     input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
 ) -> Any:
     axes = [d for d in range(input._aval.ndim) if d != 1]
     if training:
         mean = input.mean(axes)
-        inverse = P["rsqrt"](input.var(axes, correction=0) + eps)
+        inverse = T.rsqrt(input.var(axes, correction=0) + eps)
     else:
         mean, inverse = input.new_zeros((0,)), input.new_zeros((0,))
-    out = P[_F + "batch_norm"](input, running_mean, running_var, weight, bias, training, momentum, eps)
+    out = F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
     return out, mean, inverse
 
 
-@kernel("native_batch_norm_backward")
+@kernel(A.native_batch_norm_backward)
 def native_batch_norm_backward(
     grad_out: Any, input: Any, weight: Any, running_mean: Any, running_var: Any, save_mean: Any, save_invstd: Any, train: bool, eps: float,
     output_mask: Any,
@@ -196,27 +196,25 @@ def native_batch_norm_backward(
     del save_mean, save_invstd
     bias = input.new_zeros((input._aval.shape[1],)) if output_mask[2] else None
     mean, var = (None, None) if train else (running_mean, running_var)
-    return tuple(
-        vjp(lambda x, w, b: P[_F + "batch_norm"](x, mean, var, w, b, train, 0.0, eps), [input, weight, bias], grad_out, output_mask)
-    )
+    return tuple(vjp(lambda x, w, b: F.batch_norm(x, mean, var, w, b, train, 0.0, eps), [input, weight, bias], grad_out, output_mask))
 
 
 # ---- convolution and pooling -----------------------------------------------------------------------------------------------------
 
 
-@kernel("convolution")
+@kernel(A.convolution)
 def convolution(
     input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any, groups: int
 ) -> Any:
     n = len(stride)
     if transposed:
-        return P[f"{_F}conv_transpose{n}d"](
+        return getattr(F, f"conv_transpose{n}d")(
             input, weight, bias, tuple(stride), tuple(padding), tuple(output_padding), groups, tuple(dilation)
         )
-    return P[f"{_F}conv{n}d"](input, weight, bias, tuple(stride), tuple(padding), tuple(dilation), groups)
+    return getattr(F, f"conv{n}d")(input, weight, bias, tuple(stride), tuple(padding), tuple(dilation), groups)
 
 
-@kernel("convolution_backward")
+@kernel(A.convolution_backward)
 def convolution_backward(
     grad_output: Any, input: Any, weight: Any, bias_sizes: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
     output_padding: Any, groups: int, output_mask: Any,
@@ -234,7 +232,7 @@ def convolution_backward(
 
 def _max_pool(n: int) -> None:
     def forward(self: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False) -> Any:
-        return P[f"{_F}max_pool{n}d_with_indices"](self, kernel_size, stride or None, padding, dilation, ceil_mode)
+        return getattr(F, f"max_pool{n}d_with_indices")(self, kernel_size, stride or None, padding, dilation, ceil_mode)
 
     def backward(
         grad_output: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: Any
@@ -242,38 +240,39 @@ def _max_pool(n: int) -> None:
         del indices
         return through(lambda x: forward(x, kernel_size, stride, padding, dilation, ceil_mode)[0], self, grad_output)
 
-    kernel(f"max_pool{n}d_with_indices")(forward)
-    kernel(f"max_pool{n}d_with_indices_backward")(backward)
+    kernel(getattr(A, f"max_pool{n}d_with_indices"))(forward)
+    kernel(getattr(A, f"max_pool{n}d_with_indices_backward"))(backward)
 
 
 def _avg_pool(n: int) -> None:
-    @kernel(f"avg_pool{n}d")
+    @kernel(getattr(A, f"avg_pool{n}d"))
     def forward(
         self: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
         divisor_override: Any = None,
     ) -> Any:  # fmt: skip
-        return P[f"{_F}avg_pool{n}d"](self, kernel_size, stride or None, padding, ceil_mode, count_include_pad, divisor_override)
+        return getattr(F, f"avg_pool{n}d")(self, kernel_size, stride or None, padding, ceil_mode, count_include_pad, divisor_override)
 
 
 def _adaptive(n: int) -> None:
     def forward(self: Any, output_size: Any) -> Any:
-        return P[f"{_F}adaptive_avg_pool{n}d"](self, tuple(output_size))
+        return getattr(F, f"adaptive_avg_pool{n}d")(self, tuple(output_size))
 
     def backward(grad_output: Any, self: Any) -> Any:
         return through(lambda x: forward(x, grad_output._aval.shape[-n:]), self, grad_output)
 
-    kernel(f"_adaptive_avg_pool{n}d")(forward)
-    kernel(f"_adaptive_avg_pool{n}d_backward")(backward)
+    kernel(getattr(A, f"_adaptive_avg_pool{n}d"))(forward)
+    kernel(getattr(A, f"_adaptive_avg_pool{n}d_backward"))(backward)
 
     def largest(self: Any, output_size: Any) -> Any:
-        return P[f"{_F}adaptive_max_pool{n}d"](self, tuple(output_size), True)
+        return getattr(F, f"adaptive_max_pool{n}d")(self, tuple(output_size), True)
 
     def largest_backward(grad_output: Any, self: Any, indices: Any) -> Any:
         del indices
-        return through(lambda x: P[f"{_F}adaptive_max_pool{n}d"](x, grad_output._aval.shape[-n:]), self, grad_output)
+        return through(lambda x: getattr(F, f"adaptive_max_pool{n}d")(x, grad_output._aval.shape[-n:]), self, grad_output)
 
-    kernel(f"adaptive_max_pool{n}d")(largest)
-    kernel(f"adaptive_max_pool{n}d_backward")(largest_backward)
+    kernel(getattr(A, f"adaptive_max_pool{n}d"))(largest)
+    if n == 2:
+        kernel(A.adaptive_max_pool2d_backward)(largest_backward)
 
 
 for _n in (2, 3):
@@ -283,18 +282,18 @@ for _n in (2, 3):
 
 
 def _padding(mode: str, name: str) -> None:
-    @kernel(*[f"{name}{n}d" for n in (1, 2, 3)])
+    @kernel(*[getattr(A, f"{name}{n}d") for n in (1, 2, 3)])
     def forward(self: Any, padding: Any) -> Any:
-        return P[f"{_F}pad"](self, tuple(padding), mode=mode)
+        return F.pad(self, tuple(padding), mode=mode)
 
 
 _padding("reflect", "reflection_pad")
 _padding("replicate", "replication_pad")
 
 
-@kernel("constant_pad_nd")
+@kernel(A.constant_pad_nd)
 def constant_pad_nd(self: Any, pad: Any, value: Any = 0) -> Any:
-    return P[f"{_F}pad"](self, tuple(pad), value=value)
+    return F.pad(self, tuple(pad), value=value)
 
 
 def _upsample(name: str, mode: str, n: int, aligned: bool) -> None:
@@ -304,14 +303,16 @@ def _upsample(name: str, mode: str, n: int, aligned: bool) -> None:
         given = [s for s in scales if s is not None]
         # A scale that is given takes part in the arithmetic, as in the public function.
         if len(given) == n:
-            return P[f"{_F}interpolate"](self, scale_factor=tuple(given), mode=mode, recompute_scale_factor=False, **options)
-        return P[f"{_F}interpolate"](self, size=tuple(output_size), mode=mode, **options)
+            return F.interpolate(self, scale_factor=tuple(given), mode=mode, recompute_scale_factor=False, **options)
+        return F.interpolate(self, size=tuple(output_size), mode=mode, **options)
 
     def backward(grad_output: Any, output_size: Any, input_size: Any, *rest: Any) -> Any:
         return through(lambda x: forward(x, output_size, *rest), grad_output.new_zeros(tuple(input_size)), grad_output)
 
-    kernel(name, f"{name}.default")(forward)
-    kernel(f"{name}_backward")(backward)
+    packet = getattr(A, name)
+    kernel(packet, packet.default)(forward)
+    if n == 2 or name.endswith("1d"):
+        kernel(getattr(A, f"{name}_backward"))(backward)
 
 
 for _name, _mode, _n, _aligned in (
@@ -322,69 +323,67 @@ for _name, _mode, _n, _aligned in (
     _upsample(_name, _mode, _n, _aligned)
 
 
-@kernel("im2col")
+@kernel(A.im2col)
 def im2col(self: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
-    return P[f"{_F}unfold"](self, tuple(kernel_size), tuple(dilation), tuple(padding), tuple(stride))
+    return F.unfold(self, tuple(kernel_size), tuple(dilation), tuple(padding), tuple(stride))
 
 
-@kernel("col2im")
+@kernel(A.col2im)
 def col2im(self: Any, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
-    return P[f"{_F}fold"](self, tuple(output_size), tuple(kernel_size), tuple(dilation), tuple(padding), tuple(stride))
+    return F.fold(self, tuple(output_size), tuple(kernel_size), tuple(dilation), tuple(padding), tuple(stride))
 
 
 # ---- embedding, dropout, linear, attention ---------------------------------------------------------------------------------------
 
 
-@kernel("embedding")
+@kernel(A.embedding)
 def embedding(weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
     del padding_idx, scale_grad_by_freq, sparse
-    return P["nn.functional.embedding"](indices, weight)
+    return F.embedding(indices, weight)
 
 
-@kernel("embedding_dense_backward")
+@kernel(A.embedding_dense_backward)
 def embedding_dense_backward(grad_output: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool) -> Any:
     weight = grad_output.new_zeros((num_weights, grad_output._aval.shape[-1]))
     padding = None if padding_idx < 0 else padding_idx
-    return through(
-        lambda w: P["nn.functional.embedding"](indices, w, padding_idx=padding, scale_grad_by_freq=scale_grad_by_freq), weight, grad_output
-    )
+    return through(lambda w: F.embedding(indices, w, padding_idx=padding, scale_grad_by_freq=scale_grad_by_freq), weight, grad_output)
 
 
-@kernel("native_dropout")
+@kernel(A.native_dropout)
 def native_dropout(input: Any, p: float, train: Any) -> Any:
     if not train:
-        return input.clone(), P["ones_like"](input, dtype=dtypes.bool_)
-    mask = P["empty_like"](input).bernoulli_(1 - p)
-    return input * mask / (1 - p) if p < 1 else P["zeros_like"](input), mask.to(dtypes.bool_)
+        return input.clone(), T.ones_like(input, dtype=dtypes.bool_)
+    mask = T.empty_like(input).bernoulli_(1 - p)
+    return input * mask / (1 - p) if p < 1 else T.zeros_like(input), mask.to(dtypes.bool_)
 
 
-@kernel("native_dropout_backward")
+@kernel(A.native_dropout_backward)
 def native_dropout_backward(grad_output: Any, mask: Any, scale: float) -> Any:
     return grad_output * mask * scale
 
 
-@kernel("linear")
+@kernel(A.linear)
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
-    return P[f"{_F}linear"](input, weight, bias)
+    return F.linear(input, weight, bias)
 
 
-@kernel("_scaled_dot_product_flash_attention_for_cpu")
+@kernel(A._scaled_dot_product_flash_attention_for_cpu)
 def attention(
     query: Any, key: Any, value: Any, dropout_p: float = 0.0, is_causal: bool = False, *, attn_mask: Any = None, scale: Any = None
 ) -> Any:
     del dropout_p
-    out = P[f"{_F}scaled_dot_product_attention"](query, key, value, attn_mask, 0.0, is_causal, scale=scale)
+    out = F.scaled_dot_product_attention(query, key, value, attn_mask, 0.0, is_causal, scale=scale)
     factor = query._aval.shape[-1] ** -0.5 if scale is None else scale
-    scores = P["matmul"](query, key.transpose(-2, -1)) * factor
+    scores = T.matmul(query, key.transpose(-2, -1)) * factor
     if attn_mask is not None:
         scores = scores + attn_mask
     if is_causal:
         rows, columns = scores._aval.shape[-2:]
-        scores = scores.masked_fill(P["ones"](rows, columns, dtype=dtypes.bool_, device=scores.device).triu(1), float("-inf"))
-    return out, P["logsumexp"](scores, -1)
+        scores = scores.masked_fill(T.ones(rows, columns, dtype=dtypes.bool_, device=scores.device).triu(1), float("-inf"))
+    return out, T.logsumexp(scores, -1)
 
 
-@kernel("_scaled_dot_product_flash_attention_for_cpu_backward")
+@kernel(A._scaled_dot_product_flash_attention_for_cpu_backward)
 def attention_backward(
     grad_out: Any, query: Any, key: Any, value: Any, out: Any, logsumexp: Any, dropout_p: float, is_causal: bool, *, attn_mask: Any = None,
     scale: Any = None,
@@ -392,7 +391,7 @@ def attention_backward(
     del out, logsumexp, dropout_p
     return tuple(
         vjp(
-            lambda q, k, v: P[f"{_F}scaled_dot_product_attention"](q, k, v, attn_mask, 0.0, is_causal, scale=scale),
+            lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask, 0.0, is_causal, scale=scale),
             [query, key, value],
             grad_out,
         )

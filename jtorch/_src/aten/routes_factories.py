@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...core import Tensor
-from ..bind.everything import PUBLIC
 from ..facts import devices, dtypes
 from ..facts.layouts import preserve_format
-from .functions import route
-from .overloads import aten
+from .functions import M, T, route
+from .overloads import OpOverloadPacket, aten
 from .routes_shape import size_of
 from .state import Kernel
 
@@ -36,8 +35,8 @@ def finish(t: Any, requires_grad: bool) -> Any:
     return t
 
 
-def _sized(name: str) -> None:
-    packet = getattr(aten, name)
+def _sized(packet: OpOverloadPacket) -> None:
+    name = packet.__name__
 
     def make(
         *size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False,
@@ -58,14 +57,14 @@ def _sized(name: str) -> None:
         overload = packet.memory_format if name == "empty" else packet.default
         return finish(overload(size_of(size), **more), requires_grad)
 
-    route(name)(make)
+    route(getattr(T, name))(make)
 
 
-for _name in ("zeros", "ones", "empty", "rand", "randn"):
-    _sized(_name)
+for _packet in (A.zeros, A.ones, A.empty, A.rand, A.randn):
+    _sized(_packet)
 
 
-@route("full")
+@route(T.full)
 def full(
     size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False,
     requires_grad: bool = False, names: Any = None,
@@ -79,7 +78,7 @@ def full(
     return finish(A.full.default(size_of((size,)), fill_value, **options(dtype, device, pin_memory, layout)), requires_grad)
 
 
-@route("arange")
+@route(T.arange)
 def arange(
     start: Any = 0, end: Any = None, step: Any = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: Any = False, requires_grad: bool = False,
@@ -97,7 +96,7 @@ def arange(
     return finish(found, requires_grad)
 
 
-@route("eye")
+@route(T.eye)
 def eye(
     n: int, m: Any = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False,
     requires_grad: bool = False,
@@ -109,7 +108,7 @@ def eye(
     return finish(A.eye.default(n, **more) if m is None else A.eye.m(n, m, **more), requires_grad)
 
 
-@route("linspace")
+@route(T.linspace)
 def linspace(
     start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: Any = False, requires_grad: bool = False,
@@ -120,7 +119,7 @@ def linspace(
     return finish(A.linspace.default(start, end, steps, **options(dtype, device, pin_memory, layout)), requires_grad)
 
 
-@route("logspace")
+@route(T.logspace)
 def logspace(
     start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: Any = False, requires_grad: bool = False,
@@ -131,7 +130,7 @@ def logspace(
     return finish(A.logspace.default(start, end, steps, base, **options(dtype, device, pin_memory, layout)), requires_grad)
 
 
-@route("randint")
+@route(T.randint)
 def randint(
     *args: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False,
     requires_grad: bool = False, **kwargs: Any,
@@ -154,7 +153,7 @@ def randint(
     return finish(found, requires_grad)
 
 
-@route("randperm")
+@route(T.randperm)
 def randperm(
     n: int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: Any = False,
@@ -165,17 +164,17 @@ def randperm(
     return finish(A.randperm.default(n, **options(dtype, device, pin_memory, layout)), requires_grad)
 
 
-@route("tensor")
+@route(T.tensor)
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Any:
     """Made outside dispatch, then ``lift_fresh.default``."""
     if isinstance(data, Tensor):
         return NotImplemented
     with Kernel():
-        made = PUBLIC["tensor"](data, dtype=dtype, device=device, pin_memory=pin_memory)
+        made = T.tensor(data, dtype=dtype, device=device, pin_memory=pin_memory)
     return finish(A.lift_fresh.default(made), requires_grad)
 
 
-@route("as_tensor", "from_numpy", "asarray")
+@route(T.as_tensor, T.from_numpy, T.asarray)
 def as_tensor(data: Any, dtype: Any = None, device: Any = None, **kwargs: Any) -> Any:
     """Tensors are converted by ``to``; other data is made outside dispatch, then lifted."""
     if kwargs:
@@ -183,11 +182,11 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None, **kwargs: Any) -
     if isinstance(data, Tensor):
         return data.to(device=device, dtype=dtype)  # type: ignore[attr-defined]
     with Kernel():
-        made = PUBLIC["as_tensor"](data, dtype=dtype, device=device)
+        made = T.as_tensor(data, dtype=dtype, device=device)
     return A.lift_fresh.default(made)
 
 
-@route("scalar_tensor")
+@route(T.scalar_tensor)
 def scalar_tensor(
     s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: bool = False
 ) -> Any:
@@ -198,9 +197,17 @@ def scalar_tensor(
 # ---- like another tensor ---------------------------------------------------------------------------------------------------------
 
 
-def _like(name: str, extra: tuple[str, ...]) -> None:
-    packet = getattr(aten, name)
+def _stated(dtype: Any, layout: Any, device: Any, pin_memory: Any) -> dict[str, Any]:
+    """The keywords that were given, and whether to pin."""
+    more: dict[str, Any] = {} if dtype is None else {"dtype": _dtype(dtype)}
+    if layout is not None:
+        more["layout"] = layout
+    if device is not None:
+        more["device"] = devices.device(device) if not isinstance(device, devices.device) else device
+    return {**more, "pin_memory": bool(pin_memory)}
 
+
+def _like(packet: OpOverloadPacket, *extra: str) -> None:
     def make(
         input: Any, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False,
         requires_grad: bool = False, memory_format: Any = preserve_format, **kwargs: Any,
@@ -208,26 +215,20 @@ def _like(name: str, extra: tuple[str, ...]) -> None:
         given = [*args, *[kwargs.pop(n) for n in extra[len(args) :] if n in kwargs]]
         if kwargs or len(given) != len(extra):
             return NotImplemented
-        more: dict[str, Any] = {} if dtype is None else {"dtype": _dtype(dtype)}
-        if layout is not None:
-            more["layout"] = layout
-        if device is not None:
-            more["device"] = devices.device(device) if not isinstance(device, devices.device) else device
-        more["pin_memory"] = bool(pin_memory)
+        more = _stated(dtype, layout, device, pin_memory)
         if memory_format not in (None, preserve_format):
             more["memory_format"] = memory_format
         return finish(packet.default(input, *given, **more), requires_grad)
 
-    route(name)(make)
+    route(getattr(T, packet.__name__))(make)
 
 
-for _name, _extra in {
-    "zeros_like": (), "ones_like": (), "empty_like": (), "full_like": ("fill_value",), "rand_like": (), "randn_like": (),
-}.items():  # fmt: skip
-    _like(_name, _extra)
+for _packet in (A.zeros_like, A.ones_like, A.empty_like, A.rand_like, A.randn_like):
+    _like(_packet)
+_like(A.full_like, "fill_value")
 
 
-@route("randint_like")
+@route(T.randint_like)
 def randint_like(input: Any, *args: Any, dtype: Any = None, device: Any = None, pin_memory: Any = False, **kwargs: Any) -> Any:
     """``randint_like.default`` or ``.low_dtype``."""
     given = [*args, *[kwargs.pop(n) for n in ("low", "high") if n in kwargs]]
@@ -238,19 +239,12 @@ def randint_like(input: Any, *args: Any, dtype: Any = None, device: Any = None, 
     return A.randint_like.default(input, given[0], **more) if len(given) == 1 else A.randint_like.low_dtype(input, *given, **more)
 
 
-def _new(name: str, extra: tuple[str, ...]) -> None:
-    packet = getattr(aten, name)
-
+def _new(packet: OpOverloadPacket, *extra: str) -> None:
     def make(
         self: Any, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False,
         requires_grad: bool = False, **kwargs: Any,
     ) -> Any:  # fmt: skip
-        more: dict[str, Any] = {} if dtype is None else {"dtype": _dtype(dtype)}
-        if layout is not None:
-            more["layout"] = layout
-        if device is not None:
-            more["device"] = devices.device(device) if not isinstance(device, devices.device) else device
-        more["pin_memory"] = bool(pin_memory)
+        more = _stated(dtype, layout, device, pin_memory)
         names = ("size", *extra)
         if extra:
             given = [*args, *[kwargs.pop(n) for n in names[len(args) :] if n in kwargs]]
@@ -261,10 +255,10 @@ def _new(name: str, extra: tuple[str, ...]) -> None:
         given[0] = size_of((given[0],))
         return finish(packet.default(self, *given, **more), requires_grad)
 
-    route(f"Tensor.{name}")(make)
+    route(getattr(M, packet.__name__))(make)
 
 
-for _name, _extra in {
-    "new_zeros": (), "new_ones": (), "new_empty": (), "new_full": ("fill_value",), "new_empty_strided": ("stride",),
-}.items():  # fmt: skip
-    _new(_name, _extra)
+for _packet in (A.new_zeros, A.new_ones, A.new_empty):
+    _new(_packet)
+_new(A.new_full, "fill_value")
+_new(A.new_empty_strided, "stride")

@@ -10,7 +10,7 @@ from ... import return_types
 from ...core import Tensor
 from ..facts import dtypes
 from .calling import requires_grad
-from .functions import route
+from .functions import FFT, L, T, route
 from .overloads import aten
 from .routes_math import matmul
 from .routes_shape import _as_tensor, movedim, reshape
@@ -104,7 +104,7 @@ def _pair(a: Any, b: Any, summed: Sequence[int]) -> Any:
     return A.permute.default(A.view.default(A.bmm.default(first, second), out), back)
 
 
-@route("einsum", "functional.einsum")
+@route(T.einsum, "functional.einsum")
 def einsum(*args: Any) -> Any:
     """Permutations and ``bmm``, operands in the order that ``opt_einsum`` finds."""
     equation, operands = args[0], args[1:]
@@ -161,7 +161,7 @@ def _checked(info: Any, name: str, of: Any) -> None:
     A._linalg_check_errors.default(info, name, is_matrix=of._aval.ndim == 2)
 
 
-@route("linalg.solve")
+@route(L.solve)
 def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
     """``_linalg_solve_ex``, whose failures are looked at."""
     if out is not None:
@@ -171,7 +171,7 @@ def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
     return found[0]
 
 
-@route("linalg.inv", "inverse", "linalg.inverse")
+@route(L.inv, T.inverse, "linalg.inverse")
 def inverse(A: Any = None, *, input: Any = None, out: Any = None) -> Any:
     """``linalg_inv_ex``, whose failures are looked at."""
     if out is not None:
@@ -182,7 +182,7 @@ def inverse(A: Any = None, *, input: Any = None, out: Any = None) -> Any:
     return found
 
 
-@route("linalg.det", "det")
+@route(L.det, T.det)
 def det(A: Any = None, *, input: Any = None, out: Any = None) -> Any:
     """The first result of ``_linalg_det``."""
     return NotImplemented if out is not None else aten._linalg_det.default(input if A is None else A)[0]
@@ -198,11 +198,11 @@ def _signed(name: str) -> Any:
     return run
 
 
-route("linalg.slogdet")(_signed("linalg_slogdet"))
-route("slogdet")(_signed("slogdet"))
+route(L.slogdet)(_signed("linalg_slogdet"))
+route(T.slogdet)(_signed("slogdet"))
 
 
-@route("logdet")
+@route(T.logdet)
 def logdet(input: Any) -> Any:
     """The logarithm from ``_linalg_slogdet``, not a number where the determinant is negative."""
     if input._aval.torch_dtype.is_complex:
@@ -211,7 +211,7 @@ def logdet(input: Any) -> Any:
     return A.where.self(A.eq.Scalar(sign, -1.0), _as_tensor(math.nan, size), size)
 
 
-@route("linalg.cholesky")
+@route(L.cholesky)
 def cholesky(A: Any, *, upper: bool = False, out: Any = None) -> Any:
     """``linalg_cholesky_ex``, whose failures are looked at."""
     if out is not None:
@@ -224,7 +224,7 @@ def cholesky(A: Any, *, upper: bool = False, out: Any = None) -> Any:
 # ---- factorisations --------------------------------------------------------------------------------------------------------------
 
 
-@route("linalg.eigh")
+@route(L.eigh)
 def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     """``_linalg_eigh``."""
     if out is not None:
@@ -232,7 +232,7 @@ def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     return return_types.make("linalg_eigh", ("eigenvalues", "eigenvectors"))(aten._linalg_eigh.default(A, UPLO))
 
 
-@route("linalg.eigvalsh")
+@route(L.eigvalsh)
 def eigvalsh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     """The first result of ``_linalg_eigh``."""
     return NotImplemented if out is not None else aten._linalg_eigh.default(A, UPLO, _requires(A))[0]
@@ -243,7 +243,7 @@ def _requires(t: Any) -> bool:
     return requires_grad(t)
 
 
-@route("linalg.svd")
+@route(L.svd)
 def linalg_svd(A: Any, full_matrices: bool = True, *, driver: Any = None, out: Any = None) -> Any:
     """``_linalg_svd``."""
     if out is not None:
@@ -251,7 +251,7 @@ def linalg_svd(A: Any, full_matrices: bool = True, *, driver: Any = None, out: A
     return return_types.make("linalg_svd", ("U", "S", "Vh"))(aten._linalg_svd.default(A, full_matrices, driver=driver))
 
 
-@route("svd")
+@route(T.svd)
 def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
     """``_linalg_svd`` and the adjoint of its last result."""
     if out is not None or not compute_uv:
@@ -265,13 +265,13 @@ def _mH(x: Any) -> Any:
     return A._conj.default(found) if found._aval.torch_dtype.is_complex else found
 
 
-@route("linalg.svdvals")
+@route(L.svdvals)
 def svdvals(A: Any, *, driver: Any = None, out: Any = None) -> Any:
     """The second result of ``_linalg_svd``."""
     return NotImplemented if out is not None else aten._linalg_svd.default(A, False, _requires(A), driver=driver)[1]
 
 
-@route("linalg.pinv")
+@route(L.pinv)
 def pinv(A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None) -> Any:
     """``linalg_pinv.atol_rtol_tensor``."""
     if out is not None or rcond is not None or not all(x is None or isinstance(x, Tensor) for x in (atol, rtol)):
@@ -282,7 +282,7 @@ def pinv(A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None
 # ---- products and norms ----------------------------------------------------------------------------------------------------------
 
 
-@route("linalg.matrix_power", "matrix_power")
+@route(L.matrix_power, T.matrix_power)
 def matrix_power(A: Any = None, n: int = 0, *, input: Any = None, out: Any = None) -> Any:
     """Products of a matrix, or of its inverse, with itself."""
     x = input if A is None else A
@@ -307,7 +307,7 @@ def matrix_power(A: Any = None, n: int = 0, *, input: Any = None, out: Any = Non
     return result
 
 
-@route("linalg.matrix_norm")
+@route(L.matrix_norm)
 def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
     """``linalg_vector_norm`` over two dimensions for the Frobenius norm, singular values for the nuclear one."""
     if out is not None or len(dim) != 2:
@@ -322,7 +322,7 @@ def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = F
     return aten.sum.dim_IntList(values, [-1])
 
 
-@route("linalg.vecdot")
+@route(L.vecdot)
 def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
     """A product, summed."""
     if out is not None or x._aval.torch_dtype.is_complex:
@@ -342,7 +342,7 @@ def _chain(tensors: Sequence[Any]) -> Any:
     return A.view.default(out, [p, s])
 
 
-@route("linalg.multi_dot")
+@route(L.multi_dot)
 def multi_dot(tensors: Any, *, out: Any = None) -> Any:
     """The cheaper order of three factors."""
     if out is not None:
@@ -352,13 +352,13 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Any:
     return _chain(tensors)
 
 
-@route("chain_matmul", "functional.chain_matmul")
+@route(T.chain_matmul, "functional.chain_matmul")
 def chain_matmul(*matrices: Any, out: Any = None) -> Any:
     """``multi_dot``; a single matrix is itself."""
     return multi_dot(matrices, out=out)
 
 
-@route("kron")
+@route(T.kron)
 def kron(input: Any, other: Any, *, out: Any = None) -> Any:
     """A product of operands with their dimensions interleaved."""
     if out is not None:
@@ -421,7 +421,7 @@ _one("fft", _FORWARD, True)
 _one("ifft", _BACKWARD, False)
 
 
-@route("fft.rfft")
+@route(FFT.rfft)
 def rfft(input: Any, n: Any = None, dim: int = -1, norm: Any = None, *, out: Any = None) -> Any:
     """``_fft_r2c``, one side."""
     if out is not None or input._aval.torch_dtype.is_complex:
@@ -430,7 +430,7 @@ def rfft(input: Any, n: Any = None, dim: int = -1, norm: Any = None, *, out: Any
     return A._fft_r2c.default(_resized(_floating(input), [d], [-1 if n is None else n]), [d], _FORWARD[norm], True)
 
 
-@route("fft.irfft")
+@route(FFT.irfft)
 def irfft(input: Any, n: Any = None, dim: int = -1, norm: Any = None, *, out: Any = None) -> Any:
     """``_fft_c2r``."""
     if out is not None:
@@ -441,7 +441,7 @@ def irfft(input: Any, n: Any = None, dim: int = -1, norm: Any = None, *, out: An
     return A._fft_c2r.default(x, [d], _BACKWARD[norm], size)
 
 
-@route("fft.hfft")
+@route(FFT.hfft)
 def hfft(input: Any, n: Any = None, dim: int = -1, norm: Any = None, *, out: Any = None) -> Any:
     """``_fft_c2r`` of the conjugate."""
     if out is not None:
@@ -452,7 +452,7 @@ def hfft(input: Any, n: Any = None, dim: int = -1, norm: Any = None, *, out: Any
     return A._fft_c2r.default(A._conj.default(x), [d], _FORWARD[norm], size)
 
 
-@route("fft.ihfft")
+@route(FFT.ihfft)
 def ihfft(input: Any, n: Any = None, dim: int = -1, norm: Any = None, *, out: Any = None) -> Any:
     """The conjugate of ``_fft_r2c``, one side."""
     if out is not None or input._aval.torch_dtype.is_complex:

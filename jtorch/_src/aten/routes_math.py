@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ...core import Tensor
-from ..bind.everything import PUBLIC
 from ..facts import dtypes
 from ..facts.devices import of_placement
 from ..facts.dtypes import bool_
@@ -13,7 +12,7 @@ from ..facts.errors import broadcast_shapes, canonical_dim
 from ..facts.layouts import strided
 from ..tensor.symbols import exact
 from .calling import requires_grad
-from .functions import route
+from .functions import F, L, M, T, route
 from .overloads import aten
 from .routes_shape import contiguous, is_contiguous, reshape
 from .state import Kernel
@@ -67,7 +66,7 @@ def __rmatmul__(self: Any, other: Any) -> Any:
     return matmul(other, self)
 
 
-@route("sub", "subtract", "Tensor.__sub__")
+@route(T.sub, T.subtract, "Tensor.__sub__")
 def sub(self: Any = None, other: Any = None, *, alpha: Any = 1, out: Any = None, input: Any = None) -> Any:
     """``sub.Tensor``; a number minus a tensor is ``rsub``."""
     self = input if self is None else self
@@ -78,7 +77,7 @@ def sub(self: Any = None, other: Any = None, *, alpha: Any = 1, out: Any = None,
     return A.sub.Tensor(self, other, alpha=alpha)
 
 
-@route("where")
+@route(T.where)
 def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None, self: Any = None) -> Any:
     """``where.self``, numbers as 0-dim tensors; with a condition alone, ``nonzero``."""
     input = self if input is None else input
@@ -98,34 +97,34 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
 def _number(x: Any) -> Any:
     """A Python number as a 0-dim tensor, made outside dispatch."""
     with Kernel():
-        return PUBLIC["tensor"](x)
+        return T.tensor(x)
 
 
-@route("Tensor.where")
+@route(M.where)
 def where_method(self: Any, condition: Any, other: Any) -> Any:
     """``where`` with the condition second."""
     return where(condition, self, other)
 
 
-@route("square")
+@route(T.square)
 def square(self: Any) -> Any:
     """``pow.Tensor_Scalar`` with 2."""
     return A.pow.Tensor_Scalar(self, 2)
 
 
-@route("Tensor.square_", "square_")
+@route(M.square_, T.square_)
 def square_(self: Any) -> Any:
     """``pow_.Scalar`` with 2."""
     return A.pow_.Scalar(self, 2)
 
 
-@route("positive")
+@route(T.positive)
 def positive(self: Any) -> Any:
     """The tensor itself."""
     return self
 
 
-@route("isfinite")
+@route(T.isfinite)
 def isfinite(self: Any) -> Any:
     """Compared with itself and infinity."""
     if not self._aval.differentiable:
@@ -134,7 +133,7 @@ def isfinite(self: Any) -> Any:
     return A.mul.Tensor(A.eq.Tensor(self, self), bounded)
 
 
-@route("isclose", aten="isclose")
+@route(T.isclose, aten=A.isclose)
 def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
     """Equal, or within the allowance and finite."""
     if not (input._aval.differentiable and other._aval.differentiable):
@@ -155,7 +154,7 @@ def _both_nan(a: Any, b: Any) -> Any:
     return A.bitwise_and_.Tensor(A.ne.Tensor(a, a), second)
 
 
-@route("nonzero")
+@route(T.nonzero)
 def nonzero(input: Any, *, as_tuple: bool = False, out: Any = None) -> Any:
     """``nonzero.default``, taken apart into one tensor for each dimension if asked."""
     if out is not None:
@@ -164,13 +163,13 @@ def nonzero(input: Any, *, as_tuple: bool = False, out: Any = None) -> Any:
     return tuple(A.unbind.int(found, 1)) if as_tuple else found
 
 
-@route("argwhere")
+@route(T.argwhere)
 def argwhere(input: Any) -> Any:
     """``nonzero.default``."""
     return A.nonzero.default(input)
 
 
-@route("unique", "Tensor.unique", "functional.unique")
+@route(T.unique, M.unique, "functional.unique")
 def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None) -> Any:
     """``_unique2`` or ``unique_dim``."""
     if dim is None:
@@ -185,7 +184,7 @@ def _bool() -> Any:
     return bool_
 
 
-@route("clamp", "clip")
+@route(T.clamp, T.clip)
 def clamp(self: Any = None, min: Any = None, max: Any = None, *, out: Any = None, input: Any = None) -> Any:
     """``clamp.default`` or ``clamp.Tensor``."""
     t = input if self is None else self
@@ -221,9 +220,7 @@ for _name, _overload in {"sum": "dim_IntList", "mean": "dim", "nansum": "default
     _reduced(_name, _overload)
 
 
-def _spread(name: str) -> None:
-    packet = getattr(aten, name)
-
+def _spread(packet: Any) -> None:
     def measure(
         input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None, out: Any = None
     ) -> Any:
@@ -235,14 +232,14 @@ def _spread(name: str) -> None:
             correction = 1 if unbiased is None or unbiased else 0
         return packet.correction(input, _dims(dim), correction=correction, keepdim=keepdim)
 
-    route(name)(measure)
+    route(getattr(T, packet.__name__))(measure)
 
 
-for _name in ("var", "std", "var_mean", "std_mean"):
-    _spread(_name)
+for _packet in (A.var, A.std, A.var_mean, A.std_mean):
+    _spread(_packet)
 
 
-@route("norm", "Tensor.norm", "functional.norm")
+@route(T.norm, M.norm, "functional.norm")
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
     """``linalg_vector_norm`` for vectors and for the Frobenius norm."""
     if out is not None or p == "nuc" or (isinstance(dim, (list, tuple)) and len(dim) == 2 and p not in ("fro", None, 2)):
@@ -251,7 +248,7 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out
     return A.linalg_vector_norm.default(input, order, _dims(dim), keepdim, dtype=dtype)
 
 
-@route("linalg.norm")
+@route(L.norm)
 def linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None) -> Any:
     """``linalg_vector_norm`` where it is a norm of vectors."""
     if out is not None or (isinstance(ord, str) and ord != "fro"):
@@ -264,7 +261,7 @@ def linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False,
     return aten.linalg_vector_norm.default(A, 2.0 if ord in (None, "fro") else ord, _dims(dim), keepdim, dtype=dtype)
 
 
-@route("linalg.vector_norm")
+@route(L.vector_norm)
 def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
     """``linalg_vector_norm.default``."""
     if out is not None:
@@ -272,20 +269,20 @@ def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *,
     return A.linalg_vector_norm.default(x, ord, _dims(dim), keepdim, dtype=dtype)
 
 
-@route("logsumexp")
+@route(T.logsumexp)
 def logsumexp(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
     """``logsumexp.default``."""
     return NotImplemented if out is not None else A.logsumexp.default(input, _dims(dim), keepdim)
 
 
-@route("argsort")
+@route(T.argsort)
 def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     """The second result of ``sort``."""
     found = A.sort.stable(input, stable=stable, dim=dim, descending=descending) if stable else A.sort.default(input, dim, descending)
     return found[1]
 
 
-@route("diff")
+@route(T.diff)
 def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None) -> Any:
     """Differences of neighbours as slices and a subtraction."""
     if out is not None or not input._aval.ndim or input._aval.torch_dtype is _bool():
@@ -303,7 +300,7 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
 # ---- products --------------------------------------------------------------------------------------------------------------------
 
 
-@route("matmul", "linalg.matmul", "__matmul__", aten="matmul")
+@route(T.matmul, L.matmul, "__matmul__", aten=A.matmul)
 def matmul(input: Any, other: Any = None, *, out: Any = None) -> Any:
     """``dot``, ``mv``, ``mm`` or ``bmm``, on operands expanded and folded to fit."""
     if not isinstance(input, Tensor) or not isinstance(other, Tensor):
@@ -385,7 +382,7 @@ def _batched(a: Any, b: Any) -> Any:
     return A._unsafe_view.default(A.bmm.default(left, right), shape)
 
 
-@route("nn.functional.linear", aten="linear")
+@route(F.linear, aten=A.linear)
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """``t`` and ``addmm`` (``mm`` without bias), on the operand seen as a matrix."""
     ndim = input._aval.ndim
@@ -404,7 +401,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     return A.add.Tensor(matmul(input, A.t.default(weight) if weight._aval.ndim == 2 else weight), bias)
 
 
-@route("inner")
+@route(T.inner)
 def inner(input: Any, other: Any, *, out: Any = None) -> Any:
     """A product with the last dimensions joined."""
     if out is not None:
@@ -414,7 +411,7 @@ def inner(input: Any, other: Any, *, out: Any = None) -> Any:
     return tensordot(input, other, ([-1], [-1]))
 
 
-@route("outer", "ger")
+@route(T.outer, T.ger)
 def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
     """A column times a row."""
     if out is not None:
@@ -422,7 +419,7 @@ def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
     return A.mul.Tensor(A.view.default(input, [input._aval.size, 1]), vec2)
 
 
-@route("tensordot", "functional.tensordot")
+@route(T.tensordot, "functional.tensordot")
 def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     """``mm`` of operands that are permuted and folded."""
     if out is not None or isinstance(dims, Tensor):

@@ -12,7 +12,7 @@ from ..facts.errors import broadcast_shapes
 from ..facts.layouts import contiguous_format, strided
 from .attending import as_added, attention
 from .by_names import REDUCTIONS, reduction_of
-from .functions import route
+from .functions import F, T, route
 from .overloads import aten
 from .routes_shape import contiguous, reshape
 
@@ -33,37 +33,37 @@ def _reduced(x: Any, reduction: int) -> Any:
 _SELU = (1.6732632423543772, 1.0507009873554805)
 
 
-@route("nn.functional.relu6")
+@route(F.relu6)
 def relu6(input: Any, inplace: bool = False) -> Any:
     """``hardtanh`` between 0 and 6."""
     return (A.hardtanh_ if inplace else A.hardtanh).default(input, 0, 6)
 
 
-@route("nn.functional.logsigmoid")
+@route(F.logsigmoid)
 def logsigmoid(input: Any) -> Any:
     """The first result of ``log_sigmoid_forward``."""
     return A.log_sigmoid_forward.default(input)[0]
 
 
-@route("nn.functional.softsign")
+@route(F.softsign)
 def softsign(input: Any) -> Any:
     """Divided by its absolute value and 1."""
     return A.div.Tensor(input, A.add.Tensor(A.abs.default(input), 1))
 
 
-@route("nn.functional.tanhshrink")
+@route(F.tanhshrink)
 def tanhshrink(input: Any) -> Any:
     """The difference from ``tanh``."""
     return A.sub.Tensor(input, A.tanh.default(input))
 
 
-@route("selu", "nn.functional.selu", aten="selu")
+@route(T.selu, F.selu, aten=A.selu)
 def selu(input: Any, inplace: bool = False) -> Any:
     """``elu`` with a scale."""
     return A.elu_.default(input, *_SELU) if inplace else A.elu.default(input, *_SELU)
 
 
-@route("prelu", "nn.functional.prelu")
+@route(T.prelu, F.prelu)
 def prelu(input: Any, weight: Any) -> Any:
     """``_prelu_kernel`` with the weight along the second dimension."""
     if weight._aval.ndim and input._aval.ndim != weight._aval.ndim:
@@ -76,7 +76,7 @@ def prelu(input: Any, weight: Any) -> Any:
     return A._prelu_kernel.default(input, weight)
 
 
-@route("rrelu", "nn.functional.rrelu")
+@route(T.rrelu, F.rrelu)
 def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Any:
     """``rrelu_with_noise``, whose second operand keeps the slopes."""
     if inplace:
@@ -85,7 +85,7 @@ def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: 
     return A.rrelu_with_noise.default(input, noise, lower, upper, training)
 
 
-def _softmax(name: str, packet: Any) -> None:
+def _softmax(function: Any, packet: Any) -> None:
     def run(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None, *, out: Any = None) -> Any:
         if isinstance(_stacklevel, dtypes.dtype):  # torch.softmax and the method have dtype third
             dtype = _stacklevel
@@ -95,14 +95,14 @@ def _softmax(name: str, packet: Any) -> None:
             input = A._to_copy.default(input, dtype=dtype, layout=strided, device=input.device)
         return packet.default(input, dim, False)
 
-    route(name)(run)
+    route(function)(run)
 
 
-_softmax("softmax", A._softmax)
-_softmax("log_softmax", A._log_softmax)
+_softmax(T.softmax, A._softmax)
+_softmax(T.log_softmax, A._log_softmax)
 
 
-@route("nn.functional.softmin")
+@route(F.softmin)
 def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """``softmax`` of the negative."""
     del _stacklevel
@@ -115,7 +115,7 @@ def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
 # ---- dropout and embedding -------------------------------------------------------------------------------------------------------
 
 
-@route("dropout", "nn.functional.dropout")
+@route(T.dropout, F.dropout)
 def dropout(input: Any, p: float = 0.5, training: Any = True, inplace: bool = False, train: Any = None) -> Any:
     """A random mask of ones, divided by what is kept; nothing in evaluation."""
     train = training if train is None else train
@@ -131,7 +131,7 @@ def dropout(input: Any, p: float = 0.5, training: Any = True, inplace: bool = Fa
     return A.mul_.Tensor(input, mask) if inplace else A.mul.Tensor(input, mask)
 
 
-@route("nn.functional.embedding")
+@route(F.embedding)
 def embedding(
     input: Any, weight: Any, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
     sparse: bool = False,
@@ -144,7 +144,7 @@ def embedding(
     return A.embedding.default(weight, input, padding, scale_grad_by_freq)
 
 
-@route("embedding")
+@route(T.embedding)
 def torch_embedding(weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
     """``embedding.default``."""
     return NotImplemented if sparse else A.embedding.default(weight, indices, padding_idx, scale_grad_by_freq)
@@ -153,7 +153,7 @@ def torch_embedding(weight: Any, indices: Any, padding_idx: int = -1, scale_grad
 # ---- normalisation ---------------------------------------------------------------------------------------------------------------
 
 
-@route("nn.functional.layer_norm", "layer_norm", aten="layer_norm")
+@route(F.layer_norm, T.layer_norm, aten=A.layer_norm)
 def layer_norm(
     input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, cudnn_enable: bool = True
 ) -> Any:
@@ -162,7 +162,7 @@ def layer_norm(
     return A.native_layer_norm.default(input, list(normalized_shape), weight, bias, eps)[0]
 
 
-@route("nn.functional.group_norm", "group_norm", aten="group_norm")
+@route(F.group_norm, T.group_norm, aten=A.group_norm)
 def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5, cudnn_enabled: bool = True) -> Any:
     """The first result of ``native_group_norm``."""
     del cudnn_enabled
@@ -177,7 +177,7 @@ def _batch_norm(x: Any, *given: Any) -> Any:
     return A.native_batch_norm.default(x, *given)[0]
 
 
-@route("nn.functional.batch_norm")
+@route(F.batch_norm)
 def batch_norm(
     input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1,
     eps: float = 1e-5,
@@ -188,7 +188,7 @@ def batch_norm(
     return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
-@route("batch_norm")
+@route(T.batch_norm)
 def torch_batch_norm(
     input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float,
     cudnn_enabled: bool = True,
@@ -198,7 +198,7 @@ def torch_batch_norm(
     return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
-@route("nn.functional.instance_norm")
+@route(F.instance_norm)
 def instance_norm(
     input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None, use_input_stats: bool = True,
     momentum: float = 0.1, eps: float = 1e-5,
@@ -214,7 +214,7 @@ def instance_norm(
     return A.view.default(made, [b, c, *rest])
 
 
-@route("nn.functional.rms_norm", "rms_norm")
+@route(F.rms_norm, T.rms_norm)
 def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Any:
     """Divided by the root of the mean square, part by part."""
     n = len(normalized_shape)
@@ -225,7 +225,7 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = N
     return made if weight is None else A.mul.Tensor(made, weight)
 
 
-@route("nn.functional.normalize")
+@route(F.normalize)
 def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
     """Divided by ``linalg_vector_norm``, at least ``eps``."""
     dims = list(dim) if isinstance(dim, (list, tuple)) else [dim]
@@ -234,7 +234,7 @@ def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out:
     return A.div.Tensor(input, size) if out is None else A.div.out(input, size, out=out)
 
 
-@route("cosine_similarity", "nn.functional.cosine_similarity", aten="cosine_similarity")
+@route(T.cosine_similarity, F.cosine_similarity, aten=A.cosine_similarity)
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     """The sum of products of both operands divided by their norms."""
     if not (x1._aval.differentiable and x1._aval.torch_dtype is x2._aval.torch_dtype):
@@ -255,14 +255,14 @@ def _constant(x: Any, like: Any) -> Any:
     return A.scalar_tensor.default(x, dtype=like._aval.torch_dtype, device=like.device)
 
 
-@route("nn.functional.pairwise_distance", "pairwise_distance")
+@route(F.pairwise_distance, T.pairwise_distance)
 def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
     """The norm of the difference."""
     inner = len(broadcast_shapes(x1._aval.shape, x2._aval.shape)) - 1
     return A.norm.ScalarOpt_dim(A.add.Scalar(A.sub.Tensor(x1, x2), eps), p, [inner], keepdim)
 
 
-@route("cdist", "functional.cdist")
+@route(T.cdist, "functional.cdist")
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Any:
     """``_cdist_forward.default``."""
     mode = {"use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": 1, "donot_use_mm_for_euclid_dist": 2}[compute_mode]
@@ -298,7 +298,7 @@ def _convolutions(n: int) -> None:
         )
         return made if batched else A.squeeze.dim(made, 0)
 
-    route(f"nn.functional.conv{n}d", f"conv{n}d", aten=f"conv{n}d")(conv)
+    route(f"nn.functional.conv{n}d", f"conv{n}d", aten=getattr(A, f"conv{n}d"))(conv)
     route(f"nn.functional.conv_transpose{n}d", f"conv_transpose{n}d")(transposed)
 
 
@@ -327,7 +327,7 @@ def _max_pool(n: int) -> None:
     )
 
 
-@route("nn.functional.max_pool1d", "max_pool1d")
+@route(F.max_pool1d, T.max_pool1d)
 def max_pool1d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False,
@@ -383,7 +383,7 @@ for _n in (2, 3):
     _adaptive(_n)
 
 
-@route("nn.functional.pad")
+@route(F.pad)
 def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
     """``constant_pad_nd``, ``reflection_pad2d`` and so on."""
     amounts = list(pad)
@@ -396,7 +396,7 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
     return getattr(A, f"{names[mode]}{n}d").default(input, amounts)
 
 
-@route("nn.functional.interpolate", "nn.functional.upsample")
+@route(F.interpolate, F.upsample)
 def interpolate(
     input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None,
     recompute_scale_factor: Any = None, antialias: bool = False,
@@ -427,20 +427,20 @@ def interpolate(
     return packet.default(input, sizes, bool(align_corners), *scales)
 
 
-@route("nn.functional.unfold")
+@route(F.unfold)
 def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
     """``im2col.default``."""
     return A.im2col.default(input, _ints(kernel_size, 2), _ints(dilation, 2), _ints(padding, 2), _ints(stride, 2))
 
 
-@route("nn.functional.fold")
+@route(F.fold)
 def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
     """``col2im.default``."""
     sizes = [_ints(x, 2) for x in (output_size, kernel_size, dilation, padding, stride)]
     return A.col2im.default(input, *sizes)
 
 
-@route("nn.functional.bilinear", "bilinear")
+@route(F.bilinear, T.bilinear)
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     """``_trilinear.default`` on operands seen as matrices."""
     lead = list(input1._aval.shape[:-1])
@@ -454,7 +454,7 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
 # ---- attention -------------------------------------------------------------------------------------------------------------------
 
 
-@route("nn.functional.scaled_dot_product_attention")
+@route(F.scaled_dot_product_attention)
 def scaled_dot_product_attention(
     query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False, *, scale: Any = None,
     enable_gqa: bool = False,
@@ -475,7 +475,7 @@ def scaled_dot_product_attention(
 # ---- losses ----------------------------------------------------------------------------------------------------------------------
 
 
-@route("nn.functional.nll_loss")
+@route(F.nll_loss)
 def nll_loss(
     input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
     reduction: str = "mean",
@@ -494,7 +494,7 @@ def nll_loss(
     return reshape(out, list(target._aval.shape)) if how == 0 else out
 
 
-@route("nn.functional.cross_entropy")
+@route(F.cross_entropy)
 def cross_entropy(
     input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
     reduction: str = "mean", label_smoothing: float = 0.0,
@@ -554,7 +554,7 @@ def _smoothed(logs: Any, target: Any, weight: Any, how: int, ignore_index: int, 
     return A.add.Tensor(A.mul.Scalar(plain, 1 - smoothing), second)
 
 
-@route("nn.functional.l1_loss")
+@route(F.l1_loss)
 def l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None) -> Any:
     """The absolute difference, reduced."""
     if weight is not None or input._aval.shape != target._aval.shape:
@@ -562,7 +562,7 @@ def l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = Non
     return _reduced(A.abs.default(A.sub.Tensor(input, target)), reduction_of(size_average, reduce, reduction))
 
 
-@route("nn.functional.kl_div")
+@route(F.kl_div)
 def kl_div(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False) -> Any:
     """``target * (log(target) - input)`` part by part."""
     if log_target:

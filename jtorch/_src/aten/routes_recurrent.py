@@ -8,7 +8,7 @@ from typing import Any
 from ...core import Tensor
 from ..facts import dtypes
 from .by_names import reduction_of
-from .functions import route
+from .functions import F, S, T, route
 from .overloads import aten
 from .routes_math import linear
 from .routes_nn import _reduced
@@ -30,7 +30,7 @@ _cell("rnn_tanh_cell", A.tanh.default)
 _cell("rnn_relu_cell", A.relu.default)
 
 
-@route("lstm_cell")
+@route(T.lstm_cell)
 def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
     """Four gates from one sum of two linear maps."""
     h, c = hx
@@ -43,7 +43,7 @@ def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh:
     return A.mul.Tensor(out, A.tanh.default(c)), c
 
 
-@route("gru_cell")
+@route(T.gru_cell)
 def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
     """Three gates from parts of two linear maps."""
     size = w_hh._aval.shape[1]
@@ -58,7 +58,7 @@ def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: 
 # ---- losses of several parts -----------------------------------------------------------------------------------------------------
 
 
-@route("nn.functional.margin_ranking_loss")
+@route(F.margin_ranking_loss)
 def margin_ranking_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Any:
@@ -71,7 +71,7 @@ def margin_ranking_loss(
     return _reduced(found, reduction_of(size_average, reduce, reduction))
 
 
-@route("nn.functional.avg_pool1d", "avg_pool1d")
+@route(F.avg_pool1d, T.avg_pool1d)
 def avg_pool1d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
 ) -> Any:
@@ -84,7 +84,7 @@ def avg_pool1d(
     return A.squeeze.dim(found, -2)
 
 
-@route("nn.functional.adaptive_avg_pool1d", "adaptive_avg_pool1d")
+@route(F.adaptive_avg_pool1d, T.adaptive_avg_pool1d)
 def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
     """``_adaptive_avg_pool2d`` of rows."""
     (n,) = output_size if isinstance(output_size, (list, tuple)) else (output_size,)
@@ -93,7 +93,7 @@ def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
     return A.squeeze.dim(found, -2)
 
 
-@route("nn.functional.adaptive_max_pool1d", "adaptive_max_pool1d")
+@route(F.adaptive_max_pool1d, T.adaptive_max_pool1d)
 def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
     """``adaptive_max_pool2d`` of rows."""
     (n,) = output_size if isinstance(output_size, (list, tuple)) else (output_size,)
@@ -102,7 +102,7 @@ def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = Fal
     return (found, places) if return_indices else found
 
 
-@route("special.ndtr")
+@route(S.ndtr)
 def ndtr(input: Any, *, out: Any = None) -> Any:
     """By ``erf``."""
     if out is not None or not input._aval.differentiable:
@@ -111,7 +111,7 @@ def ndtr(input: Any, *, out: Any = None) -> Any:
     return A.mul.Scalar(A.add.Scalar(inner, 1), 0.5)
 
 
-@route("float_power")
+@route(T.float_power)
 def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """``pow`` of doubles."""
     if out is not None or not isinstance(input, Tensor) or isinstance(exponent, complex):
@@ -122,7 +122,7 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
     return A.pow.Tensor_Tensor(base, power[0]) if power else A.pow.Tensor_Scalar(base, exponent)
 
 
-@route("nn.functional.grid_sample", "grid_sampler")
+@route(F.grid_sample, T.grid_sampler)
 def grid_sample(input: Any, grid: Any, mode: Any = "bilinear", padding_mode: Any = "zeros", align_corners: Any = None) -> Any:
     """``grid_sampler_2d.default``."""
     if input._aval.ndim != 4:
@@ -132,7 +132,7 @@ def grid_sample(input: Any, grid: Any, mode: Any = "bilinear", padding_mode: Any
     return A.grid_sampler_2d.default(input, grid, ways, edges, bool(align_corners))
 
 
-@route("nn.functional.dropout2d", "nn.functional.dropout1d", "nn.functional.dropout3d")
+@route(F.dropout2d, F.dropout1d, F.dropout3d)
 def dropout_nd(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """A mask of one number for each channel."""
     if inplace or not training or p in (0.0, 1.0) or not 0 < p < 1 or input._aval.ndim not in (4, 5) or not input._aval.size:

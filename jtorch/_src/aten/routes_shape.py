@@ -19,7 +19,7 @@ from ..ops.views import infer_size, view_strides
 from ..tensor.cells import Counter
 from ..tensor.indexing import _check_mask, _consumed, _is_mask, _items, _number, _plain, _too_many
 from ..tensor.symbols import exact
-from .functions import route
+from .functions import L, M, T, route
 from .overloads import aten
 from .state import Kernel
 
@@ -40,7 +40,7 @@ def _dim(t: Any, dim: Any) -> int:
 # ---- other shapes ----------------------------------------------------------------------------------------------------------------
 
 
-@route("Tensor.view")
+@route(M.view)
 def view(self: Any, *size: Any, **kwargs: Any) -> Any:
     """``x.view``: ``view.default`` or ``view.dtype``."""
     if kwargs:
@@ -50,12 +50,12 @@ def view(self: Any, *size: Any, **kwargs: Any) -> Any:
     return A.view.default(self, size_of(size))
 
 
-@route("_C._view_shape", "Tensor._view_shape")
+@route("_C._view_shape", M._view_shape)
 def _view_shape(input: Any, size: Any) -> Any:
     return A.view.default(input, list(size))
 
 
-@route("reshape", aten="reshape")
+@route(T.reshape, aten=A.reshape)
 def reshape(self: Any, *shape: Any, **kwargs: Any) -> Any:
     """A view where strides allow it, else a contiguous copy seen in the new shape."""
     wanted = size_of((kwargs["shape"],) if "shape" in kwargs else shape)
@@ -66,19 +66,19 @@ def reshape(self: Any, *shape: Any, **kwargs: Any) -> Any:
     return A._unsafe_view.default(A.clone.default(self, memory_format=contiguous_format), size)
 
 
-@route("reshape_as", "view_as")
+@route(M.reshape_as, M.view_as)
 def reshape_as(self: Any, other: Any) -> Any:
     """``reshape`` to another tensor's shape."""
     return reshape(self, list(other._aval.shape))
 
 
-@route("Tensor.view_as")
+@route(M.view_as)
 def view_as(self: Any, other: Any) -> Any:
     """``view`` with another tensor's shape."""
     return A.view.default(self, list(other._aval.shape))
 
 
-@route("flatten", aten="flatten")
+@route(T.flatten, aten=A.flatten)
 def flatten(self: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     """Dimensions joined by ``reshape``."""
     shape = self._aval.shape
@@ -92,7 +92,7 @@ def flatten(self: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     return reshape(self, [*shape[:a], math.prod(shape[a : b + 1]), *shape[b + 1 :]])
 
 
-@route("ravel")
+@route(T.ravel)
 def ravel(self: Any) -> Any:
     """One dimension."""
     if view_strides(self._aval.shape, exact(self.stride()), (self._aval.size,)) is not None:
@@ -100,7 +100,7 @@ def ravel(self: Any) -> Any:
     return reshape(self, [-1])
 
 
-@route("unflatten", aten="unflatten")
+@route(T.unflatten, aten=A.unflatten)
 def unflatten(self: Any, dim: int, sizes: Any) -> Any:
     """One dimension as several, by ``view``."""
     d = _dim(self, dim)
@@ -108,19 +108,19 @@ def unflatten(self: Any, dim: int, sizes: Any) -> Any:
     return A.view.default(self, [*shape[:d], *infer_size(tuple(size_of((sizes,))), shape[d]), *shape[d + 1 :]])
 
 
-@route("permute")
+@route(T.permute)
 def permute(self: Any, *dims: Any, **kwargs: Any) -> Any:
     """``permute.default``."""
     return A.permute.default(self, size_of((kwargs["dims"],) if "dims" in kwargs else dims))
 
 
-@route("transpose", "swapaxes", "swapdims", aten="swapaxes")
+@route(T.transpose, T.swapaxes, T.swapdims, aten=A.swapaxes)
 def transpose(self: Any, dim0: Any = None, dim1: Any = None, *, axis0: Any = None, axis1: Any = None) -> Any:
     """``transpose.int``."""
     return A.transpose.int(self, axis0 if dim0 is None else dim0, axis1 if dim1 is None else dim1)
 
 
-@route("movedim", "moveaxis", aten="movedim")
+@route(T.movedim, T.moveaxis, aten=A.movedim)
 def movedim(self: Any, source: Any, destination: Any) -> Any:
     """A permutation; nothing where every dimension stays."""
     ndim = self._aval.ndim
@@ -136,7 +136,7 @@ def movedim(self: Any, source: Any, destination: Any) -> Any:
 
 
 @route("Tensor.T.__get__", "numpy_T")
-def T(self: Any) -> Any:
+def transposed(self: Any) -> Any:
     """Dimensions reversed."""
     return A.permute.default(self, list(range(self._aval.ndim))[::-1])
 
@@ -147,7 +147,7 @@ def mT(self: Any) -> Any:
     return NotImplemented if self._aval.ndim < 2 else A.transpose.int(self, -2, -1)
 
 
-@route("Tensor.mH.__get__", "adjoint")
+@route("Tensor.mH.__get__", T.adjoint)
 def mH(self: Any) -> Any:
     """The last two dimensions exchanged, conjugated."""
     found = mT(self)
@@ -160,7 +160,7 @@ def H(self: Any) -> Any:
     return self if not self._aval.ndim else mH(self)
 
 
-@route("Tensor.real.__get__", "real")
+@route("Tensor.real.__get__", T.real)
 def real(self: Any) -> Any:
     """The real parts."""
     if not self._aval.torch_dtype.is_complex:
@@ -169,7 +169,7 @@ def real(self: Any) -> Any:
     return A.select.int(A.view_as_real.default(plain), self._aval.ndim, 0)
 
 
-@route("Tensor.imag.__get__", "imag")
+@route("Tensor.imag.__get__", T.imag)
 def imag(self: Any) -> Any:
     """The imaginary parts, which conjugation negates."""
     if not self._aval.torch_dtype.is_complex:
@@ -181,25 +181,25 @@ def imag(self: Any) -> Any:
     return A.select.int(parts, self._aval.ndim, 1)
 
 
-@route("conj_physical")
+@route(T.conj_physical)
 def conj_physical(self: Any) -> Any:
     """``_conj_physical.default``; a real tensor itself."""
     return A._conj_physical.default(self) if self._aval.torch_dtype.is_complex else self
 
 
-@route("conj", aten="conj")
+@route(T.conj, aten=A.conj)
 def conj(self: Any) -> Any:
     """The complex conjugate; a real tensor itself."""
     return A._conj.default(self) if self._aval.torch_dtype.is_complex else self
 
 
-@route("resolve_conj", aten="resolve_conj")
+@route(T.resolve_conj, aten=A.resolve_conj)
 def resolve_conj(self: Any) -> Any:
     """A copy of what shows conjugates, else the tensor itself."""
     return A.clone.default(self) if lazy_bits(self)[0] else self
 
 
-@route("resolve_neg", aten="resolve_neg")
+@route(T.resolve_neg, aten=A.resolve_neg)
 def resolve_neg(self: Any) -> Any:
     """A copy of what shows negatives, else the tensor itself."""
     return A.clone.default(self) if lazy_bits(self)[1] else self
@@ -214,7 +214,7 @@ def data(self: Any) -> Any:
     return made
 
 
-@route("detach")
+@route(T.detach)
 def detach(self: Any = None, *, input: Any = None) -> Any:
     """``detach.default``."""
     return A.detach.default(input if self is None else self)
@@ -227,7 +227,7 @@ def expand(self: Any, *size: Any, implicit: bool = False, **kwargs: Any) -> Any:
     return A.expand.default(self, size_of((kwargs["size"],) if "size" in kwargs else size))
 
 
-@route("Tensor.expand")
+@route(M.expand)
 def _expand_kernel(self: Any, *size: Any, **kwargs: Any) -> Any:
     """``expand.default``, also as this package's own views ask for it."""
     if len(size) == 2 and isinstance(size[0], tuple) and isinstance(size[1], bool):
@@ -235,19 +235,19 @@ def _expand_kernel(self: Any, *size: Any, **kwargs: Any) -> Any:
     return expand(self, *size, **kwargs)
 
 
-@route("broadcast_to")
+@route(T.broadcast_to)
 def broadcast_to(self: Any, *size: Any, **kwargs: Any) -> Any:
     """``expand.default``."""
     return A.expand.default(self, size_of((kwargs["size"],) if "size" in kwargs else size))
 
 
-@route("Tensor.expand_as")
+@route(M.expand_as)
 def expand_as(self: Any, other: Any) -> Any:
     """``expand`` to another tensor's shape."""
     return A.expand.default(self, list(other._aval.shape))
 
 
-@route("broadcast_tensors")
+@route(T.broadcast_tensors)
 def broadcast_tensors(*tensors: Any) -> Any:
     """All expanded to one shape."""
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
@@ -255,7 +255,7 @@ def broadcast_tensors(*tensors: Any) -> Any:
     return tuple([t if list(t._aval.shape) == shape else A.expand.default(t, shape) for t in given])
 
 
-@route("squeeze", "_C._squeeze", "Tensor.squeeze")
+@route(T.squeeze, "_C._squeeze", M.squeeze)
 def squeeze(self: Any, dim: Any = None) -> Any:
     """``squeeze.default``, ``.dim`` or ``.dims``."""
     if dim is None:
@@ -263,7 +263,7 @@ def squeeze(self: Any, dim: Any = None) -> Any:
     return A.squeeze.dims(self, list(dim)) if isinstance(dim, (list, tuple)) else A.squeeze.dim(self, dim)
 
 
-@route("narrow", aten="narrow")
+@route(T.narrow, aten=A.narrow)
 def narrow(self: Any, dim: int, start: Any, length: int) -> Any:
     """A slice with checked bounds."""
     d = _dim(self, dim)
@@ -298,7 +298,7 @@ def _expand(input: Any, size: Any) -> Any:
     return A.expand.default(input, list(size))
 
 
-@route("diag")
+@route(T.diag)
 def diag(self: Any, diagonal: int = 0) -> Any:
     """A vector as a matrix's diagonal, or the diagonal of a matrix, copied."""
     if self._aval.ndim == 1:
@@ -306,13 +306,13 @@ def diag(self: Any, diagonal: int = 0) -> Any:
     return A.diagonal_copy.default(self, diagonal)
 
 
-@route("linalg.diagonal")
+@route(L.diagonal)
 def linalg_diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """``diagonal`` of the last two dimensions."""
     return aten.diagonal.default(A, offset, dim1, dim2)
 
 
-@route("Tensor.contiguous", aten="contiguous")
+@route(M.contiguous, aten=A.contiguous)
 def contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:
     """The tensor itself where it is contiguous, else a clone."""
     if is_contiguous(self, memory_format):
@@ -328,7 +328,7 @@ def is_contiguous(t: Any, memory_format: Any = contiguous_format) -> bool:
     return strides == format_strides(t._aval.shape, memory_format)
 
 
-@route("clone")
+@route(T.clone)
 def clone(self: Any = None, *, input: Any = None, memory_format: Any = preserve_format) -> Any:
     """``clone.default``; a format is given only if it is not the default."""
     t = input if self is None else self
@@ -338,7 +338,7 @@ def clone(self: Any = None, *, input: Any = None, memory_format: Any = preserve_
 # ---- parts -----------------------------------------------------------------------------------------------------------------------
 
 
-@route("split", "Tensor.split")
+@route(T.split, M.split)
 def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None) -> Any:
     """``split.Tensor`` or ``split_with_sizes.default``."""
     size = split_size if split_size_or_sections is None else split_size_or_sections
@@ -347,7 +347,7 @@ def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, *, spli
     return tuple(A.split.Tensor(tensor, size, dim))
 
 
-@route("chunk", aten="chunk")
+@route(T.chunk, aten=A.chunk)
 def chunk(self: Any, chunks: int, dim: int = 0) -> Any:
     """Parts of equal size."""
     if not self._aval.ndim or chunks <= 0:
@@ -359,7 +359,7 @@ def chunk(self: Any, chunks: int, dim: int = 0) -> Any:
     return tuple(A.split.Tensor(self, size, dim))
 
 
-@route("tensor_split", aten="tensor_split")
+@route(T.tensor_split, aten=A.tensor_split)
 def tensor_split(self: Any, indices_or_sections: Any = None, dim: int = 0, *, sections: Any = None, indices: Any = None) -> Any:
     """Slices at positions, or of nearly equal sizes."""
     where = next((x for x in (indices_or_sections, sections, indices) if x is not None), None)
@@ -377,13 +377,13 @@ def tensor_split(self: Any, indices_or_sections: Any = None, dim: int = 0, *, se
     return tuple([A.slice.Tensor(self, dim, a, b) for a, b in pairs])
 
 
-@route("unbind")
+@route(T.unbind)
 def unbind(self: Any = None, dim: int = 0, *, input: Any = None) -> Any:
     """``unbind.int``."""
     return tuple(A.unbind.int(input if self is None else self, dim))
 
 
-@route("select")
+@route(T.select)
 def select(self: Any, dim: int, index: Any) -> Any:
     """``select.int``."""
     return A.select.int(self, dim, index if type(index) is int else int(index))
@@ -430,26 +430,26 @@ for _n in (1, 2, 3):
     route(f"atleast_{_n}d")(_on_each(_n))
 
 
-@route("vstack", "row_stack")
+@route(T.vstack, T.row_stack)
 def vstack(tensors: Any, *, out: Any = None) -> Any:
     """Rows joined."""
     return _cat([_raised(t, 2) for t in tensors], 0, out)
 
 
-@route("hstack")
+@route(T.hstack)
 def hstack(tensors: Any, *, out: Any = None) -> Any:
     """Columns joined."""
     rows = [_raised(t, 1) for t in tensors]
     return _cat(rows, 0 if rows[0]._aval.ndim == 1 else 1, out)
 
 
-@route("dstack")
+@route(T.dstack)
 def dstack(tensors: Any, *, out: Any = None) -> Any:
     """Joined along the third dimension."""
     return _cat([_raised(t, 3) for t in tensors], 2, out)
 
 
-@route("column_stack")
+@route(T.column_stack)
 def column_stack(tensors: Any, *, out: Any = None) -> Any:
     """Vectors as columns."""
     columns = [t if t._aval.ndim > 1 else A.view.default(t, [t._aval.size, 1]) for t in tensors]
@@ -460,7 +460,7 @@ def _cat(tensors: list[Any], dim: int, out: Any) -> Any:
     return A.cat.default(tensors, dim) if out is None else A.cat.out(tensors, dim, out=out)
 
 
-@route("meshgrid")
+@route(T.meshgrid)
 def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
     """Each tensor expanded over the dimensions of all."""
     given = list(tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors)
@@ -475,38 +475,38 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
     return tuple(found)
 
 
-@route("tile")
+@route(T.tile)
 def tile(self: Any, *dims: Any, **kwargs: Any) -> Any:
     """``repeat.default`` with ones for the dimensions in front."""
     repeats = size_of((kwargs["dims"],) if "dims" in kwargs else dims)
     return A.repeat.default(self, [*[1] * (self._aval.ndim - len(repeats)), *repeats])
 
 
-@route("Tensor.repeat")
+@route(M.repeat)
 def repeat(self: Any, *repeats: Any, **kwargs: Any) -> Any:
     """``repeat.default``."""
     return A.repeat.default(self, size_of((kwargs["repeats"],) if "repeats" in kwargs else repeats))
 
 
-@route("fliplr")
+@route(T.fliplr)
 def fliplr(self: Any) -> Any:
     """Columns in reverse order."""
     return A.flip.default(self, [1])
 
 
-@route("flipud")
+@route(T.flipud)
 def flipud(self: Any) -> Any:
     """Rows in reverse order."""
     return A.flip.default(self, [0])
 
 
-@route("flip")
+@route(T.flip)
 def flip(self: Any, *dims: Any, **kwargs: Any) -> Any:
     """``flip.default``."""
     return A.flip.default(self, size_of((kwargs["dims"],) if "dims" in kwargs else dims))
 
 
-@route("take_along_dim", aten="take_along_dim")
+@route(T.take_along_dim, aten=A.take_along_dim)
 def take_along_dim(input: Any, indices: Any, dim: Any = None, *, out: Any = None) -> Any:
     """``gather`` on broadcast operands."""
     if out is not None:
@@ -660,13 +660,13 @@ def _index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) 
     return A.index_put.default(input, list(indices), values, accumulate)
 
 
-@route("index_put", "Tensor.index_put", "Tensor.index_put_")
+@route(T.index_put, M.index_put, M.index_put_)
 def index_put(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """``index_put.default``."""
     return A.index_put.default(self, list(indices), values, accumulate)
 
 
-@route("Tensor.index_put_", "index_put_")
+@route(M.index_put_, "index_put_")
 def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """``index_put_.default``."""
     return A.index_put_.default(self, list(indices), values, accumulate)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...core import Tensor
-from ..bind.everything import PUBLIC
 from ..facts import dtypes
 from ..facts.errors import canonical_dim
 from ..facts.layouts import contiguous_format, strided
 from .formulas import number_like
-from .functions import route
+from .functions import M, T, route
 from .overloads import aten
 from .routes_shape import flatten, reshape, tensor_split
 from .state import Kernel
@@ -20,7 +19,7 @@ A = aten
 # ---- covariance ------------------------------------------------------------------------------------------------------------------
 
 
-@route("cov")
+@route(T.cov)
 def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
     """``mm`` of the deviations with themselves."""
     if fweights is not None or aweights is not None or input._aval.ndim > 2 or not input._aval.size:
@@ -42,10 +41,10 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
 def _whole(n: int, like: Any) -> Any:
     """A whole number as a 0-dim tensor of its own."""
     with Kernel():
-        return PUBLIC["tensor"](n, dtype=dtypes.int64, device=like.device)
+        return T.tensor(n, dtype=dtypes.int64, device=like.device)
 
 
-@route("corrcoef")
+@route(T.corrcoef)
 def corrcoef(input: Any) -> Any:
     """Covariances divided by the deviations of rows and columns."""
     found = cov(input)
@@ -115,11 +114,11 @@ def _ranks(ordered: Any, q: Any, single: bool, n: int, ignore_nan: bool) -> Any:
     return A.masked_fill.Scalar(places, missing, n - 1)
 
 
-route("quantile")(_quantile(False))
-route("nanquantile")(_quantile(True))
+route(T.quantile)(_quantile(False))
+route(T.nanquantile)(_quantile(True))
 
 
-@route("nanmean")
+@route(T.nanmean)
 def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
     """The sum of what is a number, by how many there are."""
     if out is not None or dtype is not None or not input._aval.differentiable:
@@ -136,7 +135,7 @@ def _is_nan(x: Any) -> Any:
 # ---- repetitions -----------------------------------------------------------------------------------------------------------------
 
 
-@route("repeat_interleave")
+@route(T.repeat_interleave)
 def repeat_interleave(input: Any = None, repeats: Any = None, dim: Any = None, *, output_size: Any = None, self: Any = None) -> Any:
     """A dimension added, expanded and joined; with a tensor of counts, ``index_select``."""
     x = self if input is None else input
@@ -158,7 +157,7 @@ def repeat_interleave(input: Any = None, repeats: Any = None, dim: Any = None, *
     return flatten(A.clone.default(wide, memory_format=contiguous_format), d, d + 1)
 
 
-@route("sum_to_size")
+@route(M.sum_to_size)
 def sum_to_size(self: Any, *size: Any) -> Any:
     """The sum over the dimensions that a smaller shape does not have."""
     wanted = list(size[0]) if len(size) == 1 and isinstance(size[0], (list, tuple)) else list(size)
@@ -171,7 +170,7 @@ def sum_to_size(self: Any, *size: Any) -> Any:
     return A.view.default(out, wanted) if lead else out
 
 
-@route("unsafe_chunk")
+@route(T.unsafe_chunk)
 def unsafe_chunk(self: Any, chunks: int, dim: int = 0) -> Any:
     """``unsafe_split.Tensor``."""
     n = self._aval.shape[canonical_dim(dim, self._aval.ndim)]
@@ -198,7 +197,7 @@ _split_along("dsplit", lambda _: 2)
 # ---- differences and areas -------------------------------------------------------------------------------------------------------
 
 
-@route("trapezoid", "trapz")
+@route(T.trapezoid, T.trapz)
 def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """Half of the ends and the sum of the rest, for points at equal distances."""
     if x is not None or isinstance(dx, Tensor) or not y._aval.ndim or not y._aval.shape[dim]:
@@ -208,7 +207,7 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     return A.mul.Scalar(A.sub.Tensor(A.sum.dim_IntList(y, [dim]), ends), 1 if dx is None else dx)
 
 
-@route("cumulative_trapezoid")
+@route(T.cumulative_trapezoid)
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """Running sums of means of neighbours, for points at equal distances."""
     if x is not None or isinstance(dx, Tensor) or not y._aval.ndim:

@@ -11,7 +11,7 @@ from ..facts import devices, dtypes
 from ..facts.layouts import preserve_format, strided
 from ..tensor.methods import _parse_to
 from .calling import handles
-from .functions import route
+from .functions import M, T, route
 from .overloads import aten
 from .routes_shape import clone, is_contiguous
 from .state import Kernel
@@ -24,7 +24,7 @@ def is_wrapper(t: Any) -> bool:
     return type(t) is not Tensor and handles(type(t))
 
 
-@route("Tensor.to", aten="to")
+@route(M.to, aten=A.to)
 def to(self: Any, *args: Any, **kwargs: Any) -> Any:
     """``_to_copy.default`` where dtype, device or memory format change; else the tensor itself."""
     device, dtype, copied, memory_format = _parse_to(args, dict(kwargs))
@@ -62,7 +62,7 @@ for _name, _dtype in {
     _conversion(_name, _dtype)
 
 
-@route("Tensor.type_as")
+@route(M.type_as)
 def type_as(self: Any, other: Any) -> Any:
     """``to`` another tensor's dtype and device."""
     if self._aval.torch_dtype is other._aval.torch_dtype and self._aval.device == other._aval.device:
@@ -70,7 +70,7 @@ def type_as(self: Any, other: Any) -> Any:
     return A._to_copy.default(self, dtype=other._aval.torch_dtype, layout=strided, device=other.device)
 
 
-@route("Tensor.cpu")
+@route(M.cpu)
 def cpu(self: Any, memory_format: Any = None) -> Any:
     """``to`` the CPU."""
     return _moved(self, "cpu", None, False, memory_format)
@@ -103,7 +103,7 @@ def _number(t: Any) -> Any:
     return A._local_scalar_dense.default(t)
 
 
-@route("Tensor.item")
+@route(M.item)
 def item(self: Any) -> Any:
     """``_local_scalar_dense.default``."""
     if self._aval.size != 1:
@@ -111,7 +111,7 @@ def item(self: Any) -> Any:
     return _number(self)
 
 
-@route("Tensor.__bool__", "Tensor.is_nonzero", "is_nonzero")
+@route("Tensor.__bool__", M.is_nonzero, T.is_nonzero)
 def __bool__(self: Any) -> Any:
     if self._aval.size == 0:
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
@@ -217,7 +217,7 @@ def __reduce_ex__(self: Any, protocol: Any) -> Any:
         return Tensor.__reduce_ex__(self, protocol)
 
 
-@route("Tensor.detach_", "detach_")
+@route(M.detach_, "detach_")
 def detach_(self: Any) -> Any:
     """Cuts the history, which belongs to the wrapper itself."""
     A.detach_.default(self)
@@ -225,7 +225,7 @@ def detach_(self: Any) -> Any:
     return self
 
 
-@route("Tensor.copy_")
+@route(M.copy_)
 def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     """``copy_.default``; a number is filled in."""
     if not isinstance(src, Tensor):
@@ -233,19 +233,19 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     return A.copy_.default(self, src, non_blocking)
 
 
-@route("Tensor.zero_", "zero_")
+@route(M.zero_, T.zero_)
 def zero_(self: Any) -> Any:
     """``zero_.default``."""
     return A.zero_.default(self)
 
 
-@route("fill")
+@route(T.fill)
 def fill(self: Any, value: Any) -> Any:
     """``fill.Scalar`` or ``fill.Tensor``."""
     return A.fill.Tensor(self, value) if isinstance(value, Tensor) else A.fill.Scalar(self, value)
 
 
-@route("Tensor.fill_", "fill_")
+@route(M.fill_, "fill_")
 def fill_(self: Any, value: Any) -> Any:
     """``fill_.Scalar`` or ``fill_.Tensor``."""
     return A.fill_.Tensor(self, value) if isinstance(value, Tensor) else A.fill_.Scalar(self, value)

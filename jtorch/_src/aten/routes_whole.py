@@ -13,14 +13,13 @@ from typing import Any
 
 from ...core import contiguous_strides
 from ..bind.cores import COMPOSITES
-from ..bind.everything import PUBLIC
 from ..bind.forms import paths_of
 from ..facts import dtypes
 from ..facts.layouts import preserve_format
 from ..ops._declare import OPS
 from ..tensor.methods import _parse_to
 from .by_names import REDUCTIONS
-from .functions import DECOMPOSED, IN_PARTS, flat
+from .functions import DECOMPOSED, IN_PARTS, F, M, T, flat, path_of
 from .kernels import kernel
 from .overloads import OpOverloadPacket, aten
 from .routes_shape import size_of
@@ -32,12 +31,12 @@ WHOLE: dict[str, Callable[..., Any]] = {}
 BODIES = frozenset(("nn.functional.multi_head_attention_forward",))
 
 
-def whole(*paths: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def whole(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares what a public function is to an exporter; it may return ``NotImplemented``, to be taken apart as usual."""
 
     def declare(body: Callable[..., Any]) -> Callable[..., Any]:
-        for path in paths:
-            WHOLE[path] = body
+        for function in functions:
+            WHOLE[path_of(function)] = body
         return body
 
     return declare
@@ -62,17 +61,17 @@ def _list(x: Any, n: int) -> list[Any]:
 # ---- sizes -----------------------------------------------------------------------------------------------------------------------
 
 
-@kernel("sym_size.int")
+@kernel(A.sym_size.int)
 def _size(self: Any, dim: int) -> Any:
     return self._aval.shape[dim]
 
 
-@kernel("sym_stride.int")
+@kernel(A.sym_stride.int)
 def _stride(self: Any, dim: int) -> Any:
     return (self._strides or contiguous_strides(self._aval.shape))[dim]
 
 
-@kernel("sym_numel.default")
+@kernel(A.sym_numel.default)
 def _numel(self: Any) -> Any:
     return self._aval.size
 
@@ -80,24 +79,24 @@ def _numel(self: Any) -> Any:
 # ---- kernels of the operators above ----------------------------------------------------------------------------------------------
 
 
-@kernel("cross_entropy_loss")
+@kernel(A.cross_entropy_loss)
 def _cross_entropy(
     self: Any, target: Any, weight: Any = None, reduction: int = 1, ignore_index: int = -100, label_smoothing: float = 0.0
 ) -> Any:
-    function = PUBLIC["nn.functional.cross_entropy"]
+    function = F.cross_entropy
     return function(self, target, weight, ignore_index=ignore_index, reduction=REDUCTIONS[reduction], label_smoothing=label_smoothing)
 
 
-@kernel("nll_loss_nd")
+@kernel(A.nll_loss_nd)
 def _nll_loss(self: Any, target: Any, weight: Any = None, reduction: int = 1, ignore_index: int = -100) -> Any:
-    return PUBLIC["nn.functional.nll_loss"](self, target, weight, ignore_index=ignore_index, reduction=REDUCTIONS[reduction])
+    return F.nll_loss(self, target, weight, ignore_index=ignore_index, reduction=REDUCTIONS[reduction])
 
 
 def _upsampling(name: str, mode: str) -> None:
-    interpolate = PUBLIC["nn.functional.interpolate"]
+    interpolate = F.interpolate
     aligns = mode != "nearest"
 
-    @kernel(f"upsample_{name}.vec")
+    @kernel(getattr(A, f"upsample_{name}").vec)
     def run(input: Any, output_size: Any, *more: Any, align_corners: bool = False, scale_factors: Any = None) -> Any:
         if aligns and more:
             align_corners, more = more[0], more[1:]
@@ -114,7 +113,7 @@ for _name, _mode in {
     _upsampling(_name, _mode)
 
 
-@kernel("_native_batch_norm_legit_functional")
+@kernel(A._native_batch_norm_legit_functional)
 def _batch_norm_functional(
     input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
 ) -> Any:
@@ -123,27 +122,27 @@ def _batch_norm_functional(
     return out, saved_mean, saved_scale, mean, var
 
 
-@kernel("_native_batch_norm_legit_no_training")
+@kernel(A._native_batch_norm_legit_no_training)
 def _batch_norm_of_running(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, momentum: float, eps: float) -> Any:
     return A.native_batch_norm.default(input, weight, bias, running_mean, running_var, False, momentum, eps)
 
 
-@kernel("log_sigmoid")
+@kernel(A.log_sigmoid)
 def _log_sigmoid(self: Any) -> Any:
-    return PUBLIC["nn.functional.logsigmoid"](self)
+    return F.logsigmoid(self)
 
 
-@kernel("mT")
+@kernel(A.mT)
 def _transposed(self: Any) -> Any:
     return self.transpose(-2, -1)
 
 
-@kernel("mH")
+@kernel(A.mH)
 def _adjoint(self: Any) -> Any:
     return self.transpose(-2, -1).conj()
 
 
-@kernel("numpy_T")
+@kernel(A.numpy_T)
 def _reversed(self: Any) -> Any:
     return self.permute(tuple(range(self.dim() - 1, -1, -1)))
 
@@ -151,26 +150,26 @@ def _reversed(self: Any) -> Any:
 # ---- activations and dropout -----------------------------------------------------------------------------------------------------
 
 
-@whole("nn.functional.logsigmoid")
+@whole(F.logsigmoid)
 def _logsigmoid(input: Any) -> Any:
     return A.log_sigmoid.default(input)
 
 
-@whole("nn.functional.softmax", "softmax", "Tensor.softmax")
+@whole(F.softmax, T.softmax, M.softmax)
 def _softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     if isinstance(_stacklevel, dtypes.dtype):
         dtype = _stacklevel
     return NotImplemented if type(dim) is not int else A.softmax.int(input, dim, dtype)
 
 
-@whole("nn.functional.log_softmax", "log_softmax", "Tensor.log_softmax")
+@whole(F.log_softmax, T.log_softmax, M.log_softmax)
 def _log_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     if isinstance(_stacklevel, dtypes.dtype):
         dtype = _stacklevel
     return NotImplemented if type(dim) is not int else A.log_softmax.int(input, dim, dtype)
 
 
-@whole("nn.functional.softmin")
+@whole(F.softmin)
 def _softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     return NotImplemented if type(dim) is not int else A.softmax.int(A.neg.default(input), dim, dtype)
 
@@ -192,7 +191,7 @@ for _path, _name in {
         _dropout(_path, _name, _path not in ("alpha_dropout", "feature_alpha_dropout"))
 
 
-@whole("nn.functional.embedding")
+@whole(F.embedding)
 def _embedding(
     input: Any, weight: Any, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
     sparse: bool = False,
@@ -207,22 +206,22 @@ def _embedding(
 # ---- normalisation ---------------------------------------------------------------------------------------------------------------
 
 
-@whole("nn.functional.layer_norm")
+@whole(F.layer_norm)
 def _layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
     return A.layer_norm.default(input, list(normalized_shape), weight, bias, eps, False)
 
 
-@whole("nn.functional.group_norm")
+@whole(F.group_norm)
 def _group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
     return A.group_norm.default(input, num_groups, weight, bias, eps, False)
 
 
-@whole("nn.functional.rms_norm")
+@whole(F.rms_norm)
 def _rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Any:
     return A.rms_norm.default(input, list(normalized_shape), weight, eps)
 
 
-@whole("nn.functional.batch_norm")
+@whole(F.batch_norm)
 def _batch_norm(
     input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1,
     eps: float = 1e-5,
@@ -234,7 +233,7 @@ def _batch_norm(
     return A.batch_norm.default(input, weight, bias, running_mean, running_var, training, momentum, eps, False)
 
 
-@whole("nn.functional.instance_norm")
+@whole(F.instance_norm)
 def _instance_norm(
     input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None, use_input_stats: bool = True,
     momentum: float = 0.1, eps: float = 1e-5,
@@ -242,7 +241,7 @@ def _instance_norm(
     return A.instance_norm.default(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, False)
 
 
-@whole("nn.functional.normalize")
+@whole(F.normalize)
 def _normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
     if out is not None:
         return NotImplemented
@@ -287,17 +286,17 @@ for _n in (1, 2, 3):
     _pooling(_n)
 
 
-@whole("nn.functional.pad")
+@whole(F.pad)
 def _pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
     return A.pad.default(input, list(pad), mode, value)
 
 
-@whole("nn.functional.unfold")
+@whole(F.unfold)
 def _unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
     return A.im2col.default(input, _list(kernel_size, 2), _list(dilation, 2), _list(padding, 2), _list(stride, 2))
 
 
-@whole("nn.functional.interpolate")
+@whole(F.interpolate)
 def _interpolate(
     input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None,
     recompute_scale_factor: Any = None, antialias: bool = False,
@@ -317,7 +316,7 @@ def _interpolate(
 # ---- losses ----------------------------------------------------------------------------------------------------------------------
 
 
-@whole("nn.functional.cross_entropy")
+@whole(F.cross_entropy)
 def _cross_entropy_loss(
     input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
     reduction: str = "mean", label_smoothing: float = 0.0,
@@ -326,7 +325,7 @@ def _cross_entropy_loss(
     return NotImplemented if how is None else A.cross_entropy_loss.default(input, target, weight, how, ignore_index, label_smoothing)
 
 
-@whole("nn.functional.nll_loss")
+@whole(F.nll_loss)
 def _nll(
     input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
     reduction: str = "mean",
@@ -357,7 +356,7 @@ for _name in ("mse_loss", "l1_loss", "smooth_l1_loss"):
 # ---- methods ---------------------------------------------------------------------------------------------------------------------
 
 
-@whole("Tensor.to")
+@whole(M.to)
 def _to(self: Any, *args: Any, **kwargs: Any) -> Any:
     device, dtype, copied, memory_format = _parse_to(args, dict(kwargs))
     memory_format = None if memory_format is preserve_format else memory_format
@@ -389,34 +388,34 @@ def _t(self: Any) -> Any:
     return A.numpy_T.default(self)
 
 
-@whole("Tensor.flatten", "flatten")
+@whole(M.flatten, T.flatten)
 def _flatten(self: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     return A.flatten.using_ints(self, start_dim, end_dim)
 
 
-@whole("Tensor.reshape", "reshape")
+@whole(M.reshape, T.reshape)
 def _reshape(self: Any, *shape: Any, **kwargs: Any) -> Any:
     return A.reshape.default(self, size_of((kwargs["shape"],) if "shape" in kwargs else shape))
 
 
-@whole("Tensor.contiguous")
+@whole(M.contiguous)
 def _contiguous(self: Any, memory_format: Any = None) -> Any:
     return A.contiguous.default(self) if memory_format is None else A.contiguous.default(self, memory_format=memory_format)
 
 
-@whole("Tensor.unflatten", "unflatten")
+@whole(M.unflatten, T.unflatten)
 def _unflatten(self: Any, dim: Any, sizes: Any) -> Any:
     return A.unflatten.int(self, dim, list(sizes)) if type(dim) is int else NotImplemented
 
 
-@whole("Tensor.norm", "norm")
+@whole(M.norm, T.norm)
 def _norm(self: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
     if out is not None or p not in ("fro", 2, 2.0, None):
         return NotImplemented
     return A.linalg_vector_norm.default(self, 2, None if dim is None else _list(dim, 1), keepdim, dtype=dtype)
 
 
-@whole("Tensor.std", "std", "Tensor.var", "var")
+@whole(M.std, T.std, M.var, T.var)
 def _spread(self: Any, *args: Any, **kwargs: Any) -> Any:
     del self, args, kwargs
     return NotImplemented
