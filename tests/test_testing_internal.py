@@ -59,12 +59,7 @@ def test_parametrised_methods() -> None:
             seen.append((a, b, dtype))
 
     names = sorted(name for name in vars(Tests) if name.startswith("test"))
-    assert names == [
-        "test_it_a_1_b_2_dtype_float32",
-        "test_it_a_1_b_2_dtype_int64",
-        "test_it_named_dtype_float32",
-        "test_it_named_dtype_int64",
-    ]
+    assert names == ["test_it_float32_a_1_b_2", "test_it_float32_named", "test_it_int64_a_1_b_2", "test_it_int64_named"]
     found = unittest.TestResult()
     unittest.defaultTestLoader.loadTestsFromTestCase(Tests).run(found)
     assert found.wasSuccessful() and len(found.skipped) == 2

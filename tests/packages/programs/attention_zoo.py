@@ -107,14 +107,14 @@ def own_views() -> Any:
 
     torch.manual_seed(0)
     net = torch.nn.Sequential()
+    torch.set_default_dtype(torch.float64)  # what is normalised over four rows magnifies roundings
     net.add_module("conv", torch.nn.Conv2d(3, 4, 3))
     net.add_module("pool", torch.nn.AdaptiveAvgPool2d(2))
     plain = torch.nn.Identity()
-    learner = BYOL(
-        net, image_size=8, hidden_layer="pool", projection_size=8, projection_hidden_size=16, augment_fn=plain, augment_fn2=plain
-    )
+    sizes = {"image_size": 8, "projection_size": 8, "projection_hidden_size": 16}
+    learner = BYOL(net, hidden_layer="pool", augment_fn=plain, augment_fn2=plain, **sizes).double()
     optimizer, losses = torch.optim.SGD(learner.parameters(), 0.1), []
-    x = torch.randn(4, 3, 8, 8, dtype=torch.float64)  # normalised over four rows, which magnifies roundings
+    x = torch.randn(4, 3, 8, 8, dtype=torch.float64)
     for _ in range(3):
         loss = learner(x)
         optimizer.zero_grad()
@@ -122,4 +122,5 @@ def own_views() -> Any:
         optimizer.step()
         learner.update_moving_average()
         losses.append(loss.item())
+    torch.set_default_dtype(torch.float32)
     return losses, learner(x, return_embedding=True)[0][0]
