@@ -103,7 +103,7 @@ if _iu.find_spec("jtorch.random"):
 
 #: Subpackages that load when they are first touched, so that ``import jtorch`` stays quick.
 _LAZY = (
-    "__config__", "__future__",
+    "__config__", "__future__", "_vmap_internals", "_weights_only_unpickler",
     "accelerator", "amp", "backends", "functional", "compiler", "cpu", "cuda", "distributed", "distributions", "func", "hub", "jax",
     "jit", "library",
     "masked", "mps", "nested", "nn", "onnx", "optim", "fx", "overrides", "profiler",
@@ -133,6 +133,12 @@ _LAZY_NAMES = {
         "Storage", "_storage_classes",
     ), "_src.tensor.legacy_storage"),
     "StorageBase": "_src.tensor.untyped_storage", "legacy_contiguous_format": "_src.facts.layouts",
+    **dict.fromkeys((
+        "qscheme", "per_tensor_affine", "per_channel_affine", "per_tensor_symmetric", "per_channel_symmetric",
+        "per_channel_affine_float_qparams",
+    ), "_src.facts.layouts"),
+    "Tag": "library.tags",
+    "_amp_foreach_non_finite_check_and_unscale_": "amp.scale_updates", "_amp_update_scale_": "amp.scale_updates",
     **dict.fromkeys((
         "_cast_Byte", "_cast_Char", "_cast_Double", "_cast_Float", "_cast_Half", "_cast_Int", "_cast_Long", "_cast_Short",
         "_segment_reduce",
@@ -167,6 +173,9 @@ def __getattr__(name: str) -> _Any:
 
     if name == "torch":  # programs write torch.torch
         return _sys.modules[__name__]
+    if name == "__all__":  # what `import *` takes: no modules, as there
+        known = {name: getattr(_sys.modules[__name__], name) for name in (*globals(), *_LAZY_NAMES) if not name.startswith("_")}
+        return sorted(name for name, value in known.items() if not isinstance(value, type(_sys)))
     if name in _LAZY_NAMES:
         return getattr(importlib.import_module(f"{__name__}.{_LAZY_NAMES[name]}"), name)
     if name in _LAZY:

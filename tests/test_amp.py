@@ -139,3 +139,32 @@ def test_scalers_travel_between_steps():
 def test_old_names():
     with pytest.warns(FutureWarning, match="torch.cpu.amp.autocast"), torch.cpu.amp.autocast():
         assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype is torch.bfloat16
+
+
+def test_scales_of_scalers_that_libraries_wrote():
+    found, inverse = torch.zeros(1), torch.tensor(0.5)
+    grads = [torch.tensor([2.0, 4.0]), torch.tensor([1.0, 3.0], dtype=torch.float16)]
+    assert torch._amp_foreach_non_finite_check_and_unscale_(grads, found, inverse) is None
+    assert [g.tolist() for g in grads] == [[1, 2], [0.5, 1.5]] and found.item() == 0 and grads[1].dtype is torch.float16
+    torch._amp_foreach_non_finite_check_and_unscale_([torch.tensor([1.0, float("inf")])], found, inverse)
+    assert found.item() == 1
+    for wrong, words in (
+        ((torch.zeros(2), inverse), "found_inf must be a 1-element"),
+        ((found, inverse.double()), "inv_scale must be a float"),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            torch._amp_foreach_non_finite_check_and_unscale_(grads, *wrong)
+    with pytest.raises(NotImplementedError, match="'Long'"):
+        torch._amp_foreach_non_finite_check_and_unscale_([torch.ones(2, dtype=torch.int64)], found, inverse)
+
+    scale, steps = torch.tensor(4.0), torch.tensor(0, dtype=torch.int32)
+    seen = []
+    for overflow in (0.0, 0.0, 1.0):
+        assert torch._amp_update_scale_(scale, steps, torch.tensor(overflow), 2.0, 0.5, 2) is scale
+        seen.append((scale.item(), steps.item()))
+    assert seen == [(4, 1), (8, 0), (4, 0)]
+    scale.fill_(3e38)
+    torch._amp_update_scale_(scale, steps, torch.tensor(0.0), 2.0, 0.5, 1)
+    assert scale.item() == torch.tensor(3e38).item() and steps.item() == 0  # what would be infinite stays
+    with pytest.raises(RuntimeError, match="growth_tracker must be an int tensor"):
+        torch._amp_update_scale_(scale, steps.long(), torch.tensor(0.0), 2.0, 0.5, 1)

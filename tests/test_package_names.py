@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import pickle
 import shutil
 import subprocess
 import sys
@@ -179,3 +180,42 @@ def test_extensions_for_pytorch_say_what_they_are(tmp_path: Path) -> None:
     assert linked.startswith("linked True linked (") and words in linked and "torch.library.custom_op" in linked
     assert "loose.so) is an extension in C++ for PyTorch's tensors, which jtorch has none of: it needs _ZN2at4onesEv." in loose
     assert other.endswith("undefined symbol: no_such_thing")
+
+
+def test_private_names_that_packages_use() -> None:
+    import jtorch as torch
+
+    assert repr(torch.per_tensor_affine) == "torch.per_tensor_affine" and isinstance(torch.per_channel_symmetric, torch.qscheme)
+    assert pickle.loads(pickle.dumps(torch.per_tensor_affine)) is torch.per_tensor_affine
+    assert int(torch.Tag.pt2_compliant_tag) == 17 and repr(torch.Tag.core) == "<Tag.core: 0>"
+    assert torch.autograd.DeviceType.CUDA.name == "CUDA" and torch.autograd.DeviceType.CUDA != 1
+    assert "add" in torch.__all__ and "nn" not in torch.__all__
+
+    called = []
+    torch.cuda._lazy_call(lambda: called.append(1), seed=True)
+    assert bool(called) is torch.cuda._initialized is torch.cuda.is_available()
+
+    from jtorch.autograd.functional import _as_tuple, _grad_postprocess, _tuple_postprocess
+
+    x = torch.ones(2, requires_grad=True)
+    assert _as_tuple(x) == (False, (x,)) and _as_tuple((x, x), "inputs", "f") == (True, (x, x))
+    assert not _grad_postprocess((x * 2,), False)[0].requires_grad and _grad_postprocess((x * 2,), True)[0].requires_grad
+    given = [(((1,), (2,)), (True, False)), (((1,),), (False, False)), (((1, 2),), (False, True)), ((1, 2), True), ((1, 2), False)]
+    assert [_tuple_postprocess(*case) for case in given] == [(1, 2), 1, (1, 2), (1, 2), 1]
+
+    from jtorch._C._autograd import _top_saved_tensors_default_hooks
+
+    assert _top_saved_tensors_default_hooks(True) is None
+    with torch.autograd.graph.saved_tensors_hooks(len, repr):
+        assert _top_saved_tensors_default_hooks(True) == (len, repr)
+
+    from jtorch._inductor import config
+
+    with config.patch({"max_autotune": True}):
+        assert config.max_autotune
+    assert not hasattr(config, "max_autotune")
+
+    from jtorch.quantization.observer import HistogramObserver
+
+    with pytest.raises(NotImplementedError, match="HistogramObserver"):
+        HistogramObserver()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .._src.refusals import stand_ins as _refusals
 from ..autograd.saved import SavedTensor as SavedTensor
 from ..autograd.tape import SAVING
@@ -15,6 +17,11 @@ def _saved_tensors_hooks_is_enabled() -> bool:
 def _saved_tensors_hooks_get_disabled_error_message() -> str | None:
     """What entering it raises, or None."""
     return SAVING.disabled[-1] if SAVING.disabled else None
+
+
+def _top_saved_tensors_default_hooks(ignore_is_tracing: bool) -> tuple[Any, Any] | None:  # noqa: ARG001  (nothing is traced twice here)
+    """The innermost pair of hooks that ``saved_tensors_hooks`` entered, or None."""
+    return SAVING.hooks[-1] if SAVING.hooks else None
 
 
 def kineto_available() -> bool:

@@ -45,7 +45,8 @@ __all__ = [
 _LATE = {
     "backward": "asking", "grad": "asking", "Function": "function", "FunctionCtx": "function", "Variable": "variable",
     "NestedIOFunction": "function", "SavedTensor": "saved",
-    "gradgradcheck": "gradcheck", "GradcheckError": "gradcheck", "detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode",
+    "gradgradcheck": "gradcheck", "DeviceType": "device_types", "GradcheckError": "gradcheck",
+    "detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode",
 }  # fmt: skip
 
 
@@ -65,6 +66,11 @@ def _profiler_enabled() -> bool:
     """Whether a ``profile`` block is being run."""
     found = sys.modules.get(f"{__name__}.profiler")  # nobody records who has not imported it
     return found is not None and bool(found._RECORDING)
+
+
+def _is_checkpoint_valid() -> bool:
+    """Whether checkpoints may be made here: always, as a ``backward`` for certain tensors alone runs them as well."""
+    return True
 
 
 def __getattr__(name: str) -> Any:

@@ -16,7 +16,7 @@ from .jacobians import keeps_elsewhere
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 
-def _tuple(given: Any, argument: str, function: str) -> tuple[bool, tuple[Any, ...]]:
+def _as_tuple(given: Any, argument: str | None = None, function: str | None = None) -> tuple[bool, tuple[Any, ...]]:
     """Whether several tensors were given, and a tuple of them.
 
     Raises:
@@ -44,12 +44,20 @@ def _owned(inputs: Sequence[Tensor], create_graph: bool, need_graph: bool) -> tu
     return tuple([t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_(need_graph) for t in inputs])  # type: ignore[attr-defined]
 
 
-def _released(tree: Any, create_graph: bool) -> Any:
+def _grad_postprocess(tree: Any, create_graph: bool) -> Any:
     if isinstance(tree, tuple):
-        return tuple([_released(t, create_graph) for t in tree])
+        return tuple([_grad_postprocess(t, create_graph) for t in tree])
     if isinstance(tree, list):
-        return [_released(t, create_graph) for t in tree]
+        return [_grad_postprocess(t, create_graph) for t in tree]
     return tree if create_graph else tree.detach()
+
+
+def _tuple_postprocess(res: Any, to_unpack: Any) -> Any:
+    """The results as the caller gave what they belong to: one by itself. Two answers tell so of the rows and of what is in them."""
+    if not isinstance(to_unpack, tuple):
+        return _one_or_all(res, to_unpack)
+    rows, columns = to_unpack
+    return _one_or_all(res if columns else tuple([row[0] for row in res]), rows)
 
 
 def _one_or_all(found: Any, several: bool) -> Any:
@@ -62,7 +70,7 @@ def _directions(v: Any, like: Sequence[Tensor], several: bool, function: str) ->
             what = "user-provided function returns" if function == "vjp" else "input to the user-provided function is"
             raise RuntimeError(f"The vector v can only be None if the {what} a single Tensor with a single element.")
         return (jtorch.ones_like(like[0]),)
-    _, found = _tuple(v, "v", function)
+    _, found = _as_tuple(v, "v", function)
     if len(found) != len(like):
         if several:
             raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(found)}.")
@@ -144,14 +152,14 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         (tensor([1., 4.]), tensor([ 2., 40.]))
     """
     with enable_grad():
-        several, given = _tuple(inputs, "inputs", "vjp")
+        several, given = _as_tuple(inputs, "inputs", "vjp")
         own = _owned(given, create_graph, True)
-        outs_several, outputs = _tuple(func(*own), "outputs of the user-provided function", "vjp")
+        outs_several, outputs = _as_tuple(func(*own), "outputs of the user-provided function", "vjp")
         _need_history(outputs, "outputs", strict)
         vectors = _directions(v, outputs, outs_several, "vjp")
     with jtorch.set_grad_enabled(create_graph or MODE.enabled):
         found = _filled(_grad(outputs, own, vectors, create_graph), own, strict, "back", create_graph)
-    return _one_or_all(_released(outputs, create_graph), outs_several), _one_or_all(_released(found, create_graph), several)
+    return _one_or_all(_grad_postprocess(outputs, create_graph), outs_several), _one_or_all(_grad_postprocess(found, create_graph), several)
 
 
 def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
@@ -164,17 +172,18 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         (tensor([1., 4.]), tensor([ 2., 40.]))
     """
     with enable_grad():
-        several, given = _tuple(inputs, "inputs", "jvp")
+        several, given = _as_tuple(inputs, "inputs", "jvp")
         own = _owned(given, create_graph, True)
         vectors = _directions(v, own, several, "jvp")
-        outs_several, outputs = _tuple(func(*own), "outputs of the user-provided function", "jvp")
+        outs_several, outputs = _as_tuple(func(*own), "outputs of the user-provided function", "jvp")
         _need_history(outputs, "outputs", strict)
         slots = [jtorch.zeros_like(o, requires_grad=True) for o in outputs]
         back = _filled(_grad(outputs, own, slots, True), own, strict, "back")
         _need_history(back, "outputs", strict)
     with jtorch.set_grad_enabled(create_graph or MODE.enabled):
         found = _filled(_grad(back, slots, vectors, create_graph), outputs, strict, "double_back_trick", create_graph)
-    return _one_or_all(_released(outputs, create_graph), outs_several), _one_or_all(_released(found, create_graph), outs_several)
+    outputs, found = (_grad_postprocess(tree, create_graph) for tree in (outputs, found))
+    return _one_or_all(outputs, outs_several), _one_or_all(found, outs_several)
 
 
 def jacobian(
@@ -222,10 +231,10 @@ def jacobian(
                 "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for `vectorize=True`."
             )
     with enable_grad():
-        several, given = _tuple(inputs, "inputs", "jacobian")
+        several, given = _as_tuple(inputs, "inputs", "jacobian")
         own = _owned(given, create_graph, True)
         if vectorize and strict:
-            _need_history(_tuple(func(*own), "outputs of the user-provided function", "jacobian")[1], "outputs", strict)
+            _need_history(_as_tuple(func(*own), "outputs of the user-provided function", "jacobian")[1], "outputs", strict)
             raise RuntimeError(
                 "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set "
                 "`strict=False` or `vectorize=False`."
@@ -234,10 +243,10 @@ def jacobian(
         if vectorize and not any(keeps_elsewhere(x) for x in own):
             found, outs_several = _vectorized(func, own, create_graph, strategy)
         else:
-            outs_several, outputs = _tuple(func(*own), "outputs of the user-provided function", "jacobian")
+            outs_several, outputs = _as_tuple(func(*own), "outputs of the user-provided function", "jacobian")
             _need_history(outputs, "outputs", strict)
             found = tuple([_rows(o, i, own, create_graph, strict) for i, o in enumerate(outputs)])
-    found = _released(found, create_graph)
+    found = _grad_postprocess(found, create_graph)
     picked = tuple([_one_or_all(row, several) for row in found])
     return _one_or_all(picked, outs_several)
 
@@ -290,9 +299,9 @@ def _vectorized(func: Callable[..., Any], own: Sequence[Any], create_graph: bool
         MODE.starts.append(0)  # torch has no transformation here, and lets the function write into what it captured
         try:
             if strategy == "forward-mode":
-                several, found = _tuple(func(*xs), "outputs", "None")
+                several, found = _as_tuple(func(*xs), "outputs", "None")
             else:
-                several, found = _tuple(func(*xs), "outputs of the user-provided function", "jacobian")
+                several, found = _as_tuple(func(*xs), "outputs of the user-provided function", "jacobian")
         finally:
             MODE.starts.pop()
         outs.append(several)
@@ -323,7 +332,7 @@ def hessian(
     """
     if outer_jacobian_strategy not in ("reverse-mode", "forward-mode"):
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
-    several, given = _tuple(inputs, "inputs", "hessian")
+    several, given = _as_tuple(inputs, "inputs", "hessian")
 
     def checked(*xs: Any) -> Any:
         out = _scalar(func(*xs), "hessian")
@@ -347,7 +356,7 @@ def _scalar(out: Any, function: str) -> Any:
     Raises:
         TypeError, RuntimeError: if it gave something else.
     """
-    several, found = _tuple(out, "outputs of the user-provided function", function)
+    several, found = _as_tuple(out, "outputs of the user-provided function", function)
     if several:
         raise RuntimeError(f"The function given to {function} should return a single Tensor")
     if found[0].numel() != 1:
@@ -365,7 +374,7 @@ def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         (tensor(9.), tensor([  6., 120.]))
     """
     with enable_grad():
-        several, given = _tuple(inputs, "inputs", "vhp")
+        several, given = _as_tuple(inputs, "inputs", "vhp")
         own = _owned(given, create_graph, True)
         vectors = _directions(v, own, several, "vhp")
         output = _scalar(func(*own), "vhp")
@@ -373,7 +382,7 @@ def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         first = _filled(_grad((output,), own, None, True), own, strict, "back")
         _need_history(first, "jacobian", strict)
         found = _filled(_grad(first, own, vectors, create_graph), own, strict, "double_back")
-    return _released(output, create_graph), _one_or_all(_released(found, create_graph), several)
+    return _grad_postprocess(output, create_graph), _one_or_all(_grad_postprocess(found, create_graph), several)
 
 
 def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
@@ -386,7 +395,7 @@ def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         (tensor(9.), tensor([  6., 120.]))
     """
     with enable_grad():
-        several, given = _tuple(inputs, "inputs", "hvp")
+        several, given = _as_tuple(inputs, "inputs", "hvp")
         own = _owned(given, create_graph, True)
         vectors = _directions(v, own, several, "hvp")
         output = _scalar(func(*own), "hvp")
@@ -395,4 +404,4 @@ def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         _need_history(first, "jacobian", strict)
         # The Hessian is symmetric, so that its product with v from either side is the same.
         found = _filled(_grad(first, own, vectors, create_graph), own, strict, "double_back")
-    return _released(output, create_graph), _one_or_all(_released(found, create_graph), several)
+    return _grad_postprocess(output, create_graph), _one_or_all(_grad_postprocess(found, create_graph), several)

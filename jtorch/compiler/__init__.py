@@ -172,7 +172,7 @@ class _Config:
             recompile_limit=8, cache_size_limit=8, accumulated_recompile_limit=256, suppress_errors=False, verbose=False, disable=False,
             capture_scalar_outputs=False, capture_dynamic_output_shape_ops=False, optimize_ddp=True, automatic_dynamic_shapes=True,
             assume_static_by_default=True, inline_inbuilt_nn_modules=True, error_on_recompile=False, trace_autograd_ops=False,
-            skip_fwd_side_effects_in_bwd_under_checkpoint=False,
+            skip_fwd_side_effects_in_bwd_under_checkpoint=False, reorderable_logging_functions=set(),
         )  # fmt: skip
 
     def __setattr__(self, name: str, value: Any) -> None:

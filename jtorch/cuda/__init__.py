@@ -39,6 +39,18 @@ def init() -> None:
     """Nothing to do: JAX starts by itself."""
 
 
+#: What waits for a GPU that is not there.
+_queued_calls: list[Any] = []
+
+
+def _lazy_call(callable: Any, **kwargs: Any) -> None:
+    """Calls a function once CUDA is in use: at once if there is a GPU, else never."""
+    if is_available():
+        callable()
+    else:
+        _queued_calls.append(callable)
+
+
 def current_device() -> int:
     """The index of the GPU that ``cuda`` without index means."""
     _need()
@@ -338,6 +350,8 @@ def __getattr__(name: str) -> Any:
         classes = _hooks.storage_class("CUDA")
         if name in classes:
             return classes[name]
+    if name == "_initialized":
+        return is_initialized()
     if name == "default_generators":
         return (_all_random.default_generator,) * device_count()
     if not name.startswith("_"):

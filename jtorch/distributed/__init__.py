@@ -22,6 +22,8 @@ from ._backends import is_ucc_available as is_ucc_available
 from ._backends import is_xccl_available as is_xccl_available
 from ._backends import supports_complex as supports_complex
 from .coalescing import _coalescing_manager as _coalescing_manager
+from .collectives import _all_gather_base as _all_gather_base
+from .collectives import _reduce_scatter_base as _reduce_scatter_base
 from .collectives import all_gather as all_gather
 from .collectives import all_gather_coalesced as all_gather_coalesced
 from .collectives import all_gather_into_tensor as all_gather_into_tensor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -568,3 +569,25 @@ def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bo
     if not outside(group):
         pg = world(group)
         wait_for_all(pg, pg.timeout if timeout is None else timeout, wait_all_ranks)
+
+
+def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
+    """``all_gather_into_tensor`` under its older name."""
+    warnings.warn(
+        "`torch.distributed._all_gather_base` is a private function and will be deprecated. Please use "
+        "`torch.distributed.all_gather_single` instead.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return all_gather_into_tensor(output_tensor, input_tensor, group, async_op)
+
+
+def _reduce_scatter_base(output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+    """``reduce_scatter_tensor`` under its older name."""
+    warnings.warn(
+        "`torch.distributed._reduce_scatter_base` is a private function and will be deprecated. Please use "
+        "`torch.distributed.reduce_scatter_single` instead.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return reduce_scatter_tensor(output, input, op, group, async_op)

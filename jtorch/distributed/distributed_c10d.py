@@ -27,6 +27,7 @@ from .errors import *
 from .group import *
 from .group import STATE, GroupMember, ProcessGroup, world
 from .group import _get_default_group as _get_default_group
+from .group import _get_global_rank as _get_global_rank
 from .group import _rank_not_in_group as _rank_not_in_group
 from .group import _resolve_process_group as _resolve_process_group
 from .objects import *

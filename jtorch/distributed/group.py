@@ -7,6 +7,7 @@ import contextlib
 import datetime
 import os
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -545,6 +546,17 @@ def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
     if not 0 <= group_rank < len(ranks):
         raise ValueError(f"Group rank {group_rank} is not part of group {group}")
     return ranks[group_rank]
+
+
+def _get_global_rank(group: ProcessGroup, rank: int) -> int:
+    """``get_global_rank`` under its older name."""
+    place = "torch.distributed.distributed_c10d"
+    warnings.warn(
+        f"`{place}._get_global_rank` is deprecated, please use `{place}.get_global_rank` instead",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return get_global_rank(group, rank)
 
 
 def get_group_rank(group: ProcessGroup, global_rank: int) -> int:

@@ -47,6 +47,13 @@ class memory_format(_Named):
     __module__ = "jtorch"  # where pickles find its values
 
 
+class qscheme(_Named):
+    """How numbers are rounded to few bits: one scale for a tensor or for each channel, with a zero point or symmetric."""
+
+    __slots__ = ()
+    __module__ = "jtorch"  # where pickles find its values
+
+
 def _make(cls: type[_Named], name: str) -> _Named:
     made = object.__new__(cls)
     made._name = name
@@ -61,6 +68,12 @@ sparse_bsr = _make(layout, "sparse_bsr")
 sparse_bsc = _make(layout, "sparse_bsc")
 _mkldnn = _make(layout, "_mkldnn")
 jagged = _make(layout, "jagged")
+
+per_tensor_affine = _make(qscheme, "per_tensor_affine")
+per_channel_affine = _make(qscheme, "per_channel_affine")
+per_tensor_symmetric = _make(qscheme, "per_tensor_symmetric")
+per_channel_symmetric = _make(qscheme, "per_channel_symmetric")
+per_channel_affine_float_qparams = _make(qscheme, "per_channel_affine_float_qparams")
 
 contiguous_format: Any = _make(memory_format, "contiguous_format")
 legacy_contiguous_format = contiguous_format

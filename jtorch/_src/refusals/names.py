@@ -67,11 +67,12 @@ _LINES: dict[str, str] = {
         distributed._shard.sharded_tensor: ShardedTensor
     """,
     _PROCESSES: """
-        distributed: ProcessGroupGloo ProcessGroupNCCL ProcessGroupMPI shrink_group
+        distributed: _broadcast_coalesced ProcessGroupGloo ProcessGroupNCCL ProcessGroupMPI shrink_group
             AllToAllOptions AllreduceCoalescedOptions AllreduceOptions BarrierOptions
             BroadcastOptions GatherOptions ReduceOptions ReduceScatterOptions ScatterOptions BackendConfig BuiltinCommHookType GradBucket
             Reducer get_backend_config
         distributed.distributed_c10d: ProcessGroupGloo _new_process_group_helper
+        ops._c10d_functional: wait_tensor(default)
         _C._distributed_c10d: Reducer GradBucket FakeProcessGroup ProcessGroupGloo
     """,
     _CHECKPOINT: """
@@ -81,9 +82,11 @@ _LINES: dict[str, str] = {
         distributed.checkpoint._consolidate_hf_safetensors: consolidate_safetensors_files consolidate_safetensors_files_on_every_rank
     """,
     _RPC: """
-        distributed.rpc: TensorPipeRpcBackendOptions BackendType RRef WorkerInfo init_rpc shutdown get_worker_info remote rpc_async
-            rpc_sync
-        distributed.rpc.api: _all_gather
+        distributed.rpc: TensorPipeRpcBackendOptions RpcBackendOptions BackendType(TENSORPIPE) RRef WorkerInfo init_rpc
+            shutdown get_worker_info remote rpc_async rpc_sync
+        distributed.rpc.api: _all_gather _barrier
+        distributed.autograd: DistAutogradContext context backward get_gradients
+        distributed.nn: RemoteModule(named_children named_modules)
         _C._distributed_rpc: PyRRef
     """,
     _EXPORT: """
@@ -99,11 +102,18 @@ _LINES: dict[str, str] = {
             default_observer default_per_channel_weight_observer default_weight_observer fuse_modules fuse_modules_qat
             get_default_qat_qconfig get_default_qconfig prepare prepare_qat quantize quantize_dynamic
         ao.quantization.fx._decomposed: quantize_per_tensor dequantize_per_tensor
+        ao.quantization.observer: HistogramObserver(with_args) MinMaxObserver(with_args) MovingAverageMinMaxObserver(with_args)
+            PerChannelMinMaxObserver(with_args) MovingAveragePerChannelMinMaxObserver(with_args) ObserverBase PlaceholderObserver(with_args)
+            default_observer default_per_channel_weight_observer default_weight_observer
+        ao.quantization.qconfig: QConfig default_qconfig float_qparams_weight_only_qconfig get_default_qconfig get_default_qat_qconfig
+        ao.nn.quantized.functional: conv1d conv2d conv3d linear
+        ops.quantized: add mul conv_transpose1d conv_transpose1d_prepack conv_transpose2d conv_transpose2d_prepack conv_transpose3d
+            conv_transpose3d_prepack
         _utils: _rebuild_qtensor
         : _make_per_tensor_quantized_tensor _make_per_channel_quantized_tensor
     """,
     _TORCHSCRIPT: """
-        _C: Graph Value Node Block ScriptObject CompilationUnit Argument FunctionSchema
+        _C: Graph Value Node Block ScriptObject CompilationUnit Argument FunctionSchema _jit_flatten _jit_pass_inline _jit_pass_lint
         : TensorType FloatType DeviceObjType IntType BoolType StringType ListType OptionalType TupleType DictType
         jit: _get_trace_graph
     """,
@@ -114,10 +124,12 @@ _LINES: dict[str, str] = {
         _inductor.cpp_builder: get_cpp_compiler
         _inductor.cpu_vec_isa: pick_vec_isa
         compiler: load_compiled_function
+        _functorch.partitioners: _is_primal _is_tangent default_partition min_cut_rematerialization_partition
         _guards: TracingContext
     """,
     _DISPATCH: """
-        _C: _current_graph_task_id _current_autograd_node _IncludeDispatchKeyGuard _storage_Use_Count
+        _C: _dispatch_call_boxed _dispatch_find_schema_or_throw _current_graph_task_id _current_autograd_node
+            _IncludeDispatchKeyGuard _storage_Use_Count
         _custom_ops: get_ctx
         ops.aten: _assert_async(default msg) _assert_scalar(default) _assert_tensor_metadata(default) sym_constrain_range_for_size(default)
             _foreach_add_(Scalar List ScalarList Tensor overloads) _foreach_div(Scalar List ScalarList Tensor overloads)
@@ -205,6 +217,9 @@ SAME = {
     "distributed.checkpoint.hf_storage": "distributed.checkpoint",
     "distributed.checkpoint.optimizer": "distributed.checkpoint",
     "quantization": "ao.quantization",
+    "quantization.observer": "ao.quantization.observer",
+    "quantization.qconfig": "ao.quantization.qconfig",
+    "nn.quantized.functional": "ao.nn.quantized.functional",
     "ao.nn.quantized.modules": "ao.nn.quantized",
     "ao.nn.qat.modules": "ao.nn.qat",
     "ao.nn.quantizable.modules": "ao.nn.quantizable",

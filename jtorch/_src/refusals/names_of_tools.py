@@ -34,7 +34,7 @@ _COMPARED = "assert_close compares in one pass, without objects for the pairs; i
 #: Reason -> lines.
 LINES: dict[str, str] = {
     _CUDA: """
-        cuda: CUDAPluggableAllocator ExternalStream GreenContext MemPool
+        cuda: _sleep CUDAPluggableAllocator ExternalStream GreenContext MemPool
             caching_allocator_alloc caching_allocator_delete
             caching_allocator_disabled caching_allocator_enable change_current_allocator current_solver_handle
             get_stream_from_external use_mem_pool
@@ -74,7 +74,7 @@ LINES: dict[str, str] = {
             InferredType InterfaceType LiteScriptModule LockingLogger ModuleDict Node NoneType NoopLogger NumberType
             OperatorInfo ParameterDict PyObjectType RRefType ScriptClass ScriptClassFunction ScriptDict ScriptDictIterator
             ScriptDictKeyIterator ScriptList ScriptListIterator ScriptMethod ScriptModuleSerializer ScriptObject
-            ScriptObjectProperty SerializationStorageContext StaticModule StreamObjType SymBoolType SymIntType Tag
+            ScriptObjectProperty SerializationStorageContext StaticModule StreamObjType SymBoolType SymIntType
             ThroughputBenchmark TracingState Type UnionType Use Value
         jit: CompilationUnit export_opnames
         utils.throughput_benchmark: ExecutionStats ThroughputBenchmark format_time
@@ -123,7 +123,7 @@ LINES: dict[str, str] = {
             get_default_qconfig_propagation_list get_default_static_quant_module_mappings get_fuser_method
             get_quantized_operator get_static_quant_module_class propagate_qconfig_ quantize_dynamic_jit quantize_jit
             quantize_qat swap_module _prepare_ondevice_dynamic_jit _convert_ondevice_dynamic_jit _quantize_ondevice_dynamic_jit
-            WeightObserver observer
+            WeightObserver
         ao.nn.quantized: BatchNorm2d BatchNorm3d Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d DeQuantize ELU
             Embedding EmbeddingBag GroupNorm Hardswish InstanceNorm1d InstanceNorm2d InstanceNorm3d LayerNorm LeakyReLU Linear LSTM
             MultiheadAttention Quantize ReLU6 Sigmoid Softmax PReLU QFunctional

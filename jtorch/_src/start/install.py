@@ -99,7 +99,7 @@ _PACKAGES = frozenset(
 _PLACES = {
     "torch": {
         "_src.facts.devices": "device", "_src.facts.dtypes": "dtype finfo iinfo", "_src.engine.run": "OutOfMemoryError",
-        "_src.borders.interop": "AcceleratorError", "_src.facts.layouts": "layout memory_format",
+        "_src.borders.interop": "AcceleratorError", "_src.facts.layouts": "layout memory_format qscheme",
         "_src.facts.size": "Size SymBool SymFloat SymInt",
     },
     "torch.overrides": {"dispatch": "BaseTorchFunctionMode TorchFunctionMode"},

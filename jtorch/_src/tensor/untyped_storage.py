@@ -257,6 +257,12 @@ class UntypedStorage(StorageBase):
             raise RuntimeError(f"_share_{how}_: only available on CPU")
         raise not_offered("UntypedStorage.share_memory_", "JAX arrays cannot lie in memory that processes share")
 
+    @staticmethod
+    def _new_shared_filename_cpu(*args: Any, **kwargs: Any) -> Any:
+        """Not offered: the other side of ``_share_filename_cpu_``."""
+        del args, kwargs
+        raise not_offered("UntypedStorage._new_shared_filename_cpu", "JAX arrays cannot lie in memory that processes share")
+
     def _share_fd_cpu_(self, *args: Any, **kwargs: Any) -> Any:
         del args, kwargs
         return self._share("fd")

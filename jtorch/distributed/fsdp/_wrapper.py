@@ -273,6 +273,12 @@ class FullyShardedDataParallel(nn.Module):
             for group in groups:
                 group.reshard()
 
+    @staticmethod
+    def _optim_state_dict_impl(*args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Not offered: what ``optim_state_dict`` is made of in PyTorch."""
+        del args, kwargs
+        raise not_offered(f"{_NAME}._optim_state_dict_impl", "use optim_state_dict, which gives the same for these wrappers")
+
     # ---- states --------------------------------------------------------------------------------------------------------------------------
 
     @staticmethod

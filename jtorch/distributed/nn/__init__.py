@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..._src.refusals import stand_ins as _refusals
 from .functional import all_gather as all_gather
 from .functional import all_reduce as all_reduce
 from .functional import all_to_all as all_to_all
@@ -11,3 +12,5 @@ from .functional import gather as gather
 from .functional import reduce as reduce
 from .functional import reduce_scatter as reduce_scatter
 from .functional import scatter as scatter
+
+__getattr__ = _refusals.missing(__name__)

@@ -8,6 +8,9 @@ from typing import Any
 
 from ..._src.refusals import stand_ins as _refusals
 
+#: What stands for a time limit that nobody set.
+UNSET_RPC_TIMEOUT = -1.0
+
 
 def _require_initialized(func: Callable[..., Any]) -> Callable[..., Any]:
     """A function that says that there are no remote procedure calls yet, as there never are."""
