@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +27,7 @@ from jtorch._src.ops import (
     cumulative,
     exponential,
     extrema,
+    grid_sampling,
     padding,
     pointwise,
     reductions,
@@ -358,3 +360,35 @@ def test_places_of_ranks(dtype: Any) -> None:
             by_xla, on_host = both(lambda a, axis=axis, rank=rank: _order._selected_place(a, axis=axis, rank=rank), [x])
             assert on_host.dtype == np.int64
             np.testing.assert_array_equal(on_host, by_xla)
+
+
+# ---- sampling at the places of a grid --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("mode", "ranks"), [(grid_sampling.BILINEAR, 2), (grid_sampling.BILINEAR, 3), (grid_sampling.NEAREST, 3)])
+@pytest.mark.parametrize("padding", [grid_sampling.ZEROS, grid_sampling.BORDER, grid_sampling.REFLECTION])
+@pytest.mark.parametrize("corners", [0, 1])
+def test_sampling_at_a_grid(mode: int, ranks: int, padding: int, corners: int) -> None:
+    _compare_sampling(mode, ranks, padding, corners)
+
+
+@pytest.mark.parametrize("padding", [grid_sampling.ZEROS, grid_sampling.BORDER, grid_sampling.REFLECTION])
+def test_sampling_with_cubics(padding: int) -> None:
+    _compare_sampling(grid_sampling.BICUBIC, 2, padding, padding % 2)
+
+
+def _compare_sampling(mode: int, ranks: int, padding: int, corners: int) -> None:
+    rng = np.random.default_rng(7)
+    dtype = np.dtype(np.float64 if corners else np.float32)
+    for size, count in (((3, 4, 2), 9), ((1, 5, 1), 3), ((3, 4, 2), 9000)):  # of one element; more than are taken at once
+        if count == 9000 and (padding or mode == grid_sampling.NEAREST):
+            continue
+        x = rng.standard_normal((2, 3, *size[:ranks])).astype(dtype)
+        grid = (rng.standard_normal((2, count, ranks)) * 1.2).astype(dtype)
+        grid[0, :3] = np.array([np.nan, np.inf, -np.inf]).reshape(3, 1)  # a reflection of infinity is NaN
+        grid[1, :3] = np.array([-1, 1, 0]).reshape(3, 1)
+        sample = functools.partial(grid_sampling._sampled, mode=mode, padding=padding, align_corners=corners)
+        by_xla, on_host = both(sample, [x, grid])
+        assert (on_host.dtype, on_host.shape) == (dtype, (2, 3, count))
+        most = 2e-5 if dtype == np.float32 else 1e-12
+        assert np.allclose(on_host, by_xla, rtol=most, atol=most, equal_nan=True)

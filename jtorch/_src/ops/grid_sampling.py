@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +14,7 @@ import numpy as np
 from ..facts import dtypes
 from ._declare import Array, op
 from ._facts import schemas
+from ._hosted import hosted
 from ._sizes import fewer
 
 BILINEAR, NEAREST, BICUBIC = range(3)
@@ -138,6 +142,106 @@ def _bicubic(input: Array, places: list[Array], padding: int, align_corners: boo
     return total
 
 
+# ---- by NumPy --------------------------------------------------------------------------------------------------------------------
+
+#: Of more elements than this, in all the neighbours together, one neighbour is taken after the other.
+_AT_ONCE = 1 << 15
+
+
+def _placed(x: np.ndarray, sizes: np.ndarray, padding: int, align_corners: bool) -> np.ndarray:
+    """``_place`` of all dimensions: coordinates (n, ...), sizes (n, 1, ...)."""
+    if padding == ZEROS:
+        return x
+    if padding == REFLECTION:
+        low, span = (0.0, sizes - 1) if align_corners else (-0.5, sizes)
+        away = np.absolute(x - x.dtype.type(low))
+        turns = np.floor(away / span)
+        rest = away - turns * span
+        x = np.where(np.equal(np.remainder(turns, 2), 1), span - rest, rest) + x.dtype.type(low)
+        x = np.where(span <= 0, x.dtype.type(0), x)
+    return np.fmin(np.fmax(x, 0), sizes - 1)  # NaN is at 0
+
+
+def _cubic(part: np.ndarray) -> np.ndarray:
+    """``_cubic_weights``: (n, ...) -> (n, 4, ...)."""
+    a = -0.75
+    x, y = np.stack([part, 1 - part], 1), np.stack([part + 1, 2 - part], 1)
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    far = ((a * y - 5 * a) * y + 8 * a) * y - 4 * a
+    return np.concatenate([far[:, :1], near, far[:, 1:]], 1)
+
+
+def _by_numpy(mode: int, padding: int, align_corners: int) -> Callable[..., np.ndarray]:
+    """What samples on the host: the formulas' operations, of all neighbours and dimensions at once."""
+
+    def neighbours(x: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """From coordinates (n, N, P) to those of the neighbours, (n, T, N, P), and their weights in each dimension."""
+        sides = sizes[:, None]
+        if mode != BICUBIC:
+            x = _placed(x, sizes, padding, bool(align_corners))
+        if mode == NEAREST:
+            return np.rint(x)[:, None], None
+        low = np.floor(x)
+        part = x - low
+        if mode == BILINEAR:
+            return np.stack([low, low + 1], 1), np.stack([1 - part, part], 1)
+        at = _placed(low[:, None] + np.arange(-1, 3).astype(x.dtype).reshape(4, 1, 1), sides, padding, bool(align_corners))
+        return at if padding == ZEROS else np.floor(at), _cubic(part)
+
+    def compute(input: np.ndarray, grid: np.ndarray) -> np.ndarray:
+        size, (batch, channels), dtype = input.shape[2:], input.shape[:2], input.dtype
+        n = len(size)
+        sizes = np.array(size, dtype).reshape(n, 1, 1)
+        x = grid.transpose(2, 0, 1)[::-1]
+        x = (x + 1) / 2 * (sizes - 1) if align_corners else ((x + 1) * sizes - 1) / 2
+        at, weights = neighbours(x, sizes)
+        last = (sizes - 1)[:, None]
+        inside = (at >= 0) & (at <= last)
+        whole = np.fmin(np.fmax(at, 0), last).astype(np.int64)
+        # The neighbours of all dimensions, combined: the last dimension's change fastest.
+        flat, within, weight = whole[0], inside[0], None if weights is None else weights[0]
+        for d in range(1, n):
+            flat = (flat * size[d])[:, None] + whole[d]
+            within = within[:, None] & inside[d]
+            flat, within = flat.reshape(-1, *x.shape[1:]), within.reshape(-1, *x.shape[1:])
+            if weight is not None and weights is not None:
+                weight = (weight[:, None] * weights[d]).reshape(-1, *x.shape[1:])
+        planes = input.reshape(-1)
+        base = (np.arange(batch * channels) * math.prod(size)).reshape(batch, channels, 1)
+
+        def picked(k: Any) -> np.ndarray:
+            found = planes.take(flat[k][..., None, :] + base)
+            if not within[k].all():
+                found = np.where(within[k][..., None, :], found, dtype.type(0))
+            return found if weight is None else found * weight[k][..., None, :]
+
+        if len(flat) * batch * channels * x.shape[2] <= _AT_ONCE:
+            terms = picked(slice(None))
+            return np.add.reduce(terms, 0) if weight is not None else terms[0]
+        total = picked(0)
+        for k in range(1, len(flat)):
+            total += picked(k)
+        return total
+
+    return compute
+
+
+@hosted(_by_numpy, ns=60, calls=40, elementwise=False, alike=False)
+def _sampled(input: Array, grid: Array, *, mode: int, padding: int, align_corners: int) -> Array:
+    """The input at the places of a grid (N, P, n): (N, C, P)."""
+    n = input.ndim - 2
+    places = [_unnormalized(grid[..., n - 1 - i], input.shape[2 + i], bool(align_corners)) for i in range(n)]
+    if mode == BICUBIC:
+        return _bicubic(input, places, padding, bool(align_corners))
+    places = [_place(p, size, padding, bool(align_corners)) for p, size in zip(places, input.shape[2:], strict=True)]
+    if mode == NEAREST:
+        return _picked(input, [jnp.round(p) for p in places])  # halves go to the even neighbour, as in torch
+    return _multilinear(input, places)
+
+
+# ---- functions -------------------------------------------------------------------------------------------------------------------
+
+
 @op(method=False, aten="grid_sampler", node=lambda made: f"GridSampler{made.ndims[0] - 2}DBackward0", autocast="cpu float32", implicit=True)
 @schemas("(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor")
 def grid_sampler(input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:
@@ -158,17 +262,8 @@ def grid_sampler(input: Array, grid: Array, interpolation_mode: int, padding_mod
         tensor([[[[2.5000, 3.0000]]]])
     """
     _check(input, grid, interpolation_mode)
-    n = input.ndim - 2
-    flat = grid.reshape(grid.shape[0], -1, n)
-    places = [_unnormalized(flat[..., n - 1 - i], input.shape[2 + i], align_corners) for i in range(n)]
-    if interpolation_mode == BICUBIC:
-        result = _bicubic(input, places, padding_mode, align_corners)
-    else:
-        places = [_place(p, size, padding_mode, align_corners) for p, size in zip(places, input.shape[2:], strict=True)]
-        if interpolation_mode == NEAREST:
-            result = _picked(input, [jnp.round(p) for p in places])  # halves go to the even neighbour, as in torch
-        else:
-            result = _multilinear(input, places)
+    flat = grid.reshape(grid.shape[0], -1, input.ndim - 2)
+    result = _sampled(input, flat, mode=interpolation_mode, padding=padding_mode, align_corners=int(align_corners))
     return result.reshape(*input.shape[:2], *grid.shape[1:-1])
 
 
