@@ -20,7 +20,17 @@ from torch.func import functional_call, grad, grad_and_value, hessian, jacrev, s
 from torch.nn.utils import clip_grad_norm_, parameters_to_vector, vector_to_parameters
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LinearLR, OneCycleLR, ReduceLROnPlateau, SequentialLR, StepLR
-from torch.utils.data import DataLoader, Dataset, IterableDataset, Sampler, Subset, TensorDataset, WeightedRandomSampler, random_split
+from torch.utils.data import (
+    ConcatDataset,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    Sampler,
+    Subset,
+    TensorDataset,
+    WeightedRandomSampler,
+    random_split,
+)
 
 
 @dataclass
@@ -241,7 +251,8 @@ def main(folder: Path) -> None:
     whole = Squares(10)
     first, second = random_split(whole, [8, 2], generator=torch.Generator().manual_seed(0))
     picked = Subset(whole, [1, 2])
-    for part in (DataLoader(first, batch_size=4), DataLoader(second), DataLoader(picked)):
+    both = ConcatDataset([picked, second])
+    for part in (DataLoader(first, batch_size=4), DataLoader(second), DataLoader(picked), DataLoader(both)):
         for a, b in part:
             assert torch.allclose(a**2, b)
     for batch in DataLoader(Stream(), batch_size=2):
