@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -139,3 +140,34 @@ def test_ipython_shows_it_too(monkeypatch) -> None:
         Module.shell.handler(Module.shell, RuntimeError, error, error.__traceback__, tb_offset=1)
     (((kind, _, tb), offset),) = shown
     assert kind is RuntimeError and tb.tb_next.tb_next is None and offset == 1
+
+
+CELLS = """
+import jtorch as torch
+def mine(x):
+    return torch.nn.Linear(2, 3)(x)
+
+mine(torch.ones(4, 5))
+torch.add(torch.ones(2), "a")
+1 / 0
+"""
+
+
+@pytest.mark.skipif(importlib.util.find_spec("IPython") is None, reason="IPython is not installed (extra 'dev')")
+@pytest.mark.parametrize(("traceback", "ours"), [("short", [2, 1, 0]), ("full", None)])
+def test_in_ipython_itself(traceback, ours, tmp_path) -> None:
+    given = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]), "JAX_PLATFORMS": "cpu",
+             "IPYTHONDIR": str(tmp_path), "JTORCH_TRACEBACK": traceback}  # fmt: skip
+    command = [sys.executable, "-m", "IPython", "--simple-prompt", "--colors=NoColor", "--no-banner", "--quick"]
+    run = subprocess.run(command, input=CELLS, env=given, capture_output=True, text=True, timeout=200, check=False)
+    reports = run.stdout.split("Traceback (most recent call last)")[1:]
+    errors = ["mat1 and mat2 shapes cannot be multiplied", "argument 'other' (position 2) must be Tensor, not str", "division by zero"]
+    assert len(reports) == 3, run.stdout + run.stderr
+    for report, words in zip(reports, errors, strict=True):
+        assert "Cell In[" in report and words in report
+    assert "----> 2     return torch.nn.Linear(2, 3)(x)" in reports[0]
+    counts = [report.count("\nFile ") for report in reports]
+    if ours is None:
+        assert counts[0] > 2 and counts[2] == 0
+    else:
+        assert counts == ours

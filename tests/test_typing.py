@@ -61,9 +61,15 @@ def test_the_ordinary_program_runs(tmp_path):
     assert "Error" not in output
 
 
+def test_the_larger_program_runs(tmp_path):
+    output = run("-m", "jtorch", str(PROGRAMS / "training.py"), cwd=tmp_path)
+    assert "torch.Size([3, 10])" in output
+    assert "Error" not in output
+
+
 def test_pyright(project):
     pytest.importorskip("pyright")
-    output = run("-m", "pyright", "--pythonpath", sys.executable, "ordinary.py", "mistakes.py", "page.py", cwd=project)
+    output = run("-m", "pyright", "--pythonpath", sys.executable, "ordinary.py", "training.py", "mistakes.py", "page.py", cwd=project)
     assert "errors, " in output
     lines = page_lines()
     assert len(lines) >= 6
@@ -71,17 +77,17 @@ def test_pyright(project):
         told = re.findall(rf"page\.py:{number}:\d+ - error: (.*)", output)
         comment = line.partition("# ")[2]
         assert bool(told) == bool(comment) and all(comment in t for t in told[:1]), (line, told)
-    assert reported(output, "ordinary.py") == set(), output
+    assert reported(output, "ordinary.py") | reported(output, "training.py") == set(), output
     assert reported(output, "mistakes.py") == lines_that_say_wrong(), output
 
 
 def test_mypy(project):
     pytest.importorskip("mypy")
-    command = ["-m", "mypy", "--config-file", "", "--cache-dir", str(project / "cache"), "ordinary.py", "mistakes.py"]
+    command = ["-m", "mypy", "--config-file", "", "--cache-dir", str(project / "cache"), "ordinary.py", "training.py", "mistakes.py"]
     env = {**os.environ, "PYTHONPATH": "", "MYPYPATH": f"typings:{ROOT}"}
     done = subprocess.run([sys.executable, *command], cwd=project, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stdout + done.stderr
-    assert reported(done.stdout, "ordinary.py") == set(), done.stdout
+    assert reported(done.stdout, "ordinary.py") | reported(done.stdout, "training.py") == set(), done.stdout
     assert reported(done.stdout, "mistakes.py") == lines_that_say_wrong(), done.stdout
 
 

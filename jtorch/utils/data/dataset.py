@@ -114,7 +114,7 @@ class ConcatDataset(Dataset[_T_co]):
         """Sums of the lengths up to and with each item."""
         return list(itertools.accumulate(len(e) for e in sequence))
 
-    def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
+    def __init__(self, datasets: Iterable[Dataset[_T_co]]) -> None:
         super().__init__()
         self.datasets = list(datasets)
         if len(self.datasets) == 0:
@@ -168,7 +168,7 @@ class Subset(Dataset[_T_co]):
     dataset: Any
     indices: Sequence[int]
 
-    def __init__(self, dataset: Dataset[Any], indices: Sequence[int]) -> None:
+    def __init__(self, dataset: Dataset[_T_co], indices: Sequence[int]) -> None:
         self.dataset = dataset
         self.indices = indices
         cls = type(self)
