@@ -2,6 +2,7 @@
 
 A call is taken here if it was one operator that wrote nothing. The key is the callable, how and where its tensors lie, and its other
 arguments; the numbers that elementwise operators are given count by their type.
+"""
 
 from __future__ import annotations
 
