@@ -37,15 +37,17 @@ class _Active:
     """Whether any mode is entered, in any thread: the flag that plain calls look at.
 
     ``modes`` has one item for each entered mode. Adding and taking one is atomic, and an empty list is false, so that neither counting
-    nor looking needs a lock. ``below`` is asked about calls that no handler has answered, once a floor above has set it: it runs
+    nor looking needs a lock. ``short``, once it is set, is asked first about calls that are not plain while no mode is entered: it knows
+    what calls like them have done. ``below`` is asked about calls that no handler has answered, once a floor above has set it: it runs
     ``__torch_dispatch__``.
     """
 
-    __slots__ = ("modes", "below")
+    __slots__ = ("modes", "below", "short")
 
     def __init__(self) -> None:
         self.modes: list[None] = []
         self.below: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any] | None = None
+        self.short: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any] | None = None
 
 
 ACTIVE = _Active()

@@ -51,6 +51,7 @@ def _find(func: OpOverload) -> Callable[[list[Any]], Any]:
             args, kwargs = func.trimmed(values)
             return body(*args, **kwargs)
 
+        run_stated.body = body  # type: ignore[attr-defined]
         return run_stated
     if schema.outs:
         return _writing(func)
@@ -72,6 +73,7 @@ def _find(func: OpOverload) -> Callable[[list[Any]], Any]:
         args, kwargs = func.trimmed(values)
         return public(*args, **kwargs)
 
+    run_public.body = public  # type: ignore[attr-defined]  # for who has trimmed the arguments already
     return run_public
 
 

@@ -157,6 +157,8 @@ class OpOverload:
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Runs the operator; handlers of functions, modes and wrapper classes are asked."""
+        if ACTIVE.short is not None and not ACTIVE.modes and (answer := ACTIVE.short(self, args, kwargs)) is not MISSING:
+            return answer
         found = _overridden(self, args, kwargs)
         return operator_calls.get().call(self, args, kwargs) if found is MISSING else found
 

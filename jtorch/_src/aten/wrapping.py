@@ -73,6 +73,15 @@ def make_wrapper_subclass(
     return t
 
 
+def like(model: Tensor, cls: type) -> Any:
+    """An instance of ``cls`` with the metadata of another, which has begun at the first element."""
+    t = _new(cls)
+    aval, kept = model._aval, model._strides
+    t._al = Look(t, NoData(aval, kept), aval, 0)
+    t._strides = kept
+    return t
+
+
 def bare(cls: type, shape: Sequence[Any], dtype: Any, place: Any, strides: Sequence[Any] | None, offset: Any) -> Any:
     """An instance of ``cls`` with this metadata; sizes may be symbols, and ``place`` None says that it lies nowhere."""
     t = _new(cls)

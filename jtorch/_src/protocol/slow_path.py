@@ -79,6 +79,8 @@ class Caller:
         Raises:
             TypeError: for a method of what is no tensor.
         """
+        if ACTIVE.short is not None and not ACTIVE.modes and (answer := ACTIVE.short(self, args, kwargs)) is not MISSING:
+            return answer
         if self.is_method:
             tensor = dispatch.tensor_type()
             if not args:

@@ -115,13 +115,13 @@ class FullyShardedDataParallel(nn.Module):
         pair = hybrid and process_group is not None
         if hybrid != (device_mesh is not None and device_mesh.ndim == 2) or isinstance(process_group, tuple) != pair:
             raise ValueError(
-                f"{strategy} needs {'two groups, or a mesh of two dimensions' if hybrid else 'one group, or a mesh of one dimension'}, "
-                "not "
+                f"{strategy} needs {'two groups, or a mesh of two dimensions' if hybrid else 'one group or mesh of one dimension'}: "
                 f"process_group={process_group}, device_mesh={device_mesh}"
             )
         options = {
-            "process_group": None if hybrid else process_group, "sharding_strategy": strategy, "cpu_offload": cpu_offload, "mixed_precision": mixed_precision,
-            "param_init_fn": param_init_fn, "device_id": device_id, "sync_module_states": sync_module_states,
+            "process_group": None if hybrid else process_group, "sharding_strategy": strategy, "cpu_offload": cpu_offload,
+            "mixed_precision": mixed_precision, "param_init_fn": param_init_fn, "device_id": device_id,
+            "sync_module_states": sync_module_states,
             "use_orig_params": use_orig_params, "device_mesh": device_mesh, "backward_prefetch": backward_prefetch,
             "forward_prefetch": forward_prefetch, "limit_all_gathers": limit_all_gathers,
         }  # fmt: skip

@@ -11,8 +11,8 @@ from jtorch import nn
 
 from ..device_mesh import DeviceMesh, current_mesh, known_mesh
 from ..objects import all_gather_object
-from . import _dispatch, _rules, _rules_math, _rules_nn, _rules_shape  # noqa: F401  (the last four state their rules)
-from ._dtensor_spec import DTensorSpec, TensorMeta
+from . import _dispatch, _rules, _rules_math, _rules_nn, _rules_shape, _shortcuts  # noqa: F401  (four of them state their rules)
+from ._dtensor_spec import DTensorSpec, TensorMeta, one_of
 from ._redistribute import Redistribute, redistribute_local_tensor
 from ._utils import (
     assert_no_mixed_partial_types,
@@ -131,7 +131,7 @@ class DTensor(torch.Tensor):
         made = torch.Tensor._make_wrapper_subclass(
             cls, meta.shape, strides=meta.stride, dtype=local_tensor.dtype, device=local_tensor.device, requires_grad=requires_grad
         )
-        made._local_tensor, made._spec = local_tensor, spec
+        made._local_tensor, made._spec = local_tensor, one_of(spec)
         return made
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -305,6 +305,7 @@ class DTensor(torch.Tensor):
 
 
 _dispatch.DISPATCHER.cls = DTensor
+_shortcuts.install(DTensor)
 _KINDS = {"Shard": Shard, "Replicate": Replicate, "Partial": Partial, "_StridedShard": lambda d, f: _StridedShard(d, split_factor=f)}
 
 

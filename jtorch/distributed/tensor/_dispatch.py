@@ -111,12 +111,17 @@ class Call:
 
     def key(self) -> Any:
         """What the plan of a call depends on; None if it cannot be told."""
-        found: list[Any] = [self.func, *self.specs]
+        found: list[Any] = [self.func, torch.get_default_dtype(), *self.specs]
         tensors = {i for i, _ in self.leaves}
         for i, (a, x) in enumerate(zip(self.schema.arguments, self.values, strict=True)):
             if i in tensors:
                 found.append(None if not isinstance(x, (list, tuple)) else tuple([t is None for t in x]))
-            elif a.type.startswith("Scalar") and not a.type.startswith("ScalarType") and self.name not in BY_NUMBER:
+            elif (
+                a.type.startswith(("Scalar", "Tensor"))
+                and type(x) in (int, float)
+                and not a.type.startswith("ScalarType")
+                and self.name not in BY_NUMBER
+            ):
                 found.append(type(x))
             else:
                 found.append((type(x), tuple(x) if isinstance(x, list) else x))
@@ -183,7 +188,12 @@ class Dispatcher:
                 if len(_plans) > 10_000:
                     _plans.clear()
                 _plans[key] = plan
-        return self._run(call, plan)
+        out = self._run(call, plan)
+        self.note(call, plan, out)
+        return out
+
+    #: Told what was carried out (``_shortcuts.py``).
+    note: Any = staticmethod(lambda *_: None)
 
     def _mesh(self, call: Call) -> Any:
         for at in call.leaves:
@@ -241,7 +251,7 @@ class Dispatcher:
         locals_ = []
         for at, spec, target in zip(call.leaves, call.specs, plan.targets, strict=True):
             t = self.local_of(call.leaf(at))
-            locals_.append(t if spec is target else redistribute_local_tensor(t, spec, target))
+            locals_.append(t if spec.placements == target.placements else redistribute_local_tensor(t, spec, target))
         values = call.with_leaves(locals_)
         for i, x in plan.values.items():
             values[i] = x

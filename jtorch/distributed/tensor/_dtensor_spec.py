@@ -152,6 +152,16 @@ class DTensorSpec:
         return DTensorSpec(self.mesh, self.placements, tensor_meta=tensor_meta)
 
 
+_ONES: dict[DTensorSpec, DTensorSpec] = {}
+
+
+def one_of(spec: DTensorSpec) -> DTensorSpec:
+    """The one spec that stands for all that equal it, so that most can be told by their identity."""
+    if len(_ONES) > 10_000:
+        _ONES.clear()
+    return _ONES.setdefault(spec, spec)
+
+
 def cuts(mesh_shape: Sequence[int], placements: Sequence[Placement]) -> dict[int, list[int]]:
     """Which dimensions of the mesh cut each dimension of the tensor, in the order in which they do.
 
