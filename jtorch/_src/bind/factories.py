@@ -154,7 +154,7 @@ def check_dtype(name: str, dtype: Any) -> dtypes.dtype | None:
     """The dtype object of a ``dtype=`` argument."""
     if dtype is None or isinstance(dtype, dtypes.dtype):
         return dtype
-    found = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}.get(dtype)
+    found = dtypes.OF_PYTHON.get(dtype)
     if found is None:
         raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
     return found
