@@ -109,7 +109,7 @@ def check_options(name: str, layout: Any, pin_memory: Any) -> None:
     check_pinned(pin_memory)
 
 
-def _cpp_name(layout: Any) -> str:
+def layout_name(layout: Any) -> str:
     """A layout as torch's C++ calls it: ``Sparse``, ``SparseCsr``."""
     return "".join(part.title() for part in str(layout).rpartition(".")[2].removesuffix("_coo").split("_"))
 
@@ -121,7 +121,7 @@ def check_out(out: Any, dtype: Any, layout: Any = None, device: Any = None) -> N
     if isinstance(dtype, dtypes.dtype) and dtype is not out.dtype:
         raise RuntimeError(f"dtype {dtype.scalar_name} does not match dtype of out parameter ({out.dtype.scalar_name})")
     if layout not in _STRIDED and layout is not out.layout:
-        raise RuntimeError(f"layout {_cpp_name(layout)} does not match layout of out parameter ({_cpp_name(out.layout)})")
+        raise RuntimeError(f"layout {layout_name(layout)} does not match layout of out parameter ({layout_name(out.layout)})")
     if device is not None and devices.device(device).type != out.device.type:
         asked, its = devices.device(device).type, out.device.type
         raise RuntimeError(f"device type {asked} does not match device type of out parameter ({its})")
