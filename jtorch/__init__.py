@@ -124,8 +124,9 @@ _LAZY_NAMES = {
         "_check_type", "_check_value", "_check_with",
     ), "_src.bind.conditions"),
     **dict.fromkeys((
-        "_addmm_activation", "_aminmax", "_assert_async", "_compute_linear_combination", "_convert_indices_from_coo_to_csr",
-        "_convert_indices_from_csr_to_coo", "_debug_has_internal_overlap", "_grouped_mm", "_int_mm", "_shape_as_tensor",
+        "_addmm_activation", "_aminmax", "_assert_async", "_assert_tensor_metadata", "_compute_linear_combination",
+        "_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo",
+        "_debug_has_internal_overlap", "_grouped_mm", "_int_mm", "_shape_as_tensor",
     ), "_src.bind.underscored"),
     **dict.fromkeys((
         "DoubleStorage", "FloatStorage", "HalfStorage", "LongStorage", "IntStorage", "ShortStorage", "CharStorage", "ByteStorage",

@@ -39,6 +39,9 @@ class Future(Generic[T]):
         self._result: Any = None
         self._error: BaseException | None = None
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise RuntimeError("Can not pickle torch.futures.Future")
+
     def done(self) -> bool:
         """Whether there is a result or an error."""
         return self._done
@@ -118,6 +121,17 @@ class Future(Generic[T]):
 Future.__module__ = "torch.futures"
 
 
+def _there(future: Any) -> Any:
+    """The future.
+
+    Raises:
+        RuntimeError: for None.
+    """
+    if future is None:
+        raise RuntimeError("Future can't be None")
+    return future
+
+
 def collect_all(futures: list[Future[Any]]) -> Future[list[Future[Any]]]:
     """A future of all the given ones, done when the last of them is; the first error becomes its own."""
     everything: Future[list[Future[Any]]] = Future()
@@ -132,7 +146,7 @@ def collect_all(futures: list[Future[Any]]) -> Future[list[Future[Any]]]:
             everything._complete(list(futures), done._error)
 
     for future in futures:
-        future._on_done(one)
+        _there(future)._on_done(one)
     if not futures:
         everything.set_result([])
     return everything

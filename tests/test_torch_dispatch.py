@@ -554,3 +554,23 @@ def test_attention_of_wrappers():
     W = wrapper()
     got, want = layer(W(x), W(x), W(x))[0], layer(x, x, x)[0]
     assert torch.allclose(got.elem, want, atol=1e-6)
+
+
+def test_wrappers_show_what_they_are_told_and_that_they_are_parameters() -> None:
+    class Held(torch.Tensor):
+        @staticmethod
+        def __new__(cls, inner: torch.Tensor) -> torch.Tensor:
+            made = torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+            made.inner = inner
+            return made
+
+        @classmethod
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            found = func(*[a.inner if isinstance(a, Held) else a for a in args], **(kwargs or {}))
+            return Held(found) if isinstance(found, torch.Tensor) else found
+
+        def __repr__(self) -> str:
+            return super().__repr__(tensor_contents=f"inner={self.inner}")
+
+    assert repr(Held(torch.ones(1))) == "Held(inner=tensor([1.]))"
+    assert repr(torch.nn.Parameter(Held(torch.ones(1)))) == "Parameter(Held(inner=tensor([1.]), requires_grad=True))"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import warnings
 from typing import Any
 
 import numpy as np
@@ -294,3 +295,18 @@ def test_prefix_of_a_state_dict() -> None:
     nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "module.")
     assert list(state) == ["weight", "bias"]
     assert set(state._metadata) == {""}
+
+
+def test_shares_of_what_is_pruned_are_no_numbers_of_elements() -> None:
+    prune._validate_pruning_amount(0.3, 0)
+    with pytest.raises(ValueError, match="smaller than the number of parameters"):
+        prune._validate_pruning_amount(20, 19)
+
+
+@pytest.mark.parametrize(("size", "warned"), [((1, 1, 2, 1), True), ((1, 1, 2, 2), False)])
+def test_grids_of_one_place_are_warned_of(size: tuple[int, ...], warned: bool) -> None:
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        torch.nn.functional.affine_grid(torch.ones(1, 2, 3), size, align_corners=True)
+        torch.nn.functional.affine_grid(torch.ones(1, 2, 3), (1, 1, 2, 1), align_corners=False)
+    assert ["unit-size grids" in str(w.message) for w in seen] == [True] * warned

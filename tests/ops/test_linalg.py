@@ -218,3 +218,11 @@ def test_what_the_results_of_tensor_equations_are_written_into():
     sums = torch.ones(1, 2)
     torch._compute_linear_combination(torch.ones(3, 2), torch.ones(1, 3), out=sums)
     assert sums.tolist() == [[4.0, 4.0]]
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 2, 2)])
+def test_exponentials_of_large_matrices_keep_the_digits_of_single_precision(shape: tuple[int, ...]) -> None:
+    a = torch.tensor([[3.0, 15.0], [21.0, 6.0]]).expand(shape)
+    np.testing.assert_allclose(torch.linalg.matrix_exp(a).numpy(), torch.linalg.matrix_exp(a.double()).numpy(), 3e-6)
+    z = a.to(torch.complex64) * (0.5 + 0.5j)
+    np.testing.assert_allclose(torch.linalg.matrix_exp(z).numpy(), torch.linalg.matrix_exp(z.to(torch.complex128)).numpy(), 3e-5)

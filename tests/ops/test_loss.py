@@ -149,3 +149,28 @@ def test_sizes_that_differ_are_warned_of_once(name: str) -> None:
         warnings.simplefilter("always")
         getattr(torch.nn.functional, name)(x, y).backward()
     assert [str(w.message)[:41] for w in seen] == ["Using a target size (torch.Size([11])) th"]
+
+
+@pytest.mark.parametrize("weight", [None, 3.0])
+def test_gradients_of_scores_keep_their_digits_where_scores_are_small(weight: float | None) -> None:
+    x = torch.tensor([-9.25, -20.0, 9.25], requires_grad=True)
+    y = torch.tensor([0.0, 0.25, 1.0], requires_grad=True)
+    w = None if weight is None else torch.full((1,), weight)
+    F.binary_cross_entropy_with_logits(x, y, pos_weight=w, reduction="sum").backward()
+    p, t, k = 1 / (1 + np.exp(-x.detach().double().numpy())), np.array([0.0, 0.25, 1.0]), weight or 1.0
+    np.testing.assert_allclose(x.grad.numpy()[:2], ((1 - t) * p - k * t * (1 - p))[:2], 1e-6)
+    soft = np.log1p(np.exp(-x.detach().double().numpy()))
+    np.testing.assert_allclose(y.grad.numpy(), (k - 1) * soft - x.detach().double().numpy(), 1e-5)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scores_weights_and_targets_differentiate_twice(weighted: bool) -> None:
+    x = torch.tensor([[-3.0, 0.5], [2.0, 0.0]], dtype=torch.float64, requires_grad=True)
+    y = torch.tensor([[0.1, 0.9], [0.5, 1.0]], dtype=torch.float64, requires_grad=True)
+    if weighted:
+        w = torch.tensor([2.0, 0.5], dtype=torch.float64, requires_grad=True)
+        assert torch.autograd.gradcheck(lambda x, y, w: F.binary_cross_entropy_with_logits(x, y, pos_weight=w), (x, y, w))
+        assert torch.autograd.gradgradcheck(lambda x, y, w: F.binary_cross_entropy_with_logits(x, y, pos_weight=w), (x, y, w))
+    else:
+        assert torch.autograd.gradcheck(F.binary_cross_entropy_with_logits, (x, y), check_forward_ad=True)
+        assert torch.autograd.gradgradcheck(F.binary_cross_entropy_with_logits, (x, y))

@@ -197,3 +197,15 @@ def test_scattering_into_parts_along_every_dimension(dim: int) -> None:
 
 def _reach(x: np.ndarray, i: np.ndarray, dim: int) -> list[int]:
     return [n if d == dim else m for d, (n, m) in enumerate(zip(x.shape, i.shape, strict=True))]
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+def test_products_with_two_zeros_have_second_derivatives(include_self: bool) -> None:
+    x = torch.tensor([2.0, 3.0], dtype=torch.float64, requires_grad=True)
+    src = torch.tensor([0.0, 0.0, 5.0, 0.0, 7.0], dtype=torch.float64, requires_grad=True)
+    index = torch.tensor([0, 0, 0, 1, 1])
+    y = x.scatter_reduce(0, index, src, "prod", include_self=include_self).sum()
+    (g,) = torch.autograd.grad(y, src, create_graph=True)
+    (second,) = torch.autograd.grad(g[0], src)
+    assert g.tolist() == [0.0, 0.0, 0.0, 21.0 if include_self else 7.0, 0.0]
+    assert second.tolist() == [0.0, 10.0 if include_self else 5.0, 0.0, 0.0, 0.0]

@@ -17,6 +17,9 @@ NAN = float("nan")
 
 #: What is called, by the package.
 CASES: dict[str, Callable[[Any], Any]] = {
+    "abs_": lambda t: t.ones(2, dtype=t.complex64).abs_(),
+    "absolute_": lambda t: t.ones(2, dtype=t.complex64).absolute_(),
+    "abs_real": lambda t: t.tensor([-1.0, 2.0]).abs_(),
     "cosine_similarity": lambda t: t.nn.functional.cosine_similarity(t.ones(2, 3), t.ones(2, 3), eps=-1.0),
     "cosine_similarity_nan": lambda t: t.nn.functional.cosine_similarity(t.ones(2, 3), t.ones(2, 3), eps=NAN),
     "isclose": lambda t: t.isclose(t.ones(2), t.ones(2), rtol=NAN),

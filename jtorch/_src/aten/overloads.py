@@ -16,8 +16,6 @@ from ..refusals import stand_ins as _refusals
 from ..tensor.symbols import Sym
 from .schema import NO_DEFAULT, Argument, Schema, texts
 
-_PYTHON_DTYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
-
 
 def _is_int(x: Any) -> bool:
     return (isinstance(x, int) and not isinstance(x, bool)) or type(x) in SYMBOLIC or type(x) is Sym
@@ -43,7 +41,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "float": lambda x: isinstance(x, (int, float)) and not isinstance(x, bool),
     "bool": lambda x: isinstance(x, bool),
     "str": lambda x: isinstance(x, str),
-    "ScalarType": lambda x: isinstance(x, dtypes.dtype) or x in _PYTHON_DTYPES,
+    "ScalarType": lambda x: isinstance(x, dtypes.dtype) or x in dtypes.OF_PYTHON,
     "Device": lambda x: isinstance(x, (str, devices.device, int)),
     "Generator": lambda x: not isinstance(x, (Tensor, int, float, str, list, tuple)),
 }
@@ -78,8 +76,8 @@ def converted(a: Argument, x: Any) -> Any:
         return [x] * int(size) if size else x
     if kind == "float" and type(x) is int:
         return float(x)
-    if kind == "ScalarType" and x in _PYTHON_DTYPES:
-        return _PYTHON_DTYPES[x]
+    if kind == "ScalarType" and x in dtypes.OF_PYTHON:
+        return dtypes.OF_PYTHON[x]
     if kind == "Device" and isinstance(x, (str, int)):
         return devices.device(x)
     return x

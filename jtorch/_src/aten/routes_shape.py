@@ -45,8 +45,8 @@ def view(self: Any, *size: Any, **kwargs: Any) -> Any:
     """``x.view``: ``view.default`` or ``view.dtype``."""
     if kwargs:
         size = (kwargs.pop("size", kwargs.pop("dtype", None)),)
-    if len(size) == 1 and isinstance(size[0], dtypes.dtype):
-        return A.view.dtype(self, size[0])
+    if len(size) == 1 and isinstance(dtype := dtypes.meant(size[0]), dtypes.dtype):
+        return A.view.dtype(self, dtype)
     return A.view.default(self, size_of(size))
 
 

@@ -168,10 +168,12 @@ def __array__(self: Any, dtype: Any = None, copy: Any = None) -> Any:
 @route("Tensor.__repr__")
 def __repr__(self: Any, *, tensor_contents: Any = None) -> Any:
     if is_wrapper(self):
-        text = f"{type(self).__name__}(..., size={tuple(self._aval.shape)}"
+        shown = f"..., size={tuple(self._aval.shape)}" if tensor_contents is None else str(tensor_contents)
+        text = f"{type(self).__name__}({shown}"
         text += "" if self._aval.torch_dtype is dtypes.get_default_dtype() else f", dtype={self._aval.torch_dtype}"
         node = self.grad_fn
-        return text + (f", grad_fn=<{node.name()}>" if node is not None else ", requires_grad=True" if self._rg else "") + ")"
+        text += (f", grad_fn=<{node.name()}>" if node is not None else ", requires_grad=True" if self._rg else "") + ")"
+        return f"Parameter({text})" if getattr(self, "_is_param", False) else text
     with Kernel():
         return Tensor.__repr__(self, tensor_contents=tensor_contents)  # type: ignore[call-arg]
 

@@ -113,9 +113,6 @@ def checked_static(name: str, argument: str, annotation: str, value: Any) -> Any
     return value
 
 
-_PYTHON_DTYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
-
-
 def static(op: Op, p: Param, position: int, value: Any) -> Any:
     """A static argument as the kernel gets it, hashable.
 
@@ -125,7 +122,7 @@ def static(op: Op, p: Param, position: int, value: Any) -> Any:
     if p.kind == DTYPE:
         if value is None:
             return None
-        found = value if isinstance(value, dtypes.dtype) else _PYTHON_DTYPES.get(value)
+        found = value if isinstance(value, dtypes.dtype) else dtypes.OF_PYTHON.get(value)
         if found is None:
             raise TypeError(f"{op.name}(): argument '{p.name}' must be torch.dtype, not {type_name(value)}")
         return found.np

@@ -109,6 +109,24 @@ def check_options(name: str, layout: Any, pin_memory: Any) -> None:
     check_pinned(pin_memory)
 
 
+def layout_name(layout: Any) -> str:
+    """A layout as torch's C++ calls it: ``Sparse``, ``SparseCsr``."""
+    return "".join(part.title() for part in str(layout).rpartition(".")[2].removesuffix("_coo").split("_"))
+
+
+def check_out(out: Any, dtype: Any, layout: Any = None, device: Any = None) -> None:
+    """Raises torch's error for an ``out`` that is not as the options beside it ask."""
+    if not isinstance(out, Tensor):
+        return
+    if isinstance(dtype, dtypes.dtype) and dtype is not out.dtype:
+        raise RuntimeError(f"dtype {dtype.scalar_name} does not match dtype of out parameter ({out.dtype.scalar_name})")
+    if layout not in _STRIDED and layout is not out.layout:
+        raise RuntimeError(f"layout {layout_name(layout)} does not match layout of out parameter ({layout_name(out.layout)})")
+    if device is not None and devices.device(device).type != out.device.type:
+        asked, its = devices.device(device).type, out.device.type
+        raise RuntimeError(f"device type {asked} does not match device type of out parameter ({its})")
+
+
 def check_pinned(wanted: Any, device: Any = None) -> None:
     """Refuses page-locked memory where there is no accelerator to lock it for; where there is one, JAX manages the host's memory itself.
 
@@ -136,7 +154,7 @@ def check_dtype(name: str, dtype: Any) -> dtypes.dtype | None:
     """The dtype object of a ``dtype=`` argument."""
     if dtype is None or isinstance(dtype, dtypes.dtype):
         return dtype
-    found = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}.get(dtype)
+    found = dtypes.OF_PYTHON.get(dtype)
     if found is None:
         raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
     return found
@@ -225,6 +243,8 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
         missing = [n for n in names if n in required and n not in arguments]
         if missing:
             raise TypeError(f'{op.name}() missing {len(missing)} required positional arguments: "{missing[0]}"')
+        if out is not None:
+            check_out(out, dtype, layout, device)
         if layout is not None and layout is not layouts.strided:
             return _in_layout(op.name, layout, arguments.get("size"), dtype, device, requires_grad)
         given = check_dtype(op.name, dtype)

@@ -277,6 +277,9 @@ def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[
         *([f"_check_overlap({me}, ({', '.join(op.unshared)},), True)"] if op.unshared else []),
         f"return _inplace({me}, _core({given}))",
     ]
+    if op.written is not None:
+        names["_written"] = op.written
+        body.insert(2, f"_written({me})")
     if op.unrecorded:
         names["_unrecorded"] = unrecorded
         body = [body[0], body[1], f"return _unrecorded({me}, [{others}], lambda: _core({given}))"]

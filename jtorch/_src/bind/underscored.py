@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..facts.dtypes import BY_NAME
-from ..facts.errors import not_offered
+from ..facts.devices import as_device
+from ..facts.dtypes import BY_NAME, meant
+from ..facts.errors import CPP_NAMES, not_offered
 from ..facts.warned_once import warn_once
 from .everything import PUBLIC
+from .factories import layout_name
 
 __all__ = [
-    "_addmm_activation", "_aminmax", "_assert_async", "_cast_Byte", "_cast_Char", "_cast_Double", "_cast_Float", "_cast_Half", "_cast_Int",
+    "_addmm_activation", "_aminmax", "_assert_async", "_assert_tensor_metadata", "_cast_Byte", "_cast_Char", "_cast_Double",
+    "_cast_Float", "_cast_Half", "_cast_Int",
     "_cast_Long", "_cast_Short", "_compute_linear_combination", "_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo",
     "_debug_has_internal_overlap", "_grouped_mm", "_int_mm", "_segment_reduce", "_shape_as_tensor",
 ]  # fmt: skip
@@ -70,6 +73,35 @@ def _assert_async(input: Any, assert_msg: str | None = None) -> None:
         raise RuntimeError(f"Boolean value of Tensor with {'no values' if input.numel() == 0 else 'more than one value'} is ambiguous")
     if not input.bool().item():
         raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
+
+
+def _assert_tensor_metadata(
+    a: Any, size: Any = None, stride: Any = None, dtype: Any = None, *, device: Any = None, layout: Any = None
+) -> None:
+    """Raises unless the tensor has the sizes, strides, dtype, device and layout that are given.
+
+    Raises:
+        RuntimeError: if one differs.
+    """
+
+    def same(what: str, asked: Any, its: Any, shown: Any) -> None:
+        if asked != its:
+            expected, got = shown or (asked, its)
+            raise RuntimeError(f"Tensor {what} mismatch! Expected: {expected}, Got: {got}")
+
+    if size is not None:
+        same("sizes", list(size), list(a.shape), None)
+    if stride is not None:
+        same("strides", list(stride), list(a.stride()), None)
+    if dtype is not None:
+        dtype = meant(dtype)
+        same("dtype", dtype, a.dtype, (dtype.scalar_name, CPP_NAMES.get(a.dtype.scalar_name, a.dtype.scalar_name)))
+    if device is not None:
+        place = as_device(device)
+        if place.type != a.device.type or None not in (place.index, a.device.index):
+            same("device", place, a.device, None)
+    if layout is not None:
+        same("layout", layout, a.layout, (layout_name(layout), layout_name(a.layout)))
 
 
 def _convert_indices_from_coo_to_csr(self: Any, size: int, *, out_int32: bool = False) -> Any:

@@ -293,7 +293,7 @@ def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
         >>> torch.can_cast(torch.float32, torch.int64), torch.can_cast(torch.int64, torch.float32)
         (False, True)
     """
-    return dtypes.can_cast(from_, to)
+    return dtypes.can_cast(dtypes.meant(from_), dtypes.meant(to))
 
 
 @torch_function_dispatch(lambda type1, type2: (type1, type2), public="torch.promote_types")
@@ -308,6 +308,7 @@ def promote_types(type1: dtypes.dtype, type2: dtypes.dtype) -> dtypes.dtype:
         >>> torch.promote_types(torch.int64, torch.float16)
         torch.float16
     """
+    type1, type2 = dtypes.meant(type1), dtypes.meant(type2)
     for place, (name, given) in enumerate((("type1", type1), ("type2", type2)), 1):
         if not isinstance(given, dtypes.dtype):
             raise TypeError(f"promote_types(): argument '{name}' (position {place}) must be torch.dtype, not {type(given).__name__}")

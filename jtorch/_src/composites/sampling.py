@@ -15,7 +15,7 @@ from ...random import examples, refuse_out, refuse_same, twister_of
 from ..bind.arguments import sizes, whole
 from ..bind.cores import composite
 from ..bind.everything import _C, PUBLIC
-from ..bind.factories import check_dtype, check_options, check_pinned
+from ..bind.factories import check_dtype, check_options, check_out, check_pinned
 from ..draws import key_sampling as _key_sampling
 from ..draws import sampling as _sampling
 from ..engine import META, limits
@@ -97,6 +97,7 @@ def _made(
 
 
 def _wanted(name: str, dtype: Any, out: Any, default: dtypes.dtype) -> dtypes.dtype:
+    check_out(out, dtype)
     given = check_dtype(name, dtype)
     return given or (out.dtype if isinstance(out, Tensor) else default)
 

@@ -241,6 +241,15 @@ _SIGNED_FOR = {int8: int16, int16: int32, int32: int64, int64: int64}
 _BY_WIDTH = {8: int8, 16: int16, 32: int32, 64: int64}
 
 
+#: What Python's types stand for where a dtype is asked for.
+OF_PYTHON: dict[Any, dtype] = {float: float64, int: int64, bool: bool_, complex: complex128}
+
+
+def meant(given: Any) -> Any:
+    """The dtype that one of Python's types stands for; anything else as it is."""
+    return OF_PYTHON.get(given, given) if isinstance(given, type) else given
+
+
 @functools.cache
 def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest type that both can be converted to, by torch's lattice.
@@ -335,7 +344,7 @@ class finfo:
     __module__ = "jtorch"
 
     def __init__(self, type: dtype | None = None) -> None:
-        d = _default if type is None else type
+        d = _default if type is None else meant(type)
         if d.category < FLOATING:
             raise TypeError("torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'")
         d = d.to_real()
@@ -372,6 +381,7 @@ class iinfo:
     __module__ = "jtorch"
 
     def __init__(self, type: dtype) -> None:
+        type = meant(type)
         if type.category != INTEGRAL:
             if type.category == BOOL:
                 raise TypeError("torch.bool is not supported by torch.iinfo")

@@ -92,6 +92,7 @@ class Op(Facts):
     itself: Callable[[Any], bool] | None = None
     laid: str | None = None
     unrecorded: bool = False
+    written: Callable[[Any], None] | None = None
     unshared: tuple[str, ...] = ()
     unmixed: tuple[str, ...] = ()
     constant: tuple[int, ...] = ()

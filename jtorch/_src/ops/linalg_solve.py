@@ -632,13 +632,14 @@ def torch_lu_solve(input: Array, LU_data: Array, LU_pivots: Array) -> Array:
 
 
 def exponential(a: Array) -> Array:
-    """The matrix exponentials."""
+    """The matrix exponentials, computed in double precision: each squaring doubles the error, which single precision has no room for."""
     if a.shape[-1] == 0 or a.size == 0:
         return a
+    wide = a.astype(np.complex128 if a.dtype.kind == "c" else np.float64)
     if a.ndim == 2:
-        return jax.scipy.linalg.expm(a)
-    flat = a.reshape(math.prod(a.shape[:-2]), *a.shape[-2:])
-    return jax.vmap(jax.scipy.linalg.expm)(flat).reshape(a.shape)
+        return jax.scipy.linalg.expm(wide).astype(a.dtype)
+    flat = wide.reshape(math.prod(a.shape[:-2]), *a.shape[-2:])
+    return jax.vmap(jax.scipy.linalg.expm)(flat).reshape(a.shape).astype(a.dtype)
 
 
 @op(
@@ -669,8 +670,6 @@ def matrix_exp(A: Array) -> Array:
     """
     check_square(A, "linalg.matrix_exp")
     check_float(A, "linalg.matrix_exp", low=True)
-    if A.dtype.itemsize < 4:
-        return exponential(A.astype(np.float32)).astype(A.dtype)
     return exponential(A)
 
 

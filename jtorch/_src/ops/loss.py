@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -402,6 +404,25 @@ def _binary_cross_entropy_rule(
 defvjp(binary_cross_entropy, _binary_cross_entropy_rule)
 
 
+@jax.custom_jvp
+def _scored(x: Array, target: Array, weight: Array | None) -> Array:
+    """The cross entropy of scores. Its derivative by them, as it stands, is a difference of two numbers near 1 where they are small."""
+    one, soft = number(1, x), jnp.logaddexp(-x, number(0, x))
+    return (one - target) * x + (soft if weight is None else soft * ((weight - one) * target + one))
+
+
+@_scored.defjvp
+def _(primals: Any, tangents: Any) -> tuple[Array, Array]:
+    x, target, weight = primals
+    dx, dt, dw = tangents
+    made = _scored(x, target, weight)
+    if weight is None:
+        return made, (jax.nn.sigmoid(x) - target) * dx - x * dt
+    one, soft = number(1, x), jnp.logaddexp(-x, number(0, x))
+    by_x = jax.nn.sigmoid(x) * ((weight - one) * target + one) - weight * target
+    return made, by_x * dx + (soft * (weight - one) - x) * dt + soft * target * dw
+
+
 @op(
     namespace="nn.functional",
     promote="common",
@@ -441,10 +462,7 @@ def binary_cross_entropy_with_logits(
     """
     reduction = reduction_of(size_average, reduce, reduction)
     _check_binary(input, target, "Target size ({target}) must be the same as input size ({input})")
-    soft = jnp.logaddexp(-input, number(0, input))
-    if pos_weight is not None:
-        soft = soft * ((_over(pos_weight, input) - number(1, input)) * target + number(1, input))
-    loss = (number(1, input) - target) * input + soft
+    loss = _scored(input, target, None if pos_weight is None else _over(pos_weight, input))
     return reduced(loss if weight is None else loss * _over(weight, loss), reduction)
 
 

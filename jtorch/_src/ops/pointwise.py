@@ -494,7 +494,21 @@ defvjp(fmod, _fmod_rule)
 # ---- magnitude and sign ----------------------------------------------------------------------------------------------------------
 
 
-@unary(promote=None, inplace=("abs",), operators="abs", aliases=("absolute",), saves=("input",), aten="abs", out_dtype="found of real")
+def _only_real(t: Any) -> None:
+    if t.is_complex():
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+
+
+@unary(
+    promote=None,
+    inplace=("abs",),
+    operators="abs",
+    aliases=("absolute",),
+    saves=("input",),
+    aten="abs",
+    out_dtype="found of real",
+    written=_only_real,
+)
 @schemas(".", "absolute")
 def abs(input: Array) -> Array:
     """The absolute value; of complex numbers the magnitude, which is real.

@@ -282,9 +282,10 @@ def _counts(x: Array, at: tuple[Any, ...], src_shape: tuple[int, ...], include_s
 
 
 def _product_at(x: Array, at: tuple[Any, ...], src: Array) -> Array:
-    """``x`` multiplied by the elements of ``src`` that meet at each position; differentiable to any order, unlike JAX's own.
+    """``x`` multiplied by the elements of ``src`` that meet at each position; differentiable more than once, unlike JAX's own.
 
-    The derivative leaves out one factor: a product is divided by it, or computed anew without it if it is the only zero there.
+    The derivative leaves out one factor: a product is divided by it, or computed anew without the zeros if it is one of them. Of two zeros
+    that meet, each one's derivative is the other times the rest: zero, but not its own derivative.
     """
     parts = [None if isinstance(i, slice) else i for i in at]
 
@@ -298,11 +299,13 @@ def _product_at(x: Array, at: tuple[Any, ...], src: Array) -> Array:
         dx, ds, _ = tangents
         index = _with_slices(at, positions)
         made = product(x, src, positions)
-        zero, one = src == 0, jnp.ones((), x.dtype)
-        single = zero & (fetch(write(jnp.zeros(x.shape, np.int32), index, zero.astype(np.int32), "add"), index) == 1)
-        anew = fetch(product(x, jnp.where(single, one, src), positions), index)
-        divided = jnp.where(zero, jnp.zeros((), x.dtype), fetch(made, index) / jnp.where(zero, one, src))
-        others = jnp.where(single, anew, divided)
+        zero, one, none = src == 0, jnp.ones((), x.dtype), jnp.zeros((), x.dtype)
+        zeros = fetch(write(jnp.zeros(x.shape, np.int32), index, zero.astype(np.int32), "add"), index)
+        rest = fetch(product(x, jnp.where(zero, one, src), positions), index)
+        # What is added up is nothing but zeros: it stands for the other one where this is differentiated.
+        other = fetch(write(jnp.zeros_like(x), index, jnp.where(zero, src, none), "add"), index) - src
+        divided = jnp.where(zero, none, fetch(made, index) / jnp.where(zero, one, src))
+        others = jnp.where(zero & (zeros == 1), rest, jnp.where(zero & (zeros == 2), other * rest, divided))
         return made, dx * product(jnp.ones_like(x), src, positions) + write(jnp.zeros_like(x), index, ds * others, "add")
 
     return product(x, src, parts)

@@ -192,6 +192,9 @@ def _brought(v: Value, place: Any) -> Value:
     return concrete(jax.device_put(read(v), place.replicated if isinstance(place, Several) else place))
 
 
+_PYTHON_TYPES = (float, int, bool, complex)
+
+
 def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
     device, dtype, copy, memory_format = (
         kwargs.pop("device", None),
@@ -203,6 +206,8 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, 
     other = kwargs.pop("other", None)
     if kwargs:
         raise TypeError(f"to() received an invalid combination of arguments - got unexpected keyword {next(iter(kwargs))!r}")
+    if _type(dtype) is _type:
+        dtype = dtypes.meant(dtype)
     rest = list(args)
     if rest and isinstance(rest[0], Tensor):
         other = rest.pop(0)
@@ -210,8 +215,10 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, 
         dtype = rest.pop(0)
     elif rest and (rest[0] is None or (isinstance(rest[0], (str, int, devices.device)) and not isinstance(rest[0], bool))):
         device = rest.pop(0)
-        if rest and (isinstance(rest[0], dtypes.dtype) or rest[0] is None):
-            dtype = rest.pop(0)
+        if rest and (isinstance(rest[0], dtypes.dtype) or rest[0] is None or rest[0] in _PYTHON_TYPES):
+            dtype = dtypes.meant(rest.pop(0))
+    elif rest and _type(rest[0]) is _type and rest[0] in _PYTHON_TYPES:
+        dtype = dtypes.meant(rest.pop(0))
     elif rest:
         raise TypeError(f"to() received an invalid combination of arguments - got ({', '.join(a.__class__.__name__ for a in args)})")
     if rest:  # non_blocking

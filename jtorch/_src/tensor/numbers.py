@@ -362,7 +362,7 @@ def __repr__(self: Any, *, tensor_contents: Any = None) -> Any:
         >>> print(repr(torch.tensor([1.0])))
         tensor([1.])
     """
-    return tensor_repr(self)
+    return tensor_repr(self, tensor_contents=tensor_contents)
 
 
 @composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")

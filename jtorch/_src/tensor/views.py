@@ -352,8 +352,8 @@ def view_(self: Any, *size: Any, **kwargs: Any) -> Any:
     """
     if kwargs:
         size = (kwargs.pop("size", kwargs.pop("dtype", None)),)
-    if len(size) == 1 and isinstance(size[0], dtypes.dtype):
-        return _view_as_dtype(self, size[0])
+    if len(size) == 1 and isinstance(size[0], (dtypes.dtype, type)) and isinstance(dtype := dtypes.meant(size[0]), dtypes.dtype):
+        return _view_as_dtype(self, dtype)
     found = viewed(self, _size("view", size))
     if found is None:
         raise RuntimeError(

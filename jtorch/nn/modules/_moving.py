@@ -18,6 +18,11 @@ from ..parameter import Parameter
 Self = TypeVar("Self", bound="Moving")
 
 
+def _meant(given: Any) -> Any:
+    """What a type of Python's stands for among the arguments."""
+    return torch.promote_types(given, given) if isinstance(given, type) and given in (float, int, bool, complex) else given
+
+
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     """``(device, dtype, non_blocking, memory_format)`` of the arguments of ``to``, whose first may be a device, a dtype or a tensor.
 
@@ -25,6 +30,8 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
         TypeError: for anything else.
     """
     names = ("device", "dtype", "non_blocking", "copy")
+    args = tuple([_meant(x) for x in args])
+    kwargs = {k: _meant(v) for k, v in kwargs.items()}
     if args and isinstance(args[0], torch.dtype):
         names = names[1:]
     elif (args and isinstance(args[0], Tensor)) or "tensor" in kwargs:
