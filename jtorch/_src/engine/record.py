@@ -526,7 +526,7 @@ def flush(trace: Trace | None = None) -> None:
 
 def _ran_small(trace: Trace, state: State) -> bool:
     """Runs a trace of few small ops that NumPy runs, in a shorter way; False if that could not be done."""
-    if trace.asked or trace.ran is not None or trace.undo or trace.known is not None or trace.limit > MAX_OPS:
+    if trace.asked or trace.ran is not None or trace.known is not None or trace.limit > MAX_OPS:
         return False  # (of another thread than the first; watched, to become a program)
     leaves, numbers = trace.leaves, trace.numbers
     results: list[Any] = []
@@ -565,7 +565,8 @@ def _ran_small(trace: Trace, state: State) -> bool:
     for v in leaves:
         if v.trace is trace:
             v.trace = None
-    trace.values, trace.leaves, trace.numbers, trace.nbytes, trace.limit, trace.state = [], [], [], 0, trace.limit or MAX_OPS, ROOT
+    trace.values, trace.leaves, trace.numbers, trace.undo, trace.nbytes = [], [], [], [], 0
+    trace.limit, trace.state = trace.limit or MAX_OPS, ROOT
     return True
 
 

@@ -20,7 +20,7 @@ from . import programs, tracing, values
 from .calls import Call, Estimate, Guarded, Shapes, compiled_alone, known
 from .checks import test_of
 from .host.recipes import Recipe, Unstaged, packed, recipe_of, unpacked
-from .host.rules import BYTE, CALL
+from .host.rules import BYTE
 from .host.short import SMALL, Form, shortened, silence
 from .host.staging import CODE_AFTER, Program, made, stage
 from .intervals import Interval, join
@@ -50,6 +50,8 @@ except ImportError:
 
 #: Seconds: calling a compiled kernel and a compiled trace; a step of a trace that runs op by op.
 LAUNCH, LAUNCH_TRACE, STEP = 6e-6, 15e-6, 2e-6
+#: Seconds for each array that a compiled program is given or gives, beyond so many, which the above have in them.
+ARRAY, ARRAYS = 1e-6, 8
 #: Traces of more ops are never taken for small ones.
 FEW = 16
 #: Seconds to compile one kernel; and for each of its equations.
@@ -104,11 +106,16 @@ def settle(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
         shapes.estimate = Estimate(LAUNCH, BYTE * sum([a.nbytes for a in (*avals, *outs)]), 0)  # type: ignore[misc]
         shapes.run, shapes.on_host = values.alone or compiled_alone(call, avals, shapes), False
     else:
-        calls = CALL * len(program.steps)
+        calls = program.calling
         work = max(0.0, program.cost - program.kept - calls) - LOST * program.kept
         shapes.estimate = Estimate(calls, work, len(program.steps))
         shapes.run = _runner(call, avals, shapes, program)
     call.last = None
+
+
+def _handed(count: int) -> float:
+    """What it takes to give a compiled program, and to take from it, so many arrays."""
+    return ARRAY * max(0, count - ARRAYS)
 
 
 def kernel_seconds(estimate: Estimate) -> float:
@@ -146,7 +153,7 @@ def _runner(call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Progra
     scalars = tuple([_SCALARS[k] for k in call.kinds])
     single = type(shapes.outs) is Aval
     owned = not call.view
-    saved = 0.0 if values.tier == "host" or call.whole else estimate.calls + SAVED * estimate.work - LAUNCH
+    saved = 0.0 if values.tier == "host" or call.whole else estimate.calls + SAVED * estimate.work - LAUNCH - _handed(n + len(program.outs))
     left = PATIENCE * kernel_seconds(estimate) if saved > 0 else 0.0
     due = (1 - HEAD_START) * left  # what is left when something has to be done
     runs = 0
@@ -281,23 +288,30 @@ def _looked_at(x: Any) -> np.ndarray:
 def estimate_of(steps: Sequence[State]) -> tuple[float, float]:
     """What a compiled program of recorded steps saves in one run, in seconds, and what compiling it takes."""
     saved, compiling = -LAUNCH_TRACE, TRACE
-    many = 0
+    many = made = 0
+    used: set[int] = set()
     for s in steps:
         call = s.call
         estimate: Any = settled(call, s.avals).estimate  # type: ignore[arg-type]
         saved += STEP + estimate.calls + SAVED_TRACE * estimate.work
         compiling += TRACE_OP + EQUATION * estimate.equations
+        used.update(s.ids)
+        made += 1 if type(s.outs) is Aval else len(s.outs)  # type: ignore[arg-type]
         if isinstance(s.outs, tuple) and len(s.outs) > MANY and not call.whole:  # type: ignore[union-attr]
             many += len(s.outs)  # most of them become code of their own
+    # Its inputs, and its outputs, which are nearly all that nothing in it uses.
+    saved -= _handed(sum([i < 0 for i in used]) + made - sum([i >= 0 for i in used]))
     return saved, compiling + RESULT * many
 
 
 def small(steps: Sequence[State]) -> tuple[Any, ...]:
     """What runs each of few recorded steps that NumPy runs, and that no program would run faster; () otherwise."""
-    if len(steps) > FEW or any(s.call.whole for s in steps):  # type: ignore[union-attr]
+    if len(steps) > FEW:
         return ()
     found = [(settled(s.call, s.avals), s.ids, len(s.call.kinds)) for s in steps]  # type: ignore[arg-type, union-attr]
-    if not all(shapes.on_host for shapes, _, _ in found) or (len(steps) > 1 and estimate_of(steps)[0] > 0):
+    if not all(shapes.on_host for shapes, _, _ in found) or (
+        (len(steps) > 1 or steps[0].call.whole) and estimate_of(steps)[0] > 0  # type: ignore[union-attr]
+    ):
         return ()
     return tuple(found)
 

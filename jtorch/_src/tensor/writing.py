@@ -313,7 +313,7 @@ def undoable(tensors: Sequence[Tensor]) -> None:
     A step of training that needs more memory than there is could otherwise not be followed by a smaller one.
     """
     trace = LOCAL.trace
-    if trace is not None:
+    if trace is not None and trace.state.parent is not None:  # else they have been computed
         places = [None if (v := t._v) is None else v.index if v.trace is trace else number_in(trace, v) for t in tensors]
         trace.undo.append(partial(_get_back, tensors, places))
 

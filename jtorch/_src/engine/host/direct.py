@@ -40,3 +40,22 @@ def pocketfft() -> Any:
     except ImportError:
         return None
     return module if all(hasattr(module, name) for name in ("c2c", "r2c", "c2r")) else None
+
+
+class Chosen:
+    """One of two operands, as a number says, with a shape."""
+
+    __slots__ = ("shape",)
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+
+    def __call__(self, at: Any, no: Any, yes: Any) -> Any:
+        """The second if ``at``, else the first; nothing is copied."""
+        x = yes if at else no
+        return x if x.shape == self.shape else np.broadcast_to(x, self.shape)
+
+    @staticmethod
+    def chosen(at: Any, no: Any, yes: Any) -> Any:
+        """The same of operands that have the shape."""
+        return yes if at else no

@@ -21,7 +21,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from .direct import count_nonzero, where
+from .direct import Chosen, count_nonzero, where
 from .rules import Compute, Equation, Reordered, by_elements, rule, same
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -152,7 +152,14 @@ def _truncated_unsigned(x: Any, y: Any) -> Any:
     return found if _all(y) else np.subtract(found, np.equal(y, 0))
 
 
-@rule("div", cost=by_elements(9, 6, 5), broadcasts=True)
+_whole_quotients, _quotients = by_elements(9, 6, 5), by_elements(0.5, 6)
+
+
+def _cost_of_div(e: Equation) -> float:
+    return (_whole_quotients if e.out.dtype.kind in "iu" else _quotients)(e)
+
+
+@rule("div", cost=_cost_of_div, broadcasts=True)
 def _div(e: Equation) -> Compute | None:
     dtype = e.out.dtype
     if dtype.kind in "iu" and not e.out.shape:
@@ -479,7 +486,7 @@ def _select_n(e: Equation) -> Compute | Reordered | None:
             return x if x.shape == shape else np.broadcast_to(x, shape)
 
         if n == 2 and which.dtype == _BOOL:
-            return lambda at, no, yes: shaped(yes if at else no)
+            return Chosen(shape)
         return lambda at, *cases: shaped(cases[min(max(int(at), 0), n - 1) if n > 1 else 0])
     if which.dtype == _BOOL:
         return Reordered(where, (0, 2, 1))

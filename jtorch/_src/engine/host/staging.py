@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import enum
-import functools
-import types
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from .batches import batched
+from .generated import made
 from .places import settled
 from .recipes import Recipe, Step, Unstaged, recipe_of
-from .rules import Equation, Reordered, load, same
+from .rules import CALL, Equation, Reordered, load, same
 
 #: Runs after which a program becomes code of its own: making that takes as long as some ten runs.
 CODE_AFTER = 4
@@ -31,13 +31,14 @@ class Program:
 
     Attributes:
         cost: about how many seconds a run takes, by the constants of the rules.
+        calling: how many of them go into calling NumPy, whatever the sizes are.
         kept: how many of them go into what XLA would not do faster.
         steps: what computes, the numbers of its operands, the number or numbers of its results, and which values are not needed after it.
         specs: shape and dtype of each value.
         quiet: the (first) results of steps in which NumPy has nothing to complain of.
     """
 
-    __slots__ = ("cost", "given", "kept", "outs", "quiet", "run", "runs", "specs", "steps", "template")
+    __slots__ = ("calling", "cost", "given", "kept", "outs", "quiet", "run", "runs", "specs", "steps", "template")
 
     def __init__(
         self, template: list[Any], steps: list[Any], outs: list[int], given: int, cost: float, specs: list[Any], quiet: set[int]
@@ -45,6 +46,7 @@ class Program:
         self.template, self.steps, self.outs, self.given, self.cost = template, steps, outs, given, cost
         self.specs, self.quiet = specs, quiet
         self.kept = 0.0
+        self.calling = CALL * len(steps)
         self.runs = 0
         self.run: Callable[..., list[Any]] = self._walk
 
@@ -97,18 +99,6 @@ class Program:
         return ", ".join([f"v{i}" for i in self.outs])
 
 
-def made(lines: Sequence[str], names: dict[str, Any], name: str = "run") -> Callable[..., Any]:
-    """The function that lines made of nothing but numbers define."""
-    exec(_code("\n".join(lines)), names)
-    return names[name]
-
-
-@functools.lru_cache(maxsize=1024)
-def _code(text: str) -> types.CodeType:
-    """Its code: most kernels of a program share theirs with others, and differ in what they find under the names."""
-    return compile(text, "<jtorch kernel>", "exec")
-
-
 class _Stager:
     """Turns the steps of a recipe into calls. Values have the numbers that they have in a program: constants come after the operands."""
 
@@ -122,11 +112,16 @@ class _Stager:
         self.template: list[Any] = list(recipe.constants)
         self.steps: list[list[Any]] = []
         self.cost = self.kept = 0.0
+        self.costs: dict[Any, float] = {}  # of each step, by its result
         self.broadcasting: list[bool] = []  # whether each step broadcasts its operands itself
         self.quiet: set[int] = set()
         self.seen: dict[Any, range] = {}  # the results of equations that may come again
         self.broadcasts: dict[int, tuple[int, Equation]] = {}  # results that only repeat others, by what makes them
         at = {i: i for i in range(given)} | {-1 - k: given + k for k in range(more)}
+        once: dict[Any, int] = {}  # numbers that a formula has once for each of its arrays
+        for k, c in enumerate(recipe.constants):
+            if not c.ndim:
+                at[-1 - k] = once.setdefault((c.dtype, c.tobytes()), given + k)
         for s in recipe.steps:
             self.add(s, specs, at)
         self.outs = [at[i] for i in recipe.outs]
@@ -164,7 +159,9 @@ class _Stager:
         self.cost += cost
         if rule.kept:
             self.kept += cost
-        self.steps.append([compute, tuple([at[i] for i in ins]), tuple(outs) if s.several else outs[0], ()])
+        made = tuple(outs) if s.several else outs[0]
+        self.costs[made] = cost
+        self.steps.append([compute, tuple([at[i] for i in ins]), made, ()])
         self.broadcasting.append(rule.broadcasts)
         if rule.quiet and outs:
             self.quiet.add(outs[0])
@@ -265,10 +262,13 @@ def stage(what: Any, known: Mapping[int, Any] | None = None) -> Program:
     stager.leave_to_ufuncs(stager.outs)
     steps = _needed(stager.fold(_needed(stager.steps, stager.outs)), stager.outs)
     stager.bare_numbers(steps)
+    joined = batched(steps, stager.specs, stager.outs, stager.costs)
+    steps = joined.steps
     sizes = [a.size * a.dtype.itemsize for a in stager.specs]
     _give_up(steps, stager.outs, sizes, stager.given, stager.template)
-    program = Program(stager.template, [tuple(s) for s in steps], stager.outs, stager.given, stager.cost, stager.specs, stager.quiet)
-    program.kept = stager.kept
+    cost = stager.cost - joined.saved
+    program = Program(stager.template, [tuple(s) for s in steps], stager.outs, stager.given, cost, stager.specs, stager.quiet)
+    program.kept, program.calling = stager.kept, joined.calling
     return program
 
 
