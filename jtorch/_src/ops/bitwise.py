@@ -11,7 +11,7 @@ from ._hosted import INTEGERS, hosted
 from ._numeric import is_bool, require
 
 
-@binary(inplace=True, differentiable=False, operators="&", aten="bitwise_and.Tensor")
+@binary(inplace=True, differentiable=False, node="NotImplemented", operators="&", aten="bitwise_and.Tensor")
 def bitwise_and(input: Array | Number, other: Array | Number) -> Array:
     """The bits set in both.
 
@@ -27,7 +27,7 @@ def bitwise_and(input: Array | Number, other: Array | Number) -> Array:
     return input & other
 
 
-@binary(inplace=True, differentiable=False, operators="|", aten="bitwise_or.Tensor")
+@binary(inplace=True, differentiable=False, node="NotImplemented", operators="|", aten="bitwise_or.Tensor")
 def bitwise_or(input: Array | Number, other: Array | Number) -> Array:
     """The bits set in one or both.
 
@@ -43,7 +43,7 @@ def bitwise_or(input: Array | Number, other: Array | Number) -> Array:
     return input | other
 
 
-@binary(inplace=True, differentiable=False, operators="^", aten="bitwise_xor.Tensor")
+@binary(inplace=True, differentiable=False, node="NotImplemented", operators="^", aten="bitwise_xor.Tensor")
 def bitwise_xor(input: Array | Number, other: Array | Number) -> Array:
     """The bits set in exactly one.
 
@@ -59,7 +59,7 @@ def bitwise_xor(input: Array | Number, other: Array | Number) -> Array:
     return input ^ other
 
 
-@unary(promote=None, inplace=True, differentiable=False, operators="invert", aten="bitwise_not", out_dtype="found")
+@unary(promote=None, inplace=True, differentiable=False, node="NotImplemented", operators="invert", aten="bitwise_not", out_dtype="found")
 def bitwise_not(input: Array) -> Array:
     """All bits turned; of bool tensors the logical not.
 
@@ -75,7 +75,7 @@ def bitwise_not(input: Array) -> Array:
     return ~input
 
 
-@binary(inplace=True, differentiable=False, operators="<<", aten="bitwise_left_shift.Tensor")
+@binary(inplace=True, differentiable=False, node="NotImplemented", operators="<<", aten="bitwise_left_shift.Tensor")
 def bitwise_left_shift(input: Array | Number, other: Array | Number) -> Array:
     """Moves bits up by ``other`` places: 0 if that is negative or as many as there are bits.
 
@@ -98,7 +98,7 @@ def _shift_left(x: Array, by: Array) -> Array:
     return jnp.where(outside, jnp.zeros((), x.dtype), lax.shift_left(x, by))
 
 
-@binary(inplace=True, differentiable=False, operators=">>", aten="bitwise_right_shift.Tensor")
+@binary(inplace=True, differentiable=False, node="NotImplemented", operators=">>", aten="bitwise_right_shift.Tensor")
 def bitwise_right_shift(input: Array | Number, other: Array | Number) -> Array:
     """Moves bits down by ``other`` places, keeping the sign; only the sign is left if that is negative or as many as there are bits.
 
