@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import hooks
 from ..bind.cores import COMPOSITES
@@ -15,6 +16,8 @@ from .overloads import OpOverload, aten
 
 #: Kernels by packet name, or by packet and overload name: functions with the schema's parameters.
 KERNELS: dict[str, Callable[..., Any]] = {}
+#: What the numbers for reductions stand for.
+REDUCTIONS = ("none", "mean", "sum")
 _PREFIXES = {"linalg_": "linalg.", "special_": "special.", "fft_": "fft."}
 
 
@@ -58,11 +61,57 @@ def _find(func: OpOverload) -> Callable[[list[Any]], Any]:
     if public is None:
         raise NotImplementedError(f"{func}: this operator is not offered here; no function computes it")
 
+    named = _named(func, public)
+    if named:
+        names = [a.name for a in schema.arguments]
+        fixed = {"return_indices": True} if len(schema.returns) == 2 and "return_indices" in parameters_of_public(public) else {}
+
+        def run_named(values: list[Any]) -> Any:
+            args, kwargs = func.trimmed(values)
+            given = dict(zip(names[named.start :], args[named.start :])) | kwargs
+            if "reduction" in names:
+                given["reduction"] = REDUCTIONS[given.get("reduction", 1)]
+            return public(*args[: named.start], **{named.to.get(k, k): v for k, v in given.items()}, **fixed)
+
+        return run_named
+
     def run_public(values: list[Any]) -> Any:
         args, kwargs = func.trimmed(values)
         return public(*args, **kwargs)
 
     return run_public
+
+
+class _Named(NamedTuple):
+    """From which argument on a function is given them by name, and what it calls those it calls otherwise."""
+
+    start: int
+    to: dict[str, str]
+
+
+def _named(func: OpOverload, public: Any) -> _Named | None:
+    """How to call a function that has an operator's parameters, but at other places; None if they are where the operator's are.
+
+    What the function has no name for stays where it is: it tells by type what is meant.
+    """
+    mine = parameters_of_public(public)
+    for i, argument in enumerate(func._schema.arguments):
+        if argument.kwarg_only or i == 0:
+            continue
+        if i < len(mine) and mine[i] == argument.name and argument.name != "reduction":
+            continue
+        rest = [a.name for a in func._schema.arguments[i:]]
+        to = {name: name if name in mine else f"_{name}" for name in rest}
+        return _Named(i, to) if set(to.values()) <= set(mine) else None
+    return None
+
+
+def parameters_of_public(public: Any) -> list[str]:
+    """The names of a function's parameters, in order; none if they cannot be told."""
+    try:
+        return list(inspect.signature(public).parameters)
+    except (TypeError, ValueError):
+        return []
 
 
 def _public(name: str) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..bind.everything import PUBLIC
 from ..facts import dtypes
-from .kernels import kernel
+from .kernels import REDUCTIONS, kernel
 from .plain import through, vjp
 
 P = PUBLIC
@@ -34,12 +34,9 @@ def _log_softmax(self: Any, dim: int, half_to_float: bool = False) -> Any:
     return P["log_softmax"](self, dim, dtype=dtypes.float32 if half_to_float else None)
 
 
-_REDUCTIONS = ("none", "mean", "sum")
-
-
 @kernel("nll_loss_forward", "nll_loss2d_forward")
 def nll_loss_forward(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
-    name = _REDUCTIONS[reduction]
+    name = REDUCTIONS[reduction]
     out = P["nn.functional.nll_loss"](self, target, weight, ignore_index=ignore_index, reduction=name)
     kept = P["ne"](target, ignore_index)
     if name == "none":
@@ -52,7 +49,7 @@ def nll_loss_forward(self: Any, target: Any, weight: Any, reduction: int, ignore
 
 @kernel("nll_loss_backward", "nll_loss2d_backward")
 def nll_loss_backward(grad_output: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any) -> Any:
-    name = _REDUCTIONS[reduction]
+    name = REDUCTIONS[reduction]
     if name == "mean":  # the weight is that of all targets, of which these may be a part
         name, grad_output = "sum", grad_output / P["where"](P["eq"](total_weight, 0), 1, total_weight)
     return through(lambda x: P["nn.functional.nll_loss"](x, target, weight, ignore_index=ignore_index, reduction=name), self, grad_output)
@@ -71,24 +68,22 @@ def _loss(name: str, forward: Callable[..., Any]) -> None:
     kernel(f"{name}_backward")(backward)
 
 
-_loss("mse_loss", lambda x, y, reduction=1: P["nn.functional.mse_loss"](x, y, reduction=_REDUCTIONS[reduction]))
+_loss("mse_loss", lambda x, y, reduction=1: P["nn.functional.mse_loss"](x, y, reduction=REDUCTIONS[reduction]))
 _loss(
     "smooth_l1_loss",
-    lambda x, y, reduction=1, beta=1.0: P["nn.functional.smooth_l1_loss"](x, y, reduction=_REDUCTIONS[reduction], beta=beta),
+    lambda x, y, reduction=1, beta=1.0: P["nn.functional.smooth_l1_loss"](x, y, reduction=REDUCTIONS[reduction], beta=beta),
 )
-_loss("huber_loss", lambda x, y, reduction=1, delta=1.0: P["nn.functional.huber_loss"](x, y, reduction=_REDUCTIONS[reduction], delta=delta))
+_loss("huber_loss", lambda x, y, reduction=1, delta=1.0: P["nn.functional.huber_loss"](x, y, reduction=REDUCTIONS[reduction], delta=delta))
 _loss(
     "binary_cross_entropy",
-    lambda x, y, weight=None, reduction=1: P["nn.functional.binary_cross_entropy"](x, y, weight, reduction=_REDUCTIONS[reduction]),
+    lambda x, y, weight=None, reduction=1: P["nn.functional.binary_cross_entropy"](x, y, weight, reduction=REDUCTIONS[reduction]),
 )
-_loss("soft_margin_loss", lambda x, y, reduction=1: P["nn.functional.soft_margin_loss"](x, y, reduction=_REDUCTIONS[reduction]))
+_loss("soft_margin_loss", lambda x, y, reduction=1: P["nn.functional.soft_margin_loss"](x, y, reduction=REDUCTIONS[reduction]))
 
 
 @kernel("binary_cross_entropy_with_logits")
 def binary_cross_entropy_with_logits(self: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = 1) -> Any:
-    return P["nn.functional.binary_cross_entropy_with_logits"](
-        self, target, weight, reduction=_REDUCTIONS[reduction], pos_weight=pos_weight
-    )
+    return P["nn.functional.binary_cross_entropy_with_logits"](self, target, weight, reduction=REDUCTIONS[reduction], pos_weight=pos_weight)
 
 
 def _mean_by_default(name: str, place: int) -> None:
@@ -151,6 +146,11 @@ def elu(self: Any, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Any:
         return P[_F + "elu"](self, alpha)
     negative = P["expm1"](self * input_scale) * alpha
     return P["where"](P["gt"](self, 0), self, negative) * scale
+
+
+@kernel("elu_")
+def elu_(self: Any, *scales: Any, **named: Any) -> Any:
+    return self.copy_(elu(self, *scales, **named))
 
 
 @kernel("elu_backward")
@@ -347,10 +347,23 @@ def _adaptive(n: int) -> None:
     kernel(f"adaptive_max_pool{n}d_backward")(largest_backward)
 
 
+def _unpool(n: int) -> None:
+    def places(self: Any, indices: Any, output_size: Any, stride: Any = 1, padding: Any = 0) -> Any:
+        del padding
+        if n == 3 and min(stride) <= 0:
+            raise RuntimeError(f"strides should be greater than zero, but got stride: {list(stride)}")
+        # The function gets windows with steps of one that come to the size: which windows they were changes nothing.
+        kernel_size = tuple([m - k + 1 for m, k in zip(output_size, self._aval.shape[-n:], strict=True)])
+        return P[f"{_F}max_unpool{n}d"](self, indices, kernel_size, 1)
+
+    kernel(f"max_unpool{n}d")(places)
+
+
 for _n in (2, 3):
     _max_pool(_n)
     _avg_pool(_n)
     _adaptive(_n)
+    _unpool(_n)
 
 
 def _padding(mode: str, name: str) -> None:
