@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import ops as _ops
+from .._src.aten.schema import texts
+from .._src.protocol.withheld import known_signature
 from ..nn import functional as _functional
 from ..nn.modules._moving import _parse_to as _parse_to
 
@@ -16,4 +19,19 @@ def gelu_(input: Any, *, approximate: str = "none") -> Any:
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(f"module 'torch._C._nn' has no attribute '{name}'")
-    return getattr(_functional, name)
+    found = getattr(_functional, name, None)
+    if found is None or not _takes_the_same(name, found):
+        found = getattr(_ops.aten, name, None) if name in texts() else found
+    if found is None:
+        raise AttributeError(f"module 'torch._C._nn' has no attribute '{name}'")
+    return found
+
+
+def _takes_the_same(name: str, function: Any) -> bool:
+    """Whether a function takes and gives what the operator of its name does: some have a reduction by name, or give places if asked."""
+    if name not in texts():
+        return True
+    mine = list(known_signature(function).parameters)
+    theirs = [a.name for a in getattr(_ops.aten, name).default._schema.arguments]
+    same = mine[1 : len(theirs)] == theirs[1:] and "reduction" not in theirs
+    return same and ("return_indices" not in mine or "return_indices" in theirs)

@@ -133,3 +133,12 @@ def test_parts_of_views_that_repeat_memory_are_written(name: str, tracked: bool)
     if tracked:
         x.sum().backward()
         assert scale.grad.item() == part(torch.arange(4)).numel()
+
+
+@pytest.mark.parametrize(("equation", "shape", "strides"), [("ij->ji", (2, 3), (1, 3)), ("ii->i", (3, 3), (4,)), ("ij", (2, 3), (3, 1))])
+def test_einsum_that_sums_nothing_looks_at_its_operand(equation, shape, strides):
+    x = torch.ones(shape)
+    y = torch.einsum(equation, x)
+    assert y.stride() == strides
+    y.zero_()
+    assert x.sum().item() == x.numel() - y.numel()

@@ -52,3 +52,14 @@ def test_the_operator_of_numbers_without_bits_has_words_of_its_own() -> None:
         with pytest.raises(TypeError, match=r"~ \(operator.invert\) is only implemented on integer and Boolean-type tensors"):
             ~x
     assert (~torch.tensor([5])).item() == -6
+
+
+@pytest.mark.parametrize("name", ["bitwise_and", "bitwise_left_shift", "gcd"])
+@pytest.mark.parametrize("leaf", [True, False])
+def test_no_out_that_requires_grad_where_there_is_no_derivative(name, leaf):
+    out = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match=rf"aten::{name}\(\): functions with out=... arguments don't support automatic differentiation"):
+        getattr(torch, name)(torch.tensor([3, 4]), torch.tensor([2, 2]), out=out if leaf else out * 1)
+    with torch.no_grad():
+        getattr(torch, name)(torch.tensor([3, 4]), torch.tensor([2, 2]), out=out)
+    assert out.requires_grad and out.is_leaf

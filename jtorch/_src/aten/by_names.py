@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..bind.everything import PUBLIC
+from ..protocol.withheld import known_signature
 from .overloads import OpOverload, OpOverloadPacket, aten
 
 #: The reductions of losses; an operator is told one by its place.
@@ -39,7 +40,7 @@ def from_python(path: str, packet: OpOverloadPacket) -> Callable[..., Any] | Non
 
     What is made gives ``NotImplemented`` where the function does more than its operator: it broadcasts the operands of a loss.
     """
-    parameters = dict(inspect.signature(PUBLIC[path]).parameters) if path in PUBLIC else {}
+    parameters = dict(known_signature(PUBLIC[path]).parameters) if path in PUBLIC else {}
     worded = _in_words(parameters)
     if not parameters.keys() & {"reduction", "inplace"} or "default" not in packet.overloads():
         return None
@@ -80,7 +81,7 @@ def through_python(func: OpOverload, public: Any) -> Callable[[list[Any]], Any] 
     schema = func._schema
     if "reduction" not in schema.places:
         return None
-    parameters = dict(inspect.signature(public).parameters)
+    parameters = dict(known_signature(public).parameters)
     first = next(iter(parameters))
     names = [first if a.name == "self" else a.name for a in schema.arguments]
     if not parameters.keys() >= set(names):

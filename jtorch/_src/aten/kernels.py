@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import hooks
 from ..bind.cores import COMPOSITES
 from ..bind.everything import PUBLIC
 from ..ops._declare import OPS
 from ..ops._hosted import FORMULAS
+from ..protocol.withheld import known_signature
 from ..tensor.running import write_out
 from .by_names import differentiated_by, through_python
 from .overloads import OpOverload, OpOverloadPacket, aten
@@ -68,6 +69,17 @@ def _find(func: OpOverload) -> Callable[[list[Any]], Any]:
     by_name = through_python(func, public)
     if by_name is not None:
         return by_name
+    named = _named(func, public)
+    if named:
+        names = [a.name for a in schema.arguments]
+        fixed = {"return_indices": True} if len(schema.returns) == 2 and "return_indices" in parameters_of_public(public) else {}
+
+        def run_named(values: list[Any]) -> Any:
+            args, kwargs = func.trimmed(values)
+            given = dict(zip(names[named.start :], args[named.start :])) | kwargs
+            return public(*args[: named.start], **{named.to.get(k, k): v for k, v in given.items()}, **fixed)
+
+        return run_named
 
     def run_public(values: list[Any]) -> Any:
         args, kwargs = func.trimmed(values)
@@ -91,6 +103,38 @@ def _backward(func: OpOverload) -> Callable[[list[Any]], Any] | None:
         return through(lambda x: kernel_of(forward)([*given[:at], x, *given[at + 1 :]]), given[at], values[0])
 
     return run
+
+
+class _Named(NamedTuple):
+    """From which argument on a function is given them by name, and what it calls those it calls otherwise."""
+
+    start: int
+    to: dict[str, str]
+
+
+def _named(func: OpOverload, public: Any) -> _Named | None:
+    """How to call a function that has an operator's parameters, but at other places; None if they are where the operator's are.
+
+    What the function has no name for stays where it is: it tells by type what is meant.
+    """
+    mine = parameters_of_public(public)
+    for i, argument in enumerate(func._schema.arguments):
+        if argument.kwarg_only or i == 0:
+            continue
+        if i < len(mine) and mine[i] == argument.name:
+            continue
+        rest = [a.name for a in func._schema.arguments[i:]]
+        to = {name: name if name in mine else f"_{name}" for name in rest}
+        return _Named(i, to) if set(to.values()) <= set(mine) else None
+    return None
+
+
+def parameters_of_public(public: Any) -> list[str]:
+    """The names of a function's parameters, in order; none if they cannot be told."""
+    try:
+        return list(known_signature(public).parameters)
+    except (TypeError, ValueError):
+        return []
 
 
 def _public(name: str) -> Any:

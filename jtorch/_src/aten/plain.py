@@ -195,6 +195,43 @@ def _cdist_forward(x1: Any, x2: Any, p: float, compute_mode: Any) -> Any:
     return T.cdist(x1, x2, p)
 
 
+@kernel(A.cdist)
+def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
+    del compute_mode  # which way to compute it
+    return T.cdist(x1, x2, p)
+
+
+@kernel(A.tensordot)
+def tensordot(self: Any, other: Any, dims_self: Any, dims_other: Any) -> Any:
+    return T.tensordot(self, other, (tuple(dims_self), tuple(dims_other)))
+
+
+@kernel(A.stft.default)
+def stft(
+    self: Any,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Any = None,
+    normalized: bool = False,
+    onesided: bool | None = None,
+    return_complex: bool | None = None,
+    align_to_window: bool | None = None,
+) -> Any:
+    return T.stft(
+        self,
+        n_fft,
+        hop_length,
+        win_length,
+        window,
+        center=False,
+        normalized=normalized,
+        onesided=onesided,
+        return_complex=return_complex,
+        align_to_window=align_to_window,
+    )
+
+
 @kernel(A._cdist_backward)
 def _cdist_backward(grad: Any, x1: Any, x2: Any, p: float, cdist: Any) -> Any:
     del cdist

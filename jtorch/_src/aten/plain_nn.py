@@ -87,6 +87,11 @@ def elu(self: Any, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Any:
     return T.where(T.gt(self, 0), self, negative) * scale
 
 
+@kernel(A.elu_)
+def elu_(self: Any, *scales: Any, **named: Any) -> Any:
+    return self.copy_(elu(self, *scales, **named))
+
+
 @kernel(A.elu_backward)
 def elu_backward(grad_output: Any, alpha: Any, scale: Any, input_scale: Any, is_result: bool, self_or_result: Any) -> Any:
     if is_result:
@@ -275,10 +280,23 @@ def _adaptive(n: int) -> None:
         kernel(A.adaptive_max_pool2d_backward)(largest_backward)
 
 
+def _unpool(n: int) -> None:
+    def places(self: Any, indices: Any, output_size: Any, stride: Any = 1, padding: Any = 0) -> Any:
+        del padding
+        if n == 3 and min(stride) <= 0:
+            raise RuntimeError(f"strides should be greater than zero, but got stride: {list(stride)}")
+        # The function gets windows with steps of one that come to the size: which windows they were changes nothing.
+        kernel_size = tuple([m - k + 1 for m, k in zip(output_size, self._aval.shape[-n:], strict=True)])
+        return getattr(F, f"max_unpool{n}d")(self, indices, kernel_size, 1)
+
+    kernel(getattr(A, f"max_unpool{n}d"))(places)
+
+
 for _n in (2, 3):
     _max_pool(_n)
     _avg_pool(_n)
     _adaptive(_n)
+    _unpool(_n)
 
 
 def _padding(mode: str, name: str) -> None:

@@ -267,7 +267,8 @@ def _apart(op: Op) -> str:
 def _words(op: Op, names: dict[str, Any]) -> str:
     """The arguments that tell what is said of an ``out`` of another dtype, where the op has words of its own, and if it requires grad."""
     names["_op"] = op
-    return (", facts=_op" if op.out_dtype or op.castable else "") + (", recorded=True" if op.differentiable else "")
+    known = ", underivable=True" if op.node == "NotImplemented" else ", recorded=True" if op.differentiable else ""
+    return (", facts=_op" if op.out_dtype or op.castable else "") + known
 
 
 def _doubt(op: Op, names: dict[str, Any]) -> str:

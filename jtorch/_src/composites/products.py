@@ -167,10 +167,24 @@ def _contract(operands: list[Any], terms: list[list[str]], output: list[str] | N
             sizes[name] = max(sizes[name], n) if 0 not in (n, sizes[name]) else 0
         labels.append(tuple(names))
     wanted = _output(output, terms, covered)
+    if len(operands) == 1 and set(labels[0]) == set(wanted):
+        return _rearranged(operands[0], labels[0], wanted)
     if not {x for names in labels for x in names} - set(wanted):  # products alone, which promote; torch sums by products of matrices
         common = functools.reduce(dtypes.promote_types, [x.dtype for x in operands])
         operands = [x if x.dtype is common else x.to(common) for x in operands]
     return named(_C._einsum(operands, tuple(labels), wanted), _last_step(labels, wanted))
+
+
+def _rearranged(x: Any, names: tuple[int, ...], wanted: tuple[int, ...]) -> Any:
+    """Another look at the operand's memory, as torch's is where nothing is summed: diagonals, then a permutation."""
+    left = list(names)
+    for name in dict.fromkeys(names):
+        while left.count(name) > 1:
+            first = left.index(name)
+            second = left.index(name, first + 1)
+            x = x.diagonal(dim1=first, dim2=second)  # the diagonal becomes the last dimension
+            left = [n for i, n in enumerate(left) if i not in (first, second)] + [name]
+    return x.permute([left.index(name) for name in wanted])
 
 
 def _last_step(labels: list[tuple[int, ...]], output: tuple[int, ...]) -> str:

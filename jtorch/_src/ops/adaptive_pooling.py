@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -10,6 +11,7 @@ import numpy as np
 from jax import lax
 
 from ..facts import dtypes
+from ..facts.errors import HIGHEST_LONG
 from ._declare import Array, defvjp, guard_range, op
 from ._facts import schemas
 from ._nodes import Rule
@@ -578,7 +580,7 @@ def _unpool_size(size, kernel_size, stride, padding, output_size, n: int) -> tup
     strides = kernel if stride is None else _per_dim(stride, n)
     default = [(s - 1) * st + k - 2 * p for s, st, k, p in zip(size[-n:], strides, kernel, pad, strict=True)]
     if output_size is None:
-        return tuple(default)
+        return _possible(default, n)
     if len(output_size) == n + 2:
         output_size = output_size[2:]
     if len(output_size) != n:
@@ -589,7 +591,29 @@ def _unpool_size(size, kernel_size, stride, padding, output_size, n: int) -> tup
         low, high = default[d] - strides[d], default[d] + strides[d]
         if not low < output_size[d] < high:
             raise ValueError(f'invalid output_size "{tuple(output_size)}" (dim {d} must be between {low} and {high})')
-    return tuple(output_size)
+    return _possible(output_size, n)
+
+
+def _possible(size: Sequence[int], n: int) -> tuple[int, ...]:
+    """The size, if a tensor can have it.
+
+    Raises:
+        ValueError: if it is negative.
+        TypeError: if it has more than 64 bits.
+        RuntimeError: if there would be more elements than those can count.
+    """
+    dims = max(n, 2)  # torch runs the one-dimensional case as a two-dimensional one
+    for d, m in enumerate(size):
+        if m < 0:
+            raise ValueError(f"max_unpooling: output_size must contain non-negative spatial dimensions, but got output_size[{d}]={m}")
+        if m > HIGHEST_LONG:
+            raise TypeError(
+                f"max_unpool{dims}d(): argument 'output_size' failed to unpack the object at pos {d + 1} with error "
+                '"Overflow when unpacking long long"'
+            )
+    if math.prod(size) > HIGHEST_LONG:
+        raise RuntimeError("numel: integer multiplication overflow")
+    return tuple(size)
 
 
 def _unpool(n: int, input, indices, kernel_size, stride, padding, output_size) -> Array:  # type: ignore[no-untyped-def]
@@ -613,6 +637,8 @@ def _unpool(n: int, input, indices, kernel_size, stride, padding, output_size) -
         )
     _refuse(f"max_unpool{max(n, 2)}d", input)
     lead, total = input.shape[:-n], math.prod(size)
+    if not total:
+        return jnp.zeros((*lead, *size), input.dtype)
     volume = "x".join(map(str, size if n > 1 else (*size, 1)))
     guard_range(indices, 0, total - 1, RuntimeError, f"Found an invalid max index: {{}} (output volumes are of size {volume})")
     planes, count = math.prod(lead), math.prod(input.shape[-n:])

@@ -12,7 +12,7 @@ from ._hosted import INTEGERS, hosted
 from ._numeric import is_bool, require
 
 
-@binary(inplace=True, differentiable=False, operators="&", aten="bitwise_and.Tensor")
+@binary(inplace=True, differentiable=False, node="NotImplemented", operators="&", aten="bitwise_and.Tensor")
 @schemas(".Tensor", ".Scalar", ".Scalar_Tensor ; =Scalar_Tensor_out", "__and__.Scalar ;", "__and__.Tensor ;")
 def bitwise_and(input: Array | Number, other: Array | Number) -> Array:
     """The bits set in both.
@@ -29,7 +29,7 @@ def bitwise_and(input: Array | Number, other: Array | Number) -> Array:
     return input & other
 
 
-@binary(inplace=True, differentiable=False, operators="|", aten="bitwise_or.Tensor")
+@binary(inplace=True, differentiable=False, node="NotImplemented", operators="|", aten="bitwise_or.Tensor")
 @schemas(".Tensor", ".Scalar", ".Scalar_Tensor ; =Scalar_Tensor_out", "__or__.Tensor ;", "__or__.Scalar ;")
 def bitwise_or(input: Array | Number, other: Array | Number) -> Array:
     """The bits set in one or both.
@@ -46,7 +46,7 @@ def bitwise_or(input: Array | Number, other: Array | Number) -> Array:
     return input | other
 
 
-@binary(inplace=True, differentiable=False, operators="^", aten="bitwise_xor.Tensor")
+@binary(inplace=True, differentiable=False, node="NotImplemented", operators="^", aten="bitwise_xor.Tensor")
 @schemas(".Tensor", ".Scalar", ".Scalar_Tensor ; =Scalar_Tensor_out", "__xor__.Tensor ;", "__xor__.Scalar ;")
 def bitwise_xor(input: Array | Number, other: Array | Number) -> Array:
     """The bits set in exactly one.
@@ -63,7 +63,7 @@ def bitwise_xor(input: Array | Number, other: Array | Number) -> Array:
     return input ^ other
 
 
-@unary(promote=None, inplace=True, differentiable=False, operators="invert", aten="bitwise_not", out_dtype="found")
+@unary(promote=None, inplace=True, differentiable=False, node="NotImplemented", operators="invert", aten="bitwise_not", out_dtype="found")
 def bitwise_not(input: Array) -> Array:
     """All bits turned; of bool tensors the logical not.
 
@@ -79,7 +79,7 @@ def bitwise_not(input: Array) -> Array:
     return ~input
 
 
-@binary(inplace=True, differentiable=False, operators="<<", aten="bitwise_left_shift.Tensor")
+@binary(inplace=True, differentiable=False, node="NotImplemented", operators="<<", aten="bitwise_left_shift.Tensor")
 @schemas(
     ".Tensor",
     ".Tensor_Scalar",
@@ -109,7 +109,7 @@ def _shift_left(x: Array, by: Array) -> Array:
     return jnp.where(outside, jnp.zeros((), x.dtype), lax.shift_left(x, by))
 
 
-@binary(inplace=True, differentiable=False, operators=">>", aten="bitwise_right_shift.Tensor")
+@binary(inplace=True, differentiable=False, node="NotImplemented", operators=">>", aten="bitwise_right_shift.Tensor")
 @schemas(
     ".Tensor",
     ".Tensor_Scalar",

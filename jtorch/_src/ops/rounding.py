@@ -158,7 +158,7 @@ defvjp(frac, _pass_rule)
 # ---- integers --------------------------------------------------------------------------------------------------------------------
 
 
-@pointwise(inplace="both", differentiable=False, aten="gcd")
+@pointwise(inplace="both", differentiable=False, node="NotImplemented", aten="gcd")
 def gcd(input: Array, other: Array) -> Array:
     """The greatest common divisor, never negative.
 
@@ -179,7 +179,7 @@ def gcd(input: Array, other: Array) -> Array:
     return _gcd(*jnp.broadcast_arrays(input, other))
 
 
-@pointwise(inplace="both", differentiable=False, aten="lcm")
+@pointwise(inplace="both", differentiable=False, node="NotImplemented", aten="lcm")
 def lcm(input: Array, other: Array) -> Array:
     """The least common multiple, never negative.
 

@@ -280,12 +280,14 @@ def write_out(
     facts: Facts | None = None,
     asked: bool = False,
     recorded: bool = False,
+    underivable: bool = False,
 ) -> Any:
     """Writes a result (or a tuple of them) into what the caller gave as ``out=`` and returns that.
 
     ``operands`` must not share a part of the memory of ``out``; with ``whole``, not all of it either. ``field`` is the result's name, where
     it is one of several. ``facts`` of the function say which words it has for an ``out`` of another dtype. ``asked`` says that the caller
-    gave the size, so that ``out`` may get it without a warning; ``recorded`` that autograd knows the function, whatever its result is here.
+    gave the size, so that ``out`` may get it without a warning; ``recorded`` that autograd knows the function, whatever its result is here;
+    ``underivable`` that it knows no derivative of it, so that what is written into a tensor with a history would have a wrong one.
 
     Raises:
         RuntimeError: if the dtype does not fit, an operand or ``out`` requires grad, or memory is shared.
@@ -296,14 +298,16 @@ def write_out(
             raise TypeError(f"{name}(): argument 'out' must be tuple of Tensors, not {type(out).__name__}")
         fields = getattr(result, "_fields", ("",) * len(result))
         named = zip(result, out, fields, strict=True)
-        written = [write_out(r, o, name, operands, whole, field, facts, asked, recorded) for r, o, field in named]
+        written = [write_out(r, o, name, operands, whole, field, facts, asked, recorded, underivable) for r, o, field in named]
         return getattr(type(result), "_written", type(result))(written)
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    unseen = out._rg and not recorded and not result._aval.differentiable  # autograd does not know the functions that give such results
+    # Autograd does not know the functions that give such results.
+    unseen = out._rg and not recorded and not underivable and not result._aval.differentiable
     if MODE.enabled and (result._rg or out._rg) and not unseen:
         raise RuntimeError(
-            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
+            f"{'aten::' * underivable}{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad."
         )
     v = result._v or result._read()
     for x in (v, out._v):
