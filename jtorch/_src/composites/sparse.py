@@ -8,7 +8,7 @@ from typing import Any
 from ...core import Tensor
 from .. import hooks
 from ..bind.cores import composite
-from ..bind.everything import PUBLIC
+from ..bind.everything import T
 from ..facts import layouts
 from ..facts.errors import must_be_tensor
 from ..ops._facts import schemas
@@ -624,7 +624,7 @@ def spmm(input: Any, mat2: Any) -> Any:
         tensor([[1.],
                 [1.]])
     """
-    return PUBLIC["mm"](input, mat2)
+    return T.mm(input, mat2)
 
 
 # ---- torch.sparse ----------------------------------------------------------------------------------------------------------------
@@ -649,7 +649,7 @@ def _sparse_mm(sparse: Any, dense: Any, reduce: str | None = None) -> Any:
     """
     if reduce is not None:
         return hooks.sparse.get()._products.mm_reduce(sparse, dense, reduce)
-    return PUBLIC["mm"](sparse, dense)
+    return T.mm(sparse, dense)
 
 
 @composite(namespace="sparse", name="addmm", operands=("mat", "mat1", "mat2"))
@@ -667,7 +667,7 @@ def _sparse_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any
         tensor([[4.],
                 [4.]])
     """
-    return PUBLIC["addmm"](input, mat1, mat2, beta=beta, alpha=alpha)
+    return T.addmm(input, mat1, mat2, beta=beta, alpha=alpha)
 
 
 @composite(namespace="sparse", name="sampled_addmm", operands=("input", "mat1", "mat2"))
