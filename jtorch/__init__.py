@@ -49,6 +49,7 @@ from . import return_types as return_types
 from . import version as version
 from ._src import engine as _engine
 from ._src.borders.interop import *
+from ._src.borders.settings import *
 from ._src.engine import OutOfMemoryError as OutOfMemoryError
 from ._src.engine import execution as execution
 from ._src.engine import execution_mode as execution_mode

@@ -213,6 +213,7 @@ from math import inf as inf
 from math import nan as nan
 from math import pi as pi
 from ._src.borders.interop import *
+from ._src.borders.settings import *
 from .random import *
 from .utils.hooks import RemovableHandle as _RemovableHandle
 from ._src.facts.devices import device as _device

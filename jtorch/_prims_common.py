@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from ._src.borders import interop as _interop
+from ._src.borders import settings as _settings
 from ._src.facts.devices import device as _device
 from ._src.facts.dtypes import dtype as _dtype
 from ._src.facts.errors import canonical_dim
@@ -66,9 +66,9 @@ def alert_not_deterministic(caller: str) -> None:
     Raises:
         RuntimeError: under ``torch.use_deterministic_algorithms(True)``, unless that only warns.
     """
-    if not _interop.are_deterministic_algorithms_enabled():
+    if not _settings.are_deterministic_algorithms_enabled():
         return
-    if _interop.is_deterministic_algorithms_warn_only_enabled():
+    if _settings.is_deterministic_algorithms_warn_only_enabled():
         warnings.warn(
             f"{caller} does not have a deterministic implementation, but you set 'torch.use_deterministic_algorithms(True, "
             "warn_only=True)'. You can file an issue at https://github.com/pytorch/pytorch/issues to help us prioritize adding "

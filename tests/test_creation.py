@@ -160,8 +160,8 @@ def test_default_dtype_is_followed() -> None:
 def test_no_warning_without_reason() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        torch.tensor([1, 2])
-        torch.from_numpy(np.zeros(2))
+        assert torch.tensor([1, 2]).tolist() == [1, 2]
+        assert torch.from_numpy(np.zeros(2)).tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(

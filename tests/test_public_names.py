@@ -28,7 +28,7 @@ TEXT = "one two\nthree two\nfour\n"
     ],
 )  # fmt: skip
 def test_file_checks_that_hold(check: Any) -> None:
-    check.run(TEXT)
+    assert check.run(TEXT) is None
 
 
 @pytest.mark.parametrize(

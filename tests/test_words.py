@@ -9,7 +9,7 @@ import pytest
 
 import jtorch as torch
 import jtorch.nn.functional as F
-from jtorch._src.borders import interop
+from jtorch._src.borders import settings
 from jtorch.testing import assert_close
 
 TWICE = "Trying to backward through the graph a second time"
@@ -112,7 +112,7 @@ def test_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.warns(UserWarning, match="x is not one of 'highest', 'high', or 'medium'"):
         torch.set_float32_matmul_precision("x")
     assert torch.get_float32_matmul_precision() == before
-    monkeypatch.setattr(interop, "_threads", {"intra": 0, "inter": 0})
+    monkeypatch.setattr(settings, "_threads", {"intra": 0, "inter": 0})
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     assert torch.get_num_threads() == 3 and "OMP_NUM_THREADS : 3" in torch.__config__.parallel_info()
     monkeypatch.setenv("OMP_NUM_THREADS", "many")

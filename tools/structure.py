@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import inspect
 import re
 import sys
 from collections import Counter
@@ -49,7 +50,10 @@ def operations() -> dict[str, set[Path]]:
     from jtorch._src.ops._declare import OPS
 
     found: dict[str, set[Path]] = {}
+    parameters = {p.name for op in OPS.values() for p in op.params} | {p for c in COMPOSITES for p in inspect.signature(c.body).parameters}
     for made in (*OPS.values(), *COMPOSITES):
+        if made.name in parameters:  # ``pin_memory``: texts do not tell which is meant
+            continue
         if "_" in made.name.strip("_") and made.namespace != "_C" and not made.name.startswith("_"):
             parts = made.body.__module__.split(".")[1:]
             file = ROOT.joinpath(*parts).with_suffix(".py")
@@ -57,15 +61,27 @@ def operations() -> dict[str, set[Path]]:
     return found
 
 
-def spread(trees: dict[Path, ast.Module]) -> dict[str, set[str]]:
-    """For each operation, the files beside its home that write its name as text."""
+#: What operators and public functions are attributes of where they are named by themselves.
+SPACES = ("A", "aten", "T", "F", "M", "L", "S", "FFT")
+
+
+def named(tree: ast.Module) -> Iterator[str]:
+    """What ``texts`` gives, and the operators and functions that a module names as attributes."""
+    yield from texts(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in SPACES:
+            yield node.attr
+
+
+def spread(trees: dict[Path, ast.Module], references: bool = False) -> dict[str, set[str]]:
+    """For each operation, the files beside its home that write its name as text; with ``references``, as an attribute too."""
     homes = operations()
     found: dict[str, set[str]] = {name: set() for name in homes}
     for path, tree in trees.items():
         relative = path.relative_to(ROOT)
         if relative.parts[0] in APART or "/".join(relative.parts[:2]) in APART:
             continue
-        for word in {w for text in texts(tree) for w in _WORD.findall(text)}:
+        for word in {w for text in (named if references else texts)(tree) for w in _WORD.findall(text)}:
             for name in {word, word.removesuffix("_")} & found.keys():
                 if path not in homes[name]:
                     found[name].add(str(relative))
@@ -173,11 +189,13 @@ def main() -> None:
     files = spread(trees)
     edges, inside = graph(trees)
     groups = cycles(edges)
+    also = spread(trees, references=True).values()
     counts = [len(where) for where in files.values()]
     apart = [len(where - {str(TABLE.relative_to(ROOT))}) for where in files.values()]
     lines = [
         f"files beside its home that write an operation's name: {sum(counts) / len(counts):.2f} in the mean, at most {max(counts)}",
         f"  the table of operators' signatures apart: {sum(apart) / len(apart):.2f}",
+        f"  names of operators and functions as attributes, which are checked, included: {sum(map(len, also)) / len(also):.2f}",
         f"modules in import cycles: {sum(map(len, groups))} (largest {len(groups[0]) if groups else 0})",
         f"imports inside functions: {inside}",
         f"lines: {sum(len(path.read_text().splitlines()) for path in trees)}",

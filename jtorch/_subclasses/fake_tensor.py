@@ -501,7 +501,7 @@ class FakeTensorMode(TorchDispatchMode):
                 continue
             elif found.type == "cpu" and all(not u.ndim for u in tensors if u.device == found):
                 found = t.device
-            elif func._opname in ("copy_", "_to_copy", "index_put_", "index", "_index_put_impl_"):
+            elif func.overloadpacket in (aten.copy_, aten._to_copy, aten.index_put_, aten.index, aten._index_put_impl_):
                 continue
             else:
                 raise FakeTensorDeviceMismatchError(

@@ -125,7 +125,7 @@ def test_deprecated_overloads_warn_each_time_when_told_to() -> None:
 def test_import_machinery_can_be_told_to_look_again() -> None:
     import importlib
 
-    importlib.invalidate_caches()
+    assert importlib.invalidate_caches() is None  # every finder of ``sys.meta_path`` is asked
 
 
 def _with_indices(t: Any) -> dict[str, tuple[tuple[int, ...], Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 from ... import dispatch
 from .. import hooks
 from ..bind.cores import COMPOSITES
-from ..bind.everything import CORE_METHODS, PUBLIC
+from ..bind.everything import CORE_METHODS
 from ..bind.forms import COMMUTATIVE, OPERATORS, paths_of
 from ..ops._declare import OPS, Op
 
@@ -25,24 +25,6 @@ IN_PARTS = {"Tensor.chalf"}
 #: Public functions that are no operators: metadata, hooks, gradients, and what is written with other public methods.
 NEVER = {"can_cast", "result_type", *(f"Tensor.{name}" for name in CORE_METHODS)}
 PREFIXES = {"linalg": "linalg_", "special": "special_", "fft": "fft_"}
-
-
-class Public:
-    """The public functions of a namespace, by attribute."""
-
-    def __init__(self, prefix: str) -> None:
-        self._prefix = prefix
-
-    def __getattr__(self, name: str) -> Any:
-        found = PUBLIC.get(self._prefix + name)
-        if found is None:
-            raise AttributeError(f"no public function {self._prefix}{name}")
-        self.__dict__[name] = found
-        return found
-
-
-#: ``torch``, ``nn.functional``, the methods, ``linalg``, ``special`` and ``fft``.
-T, F, M, L, S, FFT = map(Public, ("", "nn.functional.", "Tensor.", "linalg.", "special.", "fft."))
 
 
 def path_of(function: Any) -> str:

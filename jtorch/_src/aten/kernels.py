@@ -21,12 +21,12 @@ KERNELS: dict[str, Callable[..., Any]] = {}
 _PREFIXES = {"linalg_": "linalg.", "special_": "special.", "fft_": "fft."}
 
 
-def kernel(*operators: OpOverload | OpOverloadPacket) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declares how operators run, with all their overloads or one."""
+def kernel(*operators: OpOverload | OpOverloadPacket | str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declares how operators run, with all their overloads or one; as text where it is not certain that there are such."""
 
     def declare(body: Callable[..., Any]) -> Callable[..., Any]:
         for operator in operators:
-            KERNELS[operator.__name__] = body
+            KERNELS[operator if isinstance(operator, str) else operator.__name__] = body
         return body
 
     return declare

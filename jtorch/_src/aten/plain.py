@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..bind.cores import BOUND
+from ..bind.everything import L, M, T
 from ..facts import dtypes
 from ..facts.layouts import preserve_format
 from ..tensor.indexing import getitem, setitem
 from ..tensor.views import _slice
-from .functions import L, M, T
 from .kernels import kernel
 from .overloads import aten
 from .pulling import through

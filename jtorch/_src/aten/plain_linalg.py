@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..bind.everything import FFT, L, T
 from ..facts.errors import LinAlgError
-from .functions import FFT, L, T
 from .kernels import kernel
 from .overloads import aten
 from .pulling import through

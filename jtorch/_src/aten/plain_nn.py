@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..bind.everything import F, T
 from ..facts import dtypes
 from .by_names import REDUCTIONS
-from .functions import F, T
 from .kernels import kernel
 from .overloads import aten
 from .pulling import through, vjp

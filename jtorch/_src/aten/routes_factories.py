@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...core import Tensor
+from ..bind.everything import M, T
 from ..facts import devices, dtypes
 from ..facts.layouts import preserve_format
-from .functions import M, T, route
+from .functions import route
 from .overloads import OpOverloadPacket, aten
 from .routes_shape import size_of
 from .state import Kernel

@@ -8,9 +8,10 @@ from typing import Any
 
 from ... import return_types
 from ...core import Tensor
+from ..bind.everything import FFT, L, T
 from ..facts import dtypes
 from .calling import requires_grad
-from .functions import FFT, L, T, route
+from .functions import route
 from .overloads import aten
 from .routes_math import matmul
 from .routes_shape import _as_tensor, movedim, reshape

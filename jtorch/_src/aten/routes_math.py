@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core import Tensor
+from ..bind.everything import F, L, M, T
 from ..facts import dtypes
 from ..facts.devices import of_placement
 from ..facts.dtypes import bool_
@@ -12,7 +13,7 @@ from ..facts.errors import broadcast_shapes, canonical_dim
 from ..facts.layouts import strided
 from ..tensor.symbols import exact
 from .calling import requires_grad
-from .functions import F, L, M, T, route
+from .functions import route
 from .overloads import aten
 from .routes_shape import contiguous, is_contiguous, reshape
 from .state import Kernel

@@ -7,12 +7,13 @@ from typing import Any
 
 from ...autograd.grad_mode import no_grad
 from .. import hooks
+from ..bind.everything import F, T
 from ..facts import dtypes
 from ..facts.errors import broadcast_shapes
 from ..facts.layouts import contiguous_format, strided
 from .attending import as_added, attention
 from .by_names import REDUCTIONS, reduction_of
-from .functions import F, T, route
+from .functions import route
 from .overloads import aten
 from .routes_shape import contiguous, reshape
 

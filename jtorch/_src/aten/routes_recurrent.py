@@ -6,9 +6,10 @@ import math
 from typing import Any
 
 from ...core import Tensor
+from ..bind.everything import F, S, T
 from ..facts import dtypes
 from .by_names import reduction_of
-from .functions import F, S, T, route
+from .functions import route
 from .overloads import aten
 from .routes_math import linear
 from .routes_nn import _reduced

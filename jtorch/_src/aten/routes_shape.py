@@ -11,6 +11,7 @@ import numpy as np
 
 from ...core import Tensor, format_strides, from_host, lazy_bits
 from ...core import is_contiguous as packed
+from ..bind.everything import L, M, T
 from ..facts import dtypes
 from ..facts.errors import broadcast_shapes, canonical_dim
 from ..facts.layouts import contiguous_format, preserve_format
@@ -19,7 +20,7 @@ from ..ops.views import infer_size, view_strides
 from ..tensor.cells import Counter
 from ..tensor.indexing import _check_mask, _consumed, _is_mask, _items, _number, _plain, _too_many
 from ..tensor.symbols import exact
-from .functions import L, M, T, route
+from .functions import route
 from .overloads import aten
 from .state import Kernel
 
@@ -660,13 +661,13 @@ def _index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) 
     return A.index_put.default(input, list(indices), values, accumulate)
 
 
-@route(T.index_put, M.index_put, M.index_put_)
+@route(T.index_put, M.index_put)
 def index_put(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """``index_put.default``."""
     return A.index_put.default(self, list(indices), values, accumulate)
 
 
-@route(M.index_put_, "index_put_")
+@route(M.index_put_)
 def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """``index_put_.default``."""
     return A.index_put_.default(self, list(indices), values, accumulate)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ...core import Tensor
+from ..bind.everything import M, T
 from ..facts import dtypes
 from ..facts.errors import canonical_dim
 from ..facts.layouts import contiguous_format, strided
 from .formulas import number_like
-from .functions import M, T, route
+from .functions import route
 from .overloads import aten
 from .routes_shape import flatten, reshape, tensor_split
 from .state import Kernel

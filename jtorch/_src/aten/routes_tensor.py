@@ -7,11 +7,12 @@ from typing import Any
 
 from ...autograd.grad_mode import no_grad
 from ...core import Tensor
+from ..bind.everything import M, T
 from ..facts import devices, dtypes
 from ..facts.layouts import preserve_format, strided
 from ..tensor.methods import _parse_to
 from .calling import handles
-from .functions import M, T, route
+from .functions import route
 from .overloads import aten
 from .routes_shape import clone, is_contiguous
 from .state import Kernel

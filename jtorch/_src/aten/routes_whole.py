@@ -13,13 +13,14 @@ from typing import Any
 
 from ...core import contiguous_strides
 from ..bind.cores import COMPOSITES
+from ..bind.everything import F, M, T
 from ..bind.forms import paths_of
 from ..facts import dtypes
 from ..facts.layouts import preserve_format
 from ..ops._declare import OPS
 from ..tensor.methods import _parse_to
 from .by_names import REDUCTIONS
-from .functions import DECOMPOSED, IN_PARTS, F, M, T, flat, path_of
+from .functions import DECOMPOSED, IN_PARTS, flat, path_of
 from .kernels import kernel
 from .overloads import OpOverloadPacket, aten
 from .routes_shape import size_of

@@ -21,6 +21,24 @@ from .cores import BOUND, COMPOSITES, Composite
 #: Every public callable by its path without ``torch.``: ``add``, ``Tensor.add_``, ``nn.functional.relu``, ``_C._slice``.
 PUBLIC: dict[str, Any] = {}
 
+
+class Public:
+    """The public functions of a namespace, by attribute."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+
+    def __getattr__(self, name: str) -> Any:
+        found = PUBLIC.get(self._prefix + name)
+        if found is None:
+            raise AttributeError(f"no public function {self._prefix}{name}")
+        self.__dict__[name] = found
+        return found
+
+
+#: ``torch``, ``nn.functional``, the methods, ``linalg``, ``special`` and ``fft``.
+T, F, M, L, S, FFT = map(Public, ("", "nn.functional.", "Tensor.", "linalg.", "special.", "fft."))
+
 #: Properties of tensors that composites declare, and what sets them.
 PROPERTIES: dict[str, Callable[[Any], Any]] = {}
 PROPERTY_SETTERS: dict[str, Callable[[Any, Any], None]] = {}

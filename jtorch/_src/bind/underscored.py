@@ -8,7 +8,7 @@ from ..facts.devices import as_device
 from ..facts.dtypes import BY_NAME, meant
 from ..facts.errors import CPP_NAMES, not_offered
 from ..facts.warned_once import warn_once
-from .everything import PUBLIC
+from .everything import PUBLIC, F, T
 from .factories import layout_name
 
 __all__ = [
@@ -21,8 +21,8 @@ __all__ = [
 
 def _addmm_activation(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False, out: Any = None) -> Any:
     """``addmm``, then ReLU, or the tanh form of GELU."""
-    found = PUBLIC["addmm"](self, mat1, mat2, beta=beta, alpha=alpha)
-    found = PUBLIC["nn.functional.gelu"](found, approximate="tanh") if use_gelu else found.relu()
+    found = T.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
+    found = F.gelu(found, approximate="tanh") if use_gelu else found.relu()
     return found if out is None else out.resize_(found.shape).copy_(found)
 
 
@@ -33,7 +33,7 @@ def _aminmax(self: Any, dim: int | None = None, keepdim: bool = False) -> Any:
             "_aminmax is deprecated as of PyTorch 1.11 and will be removed in a future release. Use aminmax instead. This warning will "
             "only appear once per process."
         )
-    return tuple(PUBLIC["aminmax"](self, dim=dim, keepdim=keepdim))
+    return tuple(T.aminmax(self, dim=dim, keepdim=keepdim))
 
 
 def _compute_linear_combination(input: Any, coefficients: Any, *, out: Any = None) -> Any:
@@ -41,7 +41,7 @@ def _compute_linear_combination(input: Any, coefficients: Any, *, out: Any = Non
     added to ``out``."""
     if input.is_complex() and not coefficients.is_complex():
         coefficients = coefficients.to(input.dtype)
-    found = PUBLIC["tensordot"](coefficients, input, dims=1)
+    found = T.tensordot(coefficients, input, dims=1)
     return found if out is None else out.add_(found)
 
 
@@ -60,7 +60,7 @@ def _debug_has_internal_overlap(self: Any) -> int:
 
 def _shape_as_tensor(self: Any) -> Any:
     """The sizes as a tensor."""
-    return PUBLIC["tensor"](list(self.shape), dtype=BY_NAME["int64"])
+    return T.tensor(list(self.shape), dtype=BY_NAME["int64"])
 
 
 def _assert_async(input: Any, assert_msg: str | None = None) -> None:
@@ -107,7 +107,7 @@ def _assert_tensor_metadata(
 def _convert_indices_from_coo_to_csr(self: Any, size: int, *, out_int32: bool = False) -> Any:
     """Row numbers in rising order, as the places where the rows begin."""
     counts = self.bincount(minlength=size).cumsum(0)
-    starts = PUBLIC["cat"]([counts.new_zeros(1), counts])
+    starts = T.cat([counts.new_zeros(1), counts])
     return starts.to(BY_NAME["int32" if out_int32 else "int64"])
 
 
@@ -116,9 +116,9 @@ def _convert_indices_from_csr_to_coo(crow_indices: Any, col_indices: Any, *, out
     if crow_indices.dim() != 1:
         raise not_offered("torch._convert_indices_from_csr_to_coo of a batch", "convert its members one by one")
     counts = crow_indices[1:] - crow_indices[:-1]
-    rows = PUBLIC["arange"](len(counts), device=counts.device).repeat_interleave(counts)
+    rows = T.arange(len(counts), device=counts.device).repeat_interleave(counts)
     pair = [col_indices, rows] if transpose else [rows, col_indices]
-    return PUBLIC["stack"]([x.to(BY_NAME["int32" if out_int32 else "int64"]) for x in pair])
+    return T.stack([x.to(BY_NAME["int32" if out_int32 else "int64"]) for x in pair])
 
 
 def _int_mm(self: Any, mat2: Any) -> Any:
@@ -137,7 +137,7 @@ def _int_mm(self: Any, mat2: Any) -> Any:
             raise RuntimeError(f"int_mm_out_cpu: Expected {name} dtype to be int8 or uint8 but got {kind}")
     if self.device.type == "cpu":
         return _by_floats(self, mat2)
-    return PUBLIC["matmul"](self.to(BY_NAME["int32"]), mat2.to(BY_NAME["int32"]))
+    return T.matmul(self.to(BY_NAME["int32"]), mat2.to(BY_NAME["int32"]))
 
 
 def _by_floats(a: Any, b: Any) -> Any:
@@ -148,7 +148,7 @@ def _by_floats(a: Any, b: Any) -> Any:
     largest = [255 if x.dtype is BY_NAME["uint8"] else 128 for x in (a, b)]
     most = (1 << 24) // (largest[0] * largest[1])
     inner, single, whole = a.shape[1], BY_NAME["float32"], BY_NAME["int32"]
-    matmul, stop = PUBLIC["matmul"], inner - inner % most
+    matmul, stop = T.matmul, inner - inner % most
     total = None
     if stop:
         left = a[:, :stop].to(single).reshape(a.shape[0], stop // most, most).transpose(0, 1)
@@ -161,7 +161,7 @@ def _by_floats(a: Any, b: Any) -> Any:
 
 def _grouped_mm(self: Any, mat2: Any, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
     """``torch.nn.functional.grouped_mm``."""
-    return PUBLIC["nn.functional.grouped_mm"](self, mat2, offs=offs, bias=bias, out_dtype=out_dtype)
+    return F.grouped_mm(self, mat2, offs=offs, bias=bias, out_dtype=out_dtype)
 
 
 def _caster(name: str, dtype: str) -> Any:

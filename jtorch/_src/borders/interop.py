@@ -16,7 +16,7 @@ from ...dispatch import name_of
 from ..bind.everything import PUBLIC
 from ..bind.factories import check_dtype, check_options
 from ..engine import default_device, flush
-from ..facts import devices, dtypes, warned_once
+from ..facts import devices, dtypes
 from ..facts.devices import device as device_class
 from ..facts.devices import of_placement
 from ..facts.layouts import layout, memory_format
@@ -26,15 +26,11 @@ from ..protocol.overridable import TensorProperty, torch_function_dispatch
 from ..tensor.methods import spread
 
 __all__ = [
-    "are_deterministic_algorithms_enabled", "compiled_with_cxx11_abi", "from_dlpack", "from_jax", "shard", "get_num_interop_threads",
-    "get_num_threads", "is_storage", "is_tensor", "result_type", "can_cast", "promote_types",
-    "set_num_interop_threads", "set_num_threads", "synchronize", "to_dlpack", "use_deterministic_algorithms",
-    "get_float32_matmul_precision", "set_float32_matmul_precision", "typename", "set_flush_denormal",
-    "is_deterministic_algorithms_warn_only_enabled", "set_deterministic_debug_mode", "get_deterministic_debug_mode", "set_warn_always",
-    "is_warn_always_enabled", "is_vulkan_available", "init_num_threads", "thread_safe_generator", "get_device_module",
-    "set_default_tensor_type", "is_anomaly_enabled", "is_anomaly_check_nan_enabled", "set_anomaly_enabled", "has_lapack", "has_mkl",
-    "has_openmp", "has_spectral", "from_file", "AcceleratorError", "DisableTorchFunction", "DisableTorchFunctionSubclass",
-    "detach_", "fill_", "index_put_",
+    "compiled_with_cxx11_abi", "from_dlpack", "from_jax", "shard", "is_storage", "is_tensor", "result_type", "can_cast", "promote_types",
+    "synchronize", "to_dlpack", "get_float32_matmul_precision", "set_float32_matmul_precision", "typename", "set_flush_denormal",
+    "get_device_module", "set_default_tensor_type", "is_anomaly_enabled", "is_anomaly_check_nan_enabled", "set_anomaly_enabled",
+    "has_lapack", "has_mkl", "has_openmp", "has_spectral", "from_file", "AcceleratorError", "DisableTorchFunction",
+    "DisableTorchFunctionSubclass", "detach_", "fill_", "index_put_",
 ]  # fmt: skip
 
 
@@ -368,186 +364,6 @@ def synchronize() -> None:
     if jax.default_backend() != "cpu" or jax.config.read("jax_cpu_enable_async_dispatch"):
         jax.block_until_ready(jax.live_arrays())
     jax.effects_barrier()
-
-
-_threads = {"intra": 0, "inter": 0}
-
-
-def set_num_threads(num: int) -> None:
-    """Accepted for compatibility: XLA chooses its threads when the process starts (``XLA_FLAGS``, ``OMP_NUM_THREADS``).
-
-    Raises:
-        RuntimeError: if ``num`` is not positive.
-
-    Example:
-        >>> import jtorch as torch
-        >>> before = torch.get_num_threads()
-        >>> torch.set_num_threads(2)
-        >>> torch.get_num_threads()
-        2
-        >>> torch.set_num_threads(before)
-    """
-    if not isinstance(num, int):
-        raise TypeError(f"set_num_threads expects an int, but got {type(num).__name__}")
-    if num <= 0:
-        raise RuntimeError("set_num_threads expects a positive integer")
-    _threads["intra"] = num
-
-
-def get_num_threads() -> int:
-    """The number last set, or ``OMP_NUM_THREADS``, or that of the machine's cores.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.get_num_threads() > 0
-        True
-    """
-    import os
-
-    wished = os.environ.get("OMP_NUM_THREADS", "")
-    return _threads["intra"] or (int(wished) if wished.isdecimal() else 0) or os.cpu_count() or 1
-
-
-def set_num_interop_threads(num: int) -> None:
-    """Accepted for compatibility, see ``set_num_threads``."""
-    if num <= 0:
-        raise RuntimeError("set_num_interop_threads expects a positive integer")
-    _threads["inter"] = num
-
-
-def get_num_interop_threads() -> int:
-    """The number last set, or that of the machine's cores.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.get_num_interop_threads() > 0
-        True
-    """
-    import os
-
-    return _threads["inter"] or os.cpu_count() or 1
-
-
-_deterministic = {"on": False, "warn": False}
-
-
-def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Remembers the wish: XLA's CPU programs are deterministic anyway.
-
-    Raises:
-        TypeError: for other arguments than booleans.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.use_deterministic_algorithms(True)
-        >>> torch.are_deterministic_algorithms_enabled()
-        True
-        >>> torch.use_deterministic_algorithms(False)
-    """
-    for what, value in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
-        if type(value) is not bool:
-            raise TypeError(f"_set_deterministic_algorithms(): argument {what} must be bool, not {type(value).__name__}")
-    _deterministic["on"], _deterministic["warn"] = mode, warn_only
-
-
-def are_deterministic_algorithms_enabled() -> bool:
-    """What was last asked for.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.are_deterministic_algorithms_enabled()
-        False
-    """
-    return _deterministic["on"]
-
-
-def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether only a warning was asked for.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.is_deterministic_algorithms_warn_only_enabled()
-        False
-    """
-    return _deterministic["warn"]
-
-
-_DEBUG_MODES = ("default", "warn", "error")
-
-
-def set_deterministic_debug_mode(debug_mode: int | str) -> None:
-    """``use_deterministic_algorithms`` by a number or its name: 0 default, 1 warn, 2 error.
-
-    Raises:
-        TypeError, RuntimeError: for anything else.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.set_deterministic_debug_mode("warn")
-        >>> torch.get_deterministic_debug_mode()
-        1
-        >>> torch.set_deterministic_debug_mode(0)
-    """
-    if not isinstance(debug_mode, (int, str)):
-        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
-    if isinstance(debug_mode, str):
-        if debug_mode not in _DEBUG_MODES:
-            raise RuntimeError(f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}")
-        debug_mode = _DEBUG_MODES.index(debug_mode)
-    if not 0 <= debug_mode < len(_DEBUG_MODES):
-        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
-    use_deterministic_algorithms(debug_mode > 0, warn_only=debug_mode == 1)
-
-
-def get_deterministic_debug_mode() -> int:
-    """The number that ``set_deterministic_debug_mode`` takes.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.get_deterministic_debug_mode()
-        0
-    """
-    return (1 if _deterministic["warn"] else 2) if _deterministic["on"] else 0
-
-
-def set_warn_always(b: bool, /) -> None:
-    """Whether the warnings that are given once in the life of a program come on each occasion; Python's filters apply to all.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.set_warn_always(True)
-        >>> torch.is_warn_always_enabled()
-        True
-        >>> torch.set_warn_always(False)
-    """
-    if not isinstance(b, bool):
-        raise TypeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
-    warned_once.state["always"] = b
-
-
-def is_warn_always_enabled() -> bool:
-    """What was last set.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.is_warn_always_enabled()
-        False
-    """
-    return warned_once.state["always"]
-
-
-def is_vulkan_available() -> bool:
-    """Whether there is a Vulkan device: none, here."""
-    return False
-
-
-def init_num_threads() -> None:
-    """Nothing to do: XLA has its own threads."""
-
-
-def thread_safe_generator() -> Any:
-    """The generator of the data loader worker that this thread is: None, workers are processes."""
-    return None
 
 
 def get_device_module(device: Any = None) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 from ...core import Tensor
 from ...random import refuse_vmap
 from ..bind.cores import composite
-from ..bind.everything import _C, PUBLIC
+from ..bind.everything import _C, PUBLIC, F, T
 from ..engine import META, SPECIAL
 from ..facts.errors import must_be_tensor
 from ..ops._facts import schemas
@@ -40,10 +40,10 @@ def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: 
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     refuse_vmap("aten::rrelu")
     if not training:
-        return PUBLIC["nn.functional.leaky_relu"](input, (lower + upper) / 2)
+        return F.leaky_relu(input, (lower + upper) / 2)
     v = input._read()
     if v.aval.device == META or v.trace is SPECIAL:  # its values are not known, so slopes are drawn for all elements
-        noise = PUBLIC["empty_like"](input).uniform_(lower, upper, generator=generator)
+        noise = T.empty_like(input).uniform_(lower, upper, generator=generator)
     else:
         noise = _C._rrelu_slopes(input, lower, upper, generator)
     return _C.rrelu_with_noise(input, noise)
@@ -100,4 +100,4 @@ def functional_rrelu_(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3
         >>> torch.nn.functional.rrelu_(torch.tensor([-12.0, 3.0]), 0.25, 0.75)
         tensor([-6.,  3.])
     """
-    return PUBLIC["rrelu_"](input, lower, upper, training)
+    return T.rrelu_(input, lower, upper, training)

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from ..bind.cores import composite
-from ..bind.everything import _C, PUBLIC
+from ..bind.everything import _C, F, T
 from ..facts import dtypes
 from ..facts.errors import broadcast_shapes
 from ..facts.warned_once import outside
@@ -73,8 +73,8 @@ def scaled_dot_product_attention(
 def _kept(query: Any, key: Any, p: float) -> Any:
     """Factors for the probabilities: 0 with probability ``p``, else ``1 / (1 - p)``."""
     batch = broadcast_shapes(query.shape[:-2], key.shape[:-2]) if query.ndim == key.ndim == 2 else query.shape[:-2]
-    ones = PUBLIC["ones"]((*batch, query.shape[-2], key.shape[-2]), dtype=query.dtype, device=query.device)
-    return PUBLIC["nn.functional.dropout"](ones, p, True)
+    ones = T.ones((*batch, query.shape[-2], key.shape[-2]), dtype=query.dtype, device=query.device)
+    return F.dropout(ones, p, True)
 
 
 def _mask(mask: Any, name: str, other: Any, other_name: str, dtype: Any, check_other: bool = True) -> Any:
@@ -89,7 +89,7 @@ def _mask(mask: Any, name: str, other: Any, other_name: str, dtype: Any, check_o
         )
     if mask.is_floating_point():
         return mask
-    return PUBLIC["zeros_like"](mask, dtype=dtype).masked_fill_(mask, -math.inf)
+    return T.zeros_like(mask, dtype=dtype).masked_fill_(mask, -math.inf)
 
 
 def _check_shapes(query: Any, key: Any, value: Any, key_padding_mask: Any, attn_mask: Any, num_heads: int) -> bool:
@@ -118,7 +118,7 @@ def _check_shapes(query: Any, key: Any, value: Any, key_padding_mask: Any, attn_
 
 
 def _in_projection(query: Any, key: Any, value: Any, weights: list[Any], biases: list[Any], packed: Any, packed_bias: Any) -> list[Any]:
-    linear = PUBLIC["nn.functional.linear"]
+    linear = F.linear
     if packed is None:
         return [linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True)]
     embed_dim = query.size(-1)
@@ -231,21 +231,21 @@ def multi_head_attention_forward(
             raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
         q, k, v = _in_projection(query, key, value, [], [], in_proj_weight, in_proj_bias)
     attn_mask = _shaped_mask(attn_mask, target_len, source_len, batch * num_heads)
-    pad = PUBLIC["nn.functional.pad"]
+    pad = F.pad
     if (bias_k is None) != (bias_v is None):
         raise AssertionError("bias_k and bias_v must be given together")
     if bias_k is not None:
         if static_k is not None or static_v is not None:
             raise AssertionError("bias cannot be added to static key or value.")
-        k = PUBLIC["cat"]([k, bias_k.repeat(1, batch, 1)])
-        v = PUBLIC["cat"]([v, bias_v.repeat(1, batch, 1)])
+        k = T.cat([k, bias_k.repeat(1, batch, 1)])
+        v = T.cat([v, bias_v.repeat(1, batch, 1)])
         attn_mask = None if attn_mask is None else pad(attn_mask, (0, 1))
         key_padding_mask = None if key_padding_mask is None else pad(key_padding_mask, (0, 1))
     q = q.reshape(target_len, batch * num_heads, head_dim).transpose(0, 1)
     k = _heads(k, static_k, "static_k", batch * num_heads, head_dim)
     v = _heads(v, static_v, "static_v", batch * num_heads, head_dim)
     if add_zero_attn:
-        k, v = (PUBLIC["cat"]([x, x.new_zeros((batch * num_heads, 1, head_dim))], dim=1) for x in (k, v))
+        k, v = (T.cat([x, x.new_zeros((batch * num_heads, 1, head_dim))], dim=1) for x in (k, v))
         attn_mask = None if attn_mask is None else pad(attn_mask, (0, 1))
         key_padding_mask = None if key_padding_mask is None else pad(key_padding_mask, (0, 1))
     source_len = k.size(1)
@@ -261,12 +261,12 @@ def multi_head_attention_forward(
         if is_causal and attn_mask is None:
             raise AssertionError("FIXME: is_causal not implemented for need_weights")
         scaled = q * math.sqrt(1.0 / float(head_dim))
-        scores = scaled @ k.transpose(-2, -1) if attn_mask is None else PUBLIC["baddbmm"](attn_mask, scaled, k.transpose(-2, -1))
+        scores = scaled @ k.transpose(-2, -1) if attn_mask is None else T.baddbmm(attn_mask, scaled, k.transpose(-2, -1))
         weights = scores.softmax(-1)
         if dropout_p > 0.0:
-            weights = PUBLIC["nn.functional.dropout"](weights, dropout_p)
+            weights = F.dropout(weights, dropout_p)
         out = (weights @ v).transpose(0, 1).contiguous().view(target_len * batch, embed_dim)
-        out = PUBLIC["nn.functional.linear"](out, out_proj_weight, out_proj_bias).view(target_len, batch, out_proj_weight.size(0))
+        out = F.linear(out, out_proj_weight, out_proj_bias).view(target_len, batch, out_proj_weight.size(0))
         weights = weights.view(batch, num_heads, target_len, source_len)
         if average_attn_weights:
             weights = weights.mean(1)
@@ -275,9 +275,9 @@ def multi_head_attention_forward(
         attn_mask = attn_mask.unsqueeze(0) if attn_mask.size(0) == 1 else attn_mask.view(batch, num_heads, -1, source_len)
     q = q.reshape(batch, num_heads, target_len, head_dim)
     k, v = (x.reshape(batch, num_heads, source_len, head_dim) for x in (k, v))
-    out = PUBLIC["nn.functional.scaled_dot_product_attention"](q, k, v, attn_mask, dropout_p, is_causal)
+    out = F.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal)
     out = out.permute(2, 0, 1, 3).contiguous().view(batch * target_len, embed_dim)
-    out = PUBLIC["nn.functional.linear"](out, out_proj_weight, out_proj_bias).view(target_len, batch, out_proj_weight.size(0))
+    out = F.linear(out, out_proj_weight, out_proj_bias).view(target_len, batch, out_proj_weight.size(0))
     return (out, None) if batched else (out.squeeze(1), None)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core import Tensor
 from ..bind.cores import composite
-from ..bind.everything import PUBLIC
+from ..bind.everything import T
 from ..facts import dtypes
 from ..facts.errors import canonical_dim
 from ..ops._facts import schemas
@@ -28,7 +28,7 @@ def _even(t: Any, dim: int, step: Any, edge_order: int) -> Any:
     else:
         first = (-1.5 * _part(t, dim, 0, 1) + 2 * _part(t, dim, 1, 2) - 0.5 * _part(t, dim, 2, 3)) / step
         last = (0.5 * _part(t, dim, -3, -2) - 2 * _part(t, dim, -2, -1) + 1.5 * _part(t, dim, -1, 0)) / step
-    return PUBLIC["cat"]([first, inner, last], dim)
+    return T.cat([first, inner, last], dim)
 
 
 def _along(values: Any, dim: int, ndim: int) -> Any:
@@ -62,7 +62,7 @@ def _uneven(t: Any, dim: int, points: Any, edge_order: int) -> Any:
             - (a + b) / (a * b) * _part(t, dim, -2, -1)
             + (a + 2 * b) / (b * (a + b)) * _part(t, dim, -1, 0)
         )
-    return PUBLIC["cat"]([first, inner, last], dim)
+    return T.cat([first, inner, last], dim)
 
 
 def _dims(input: Any, dim: Any) -> list[int]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core import from_value
 from ..bind.cores import composite
-from ..bind.everything import _C, PUBLIC
+from ..bind.everything import _C, PUBLIC, T
 from ..draws import sampling as _sampling
 from ..engine import META, meta_value
 from ..facts import dtypes
@@ -28,7 +28,7 @@ def _mask(input: Any, p: float, feature: bool) -> Any:
             raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
         shape, strides = (*shape[:2], *(1 for _ in shape[2:])), None
     elif 0 in strides:  # expanded dimensions have an order in dense memory
-        strides = strides_of(PUBLIC["empty_like"](input.detach()))
+        strides = strides_of(T.empty_like(input.detach()))
     if input._aval.device == META:
         return from_value(meta_value(tuple(shape), np.dtype(np.bool_)))
     return numbers(serial(_sampling.below, 1 - p), None, shape, strides, np.dtype(np.bool_), input.device)
@@ -40,7 +40,7 @@ def _dropped(input: Any, p: float, train: bool, feature: bool = False, alpha: bo
     if p == 0 or not train or input.numel() == 0:
         return input
     if p == 1:
-        return input * PUBLIC["zeros"]((), dtype=input.dtype, device=input.device)
+        return input * T.zeros((), dtype=input.dtype, device=input.device)
     if input.dtype.category < dtypes.FLOATING:
         raise RuntimeError(f"result type Float can't be cast to the desired output type {input.dtype.scalar_name}")
     if input.dtype.is_complex:
@@ -141,79 +141,38 @@ def _written(input: Any, made: Any) -> Any:
     return write_into(input, made)
 
 
-@composite(operands=("input",), dispatched="in parts")
-@schemas("(Tensor(a!) self, float p, bool train) -> Tensor(a!)")
-def dropout_(input: Any, p: float, train: bool) -> Any:
-    """In-place form of ``dropout``.
+def _in_place(plain: Any) -> None:
+    """Declares the in-place form of one of the functions above; its example is the same."""
+    name = plain.__name__
+    _, _, example = plain.__doc__.partition("Example:")
 
-    The result is written into ``input``, which is returned; errors are those of ``dropout``.
+    def written(input: Any, p: float, train: bool) -> Any:
+        return _written(input, plain(input, p, train))
 
-    Example:
-        >>> import jtorch as torch
-        >>> _ = torch.manual_seed(0)
-        >>> torch.dropout_(torch.ones(4), 0.5, True)
-        tensor([0., 0., 2., 0.])
-    """
-    return _written(input, _dropped(input, p, train))
+    written.__name__ = written.__qualname__ = f"{name}_"
+    written.__doc__ = f"""In-place form of ``{name}``.
 
+    The result is written into ``input``, which is returned; errors are those of ``{name}``.
 
-@composite(operands=("input",), dispatched="in parts")
-@schemas("(Tensor(a!) self, float p, bool train) -> Tensor(a!)")
-def feature_dropout_(input: Any, p: float, train: bool) -> Any:
-    """In-place form of ``feature_dropout``.
-
-    The result is written into ``input``, which is returned; errors are those of ``feature_dropout``.
-
-    Example:
-        >>> import jtorch as torch
-        >>> _ = torch.manual_seed(0)
-        >>> torch.feature_dropout_(torch.ones(1, 3, 2), 0.5, True)
-        tensor([[[0., 0.],
-                 [0., 0.],
-                 [2., 2.]]])
-    """
-    return _written(input, _dropped(input, p, train, feature=True))
+    Example:{example.replace(f"{name}(", f"{name}_(")}"""
+    schemas("(Tensor(a!) self, float p, bool train) -> Tensor(a!)")(written)
+    composite(operands=("input",), dispatched="in parts")(written)
 
 
-@composite(operands=("input",), dispatched="in parts")
-@schemas("(Tensor(a!) self, float p, bool train) -> Tensor(a!)")
-def alpha_dropout_(input: Any, p: float, train: bool) -> Any:
-    """In-place form of ``alpha_dropout``.
-
-    The result is written into ``input``, which is returned; errors are those of ``alpha_dropout``.
-
-    Example:
-        >>> import jtorch as torch
-        >>> _ = torch.manual_seed(0)
-        >>> torch.alpha_dropout_(torch.zeros(4), 0.5, True)
-        tensor([-0.7792, -0.7792,  0.7792, -0.7792])
-    """
-    return _written(input, _dropped(input, p, train, alpha=True))
-
-
-@composite(operands=("input",), dispatched="in parts")
-@schemas("(Tensor(a!) self, float p, bool train) -> Tensor(a!)")
-def feature_alpha_dropout_(input: Any, p: float, train: bool) -> Any:
-    """In-place form of ``feature_alpha_dropout``.
-
-    The result is written into ``input``, which is returned; errors are those of ``feature_alpha_dropout``.
-
-    Example:
-        >>> import jtorch as torch
-        >>> _ = torch.manual_seed(0)
-        >>> torch.feature_alpha_dropout_(torch.zeros(1, 2, 2), 0.5, True)
-        tensor([[[-0.7792, -0.7792],
-                 [-0.7792, -0.7792]]])
-    """
-    return _written(input, _dropped(input, p, train, feature=True, alpha=True))
+for _plain in (dropout, feature_dropout, alpha_dropout, feature_alpha_dropout):
+    _in_place(_plain)
 
 
 # ---- nn.functional ---------------------------------------------------------------------------------------------------------------
 
 
-def _call(name: str, input: Any, p: float, training: bool, inplace: bool) -> Any:
+def _check(p: float) -> None:
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def _call(name: str, input: Any, p: float, training: bool, inplace: bool) -> Any:
+    _check(p)
     return PUBLIC[f"{name}_" if inplace else name](input, p, training)
 
 
@@ -297,8 +256,7 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
                 [0., 0.],
                 [2., 2.]])
     """
-    if p < 0.0 or p > 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    _check(p)
     ndim = input.dim()
     if ndim not in (2, 3):
         raise RuntimeError(
@@ -327,8 +285,7 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
         <BLANKLINE>
                  [[2., 2.]]]])
     """
-    if p < 0.0 or p > 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    _check(p)
     ndim = input.dim()
     if ndim not in (3, 4):
         warnings.warn(
@@ -363,8 +320,7 @@ def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
         >>> torch.nn.functional.dropout3d(torch.ones(3, 1, 1, 2)).flatten()
         tensor([0., 0., 0., 0., 2., 2.])
     """
-    if p < 0.0 or p > 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    _check(p)
     ndim = input.dim()
     if ndim not in (4, 5):
         warnings.warn(

@@ -9,7 +9,7 @@ from ...autograd.dual import has_tangent, with_tangent_of
 from ...autograd.grad_mode import MODE, is_grad_enabled
 from .. import hooks
 from ..bind.cores import composite
-from ..bind.everything import _C, PUBLIC
+from ..bind.everything import _C, T
 from ..facts import dtypes
 from ..facts.warned_once import outside
 from ..ops._facts import schemas
@@ -19,7 +19,7 @@ from ..tensor.writing import check_inplace
 
 def _renorm(weight: Any, input: Any, max_norm: float, norm_type: float) -> None:
     if MODE.transforms:  # which must know what is written into, and refuse what the function captured
-        PUBLIC["embedding_renorm_"](weight.detach(), input, max_norm, norm_type)
+        T.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
         return
     made = _C._embedding_renorm(weight.detach(), input, float(max_norm), float(norm_type))
     hooks.internals.get()._swap_([weight], [with_tangent_of(weight, made) if has_tangent(weight) else made])
@@ -87,7 +87,7 @@ def embedding(
         _renorm(weight, input, max_norm, norm_type)
     if sparse and _sparse_gradient(weight):
         return hooks.sparse_gradients.get().Embedding.apply(weight, input, padding_idx, scale_grad_by_freq)
-    return PUBLIC["embedding"](weight, input, padding_idx, scale_grad_by_freq, sparse)
+    return T.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
 @composite(namespace="nn.functional", operands=("input", "weight", "offsets", "per_sample_weights"), native=False, dispatched="in parts")
@@ -151,7 +151,7 @@ def embedding_bag(
                 "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. "
                 f"However, found offsets of type {type(offsets)}"
             )
-        offsets = PUBLIC["arange"](0, max(input.numel(), 1), max(input.size(1), 1), dtype=input.dtype, device=input.device)
+        offsets = T.arange(0, max(input.numel(), 1), max(input.size(1), 1), dtype=input.dtype, device=input.device)
         offsets = offsets[: input.size(0)] if input.numel() else input.new_zeros(input.size(0))
         width = input.size(1) if all(type(n) is int and n for n in input.shape) else 0
         input = input.reshape(-1)

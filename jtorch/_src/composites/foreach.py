@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core import Tensor
 from ..bind.cores import composite
-from ..bind.everything import PUBLIC
+from ..bind.everything import PUBLIC, L, T
 
 _UNARY = """abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal round rsqrt sigmoid
     sign sin sinh sqrt tan tanh trunc""".split()
@@ -167,9 +167,9 @@ def _foreach_pow(self: Any, exponent: Any) -> Any:
         (tensor([8.]),)
     """
     if isinstance(self, (bool, int, float, complex)):
-        return tuple([PUBLIC["pow"](self, e) for e in _tensors("_foreach_pow", exponent)])
+        return tuple([T.pow(self, e) for e in _tensors("_foreach_pow", exponent)])
     items = _tensors("_foreach_pow", self)
-    return tuple([PUBLIC["pow"](t, e) for t, e in zip(items, _each(items, exponent), strict=True)])
+    return tuple([T.pow(t, e) for t, e in zip(items, _each(items, exponent), strict=True)])
 
 
 @composite(operands=("exponent",), lists=("self",))
@@ -244,7 +244,7 @@ def _foreach_lerp(self: Any, tensors1: Any, weights: Any = None, *, weight: Any 
     """
     items = _tensors("_foreach_lerp", self)
     _same_length(items, tensors1)
-    return tuple([PUBLIC["lerp"](a, b, w) for a, b, w in zip(items, tensors1, _weights(items, weights, weight), strict=True)])
+    return tuple([T.lerp(a, b, w) for a, b, w in zip(items, tensors1, _weights(items, weights, weight), strict=True)])
 
 
 @composite(operands=("weights", "weight"), lists=("self", "tensors1"))
@@ -280,7 +280,7 @@ def _foreach_norm(self: Any, ord: Any = 2, dtype: Any = None) -> Any:
         >>> torch._foreach_norm([torch.tensor([3.0, 4.0])])
         (tensor(5.),)
     """
-    return tuple([PUBLIC["linalg.vector_norm"](t, ord, dtype=dtype) for t in _tensors("_foreach_norm", self)])
+    return tuple([L.vector_norm(t, ord, dtype=dtype) for t in _tensors("_foreach_norm", self)])
 
 
 @composite(lists=("self",))
@@ -318,7 +318,7 @@ def _foreach_max(self: Any) -> Any:
     items = _tensors("_foreach_max", self)
     if any(not t.numel() for t in items):
         raise RuntimeError("_foreach_max cannot compute the maximum of an empty tensor; max over zero elements is undefined.")
-    return tuple([PUBLIC["max"](t) for t in items])
+    return tuple([T.max(t) for t in items])
 
 
 @composite(lists=("self", "mat2"))
@@ -335,7 +335,7 @@ def _foreach_mm(self: Any, mat2: Any) -> Any:
     items = _tensors("_foreach_mm", self)
     if len(mat2) != len(items):
         raise RuntimeError("_foreach_mm: self and mat2 must have the same number of tensors")
-    return tuple([PUBLIC["mm"](a, b) for a, b in zip(items, mat2, strict=True)])
+    return tuple([T.mm(a, b) for a, b in zip(items, mat2, strict=True)])
 
 
 @composite(lists=("self",))
@@ -351,7 +351,7 @@ def _foreach_clone(self: Any, *, memory_format: Any = None) -> Any:
         (tensor([1, 2]),)
     """
     options = {} if memory_format is None else {"memory_format": memory_format}
-    return tuple([PUBLIC["clone"](t, **options) for t in _tensors("_foreach_clone", self)])
+    return tuple([T.clone(t, **options) for t in _tensors("_foreach_clone", self)])
 
 
 @composite(lists=("self",))

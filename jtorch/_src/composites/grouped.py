@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..bind.cores import composite
-from ..bind.everything import PUBLIC
+from ..bind.everything import T
 
 
 def _edges(offs: Any) -> list[tuple[int, int]]:
@@ -49,7 +49,7 @@ def grouped_mm(mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Any = None, ou
         return mat_a @ mat_b
     edges = _edges(offs)
     if mat_a.dim() == 2 and mat_b.dim() == 2:
-        return PUBLIC["stack"]([mat_a[:, a:b] @ mat_b[a:b] for a, b in edges])
+        return T.stack([mat_a[:, a:b] @ mat_b[a:b] for a, b in edges])
     groups = (mat_b if mat_a.dim() == 2 else mat_a).shape[0]
     if groups != len(edges):
         raise RuntimeError("batched dimension of the 3d matrix has to match the number of groups in offs")
@@ -57,9 +57,9 @@ def grouped_mm(mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Any = None, ou
         parts, cut, total = [mat_a[a:b] @ mat_b[g] for g, (a, b) in enumerate(edges)], 0, mat_a.shape[0]
     else:
         parts, cut, total = [mat_a[g] @ mat_b[:, a:b] for g, (a, b) in enumerate(edges)], 1, mat_b.shape[1]
-    found = PUBLIC["cat"](parts, cut)
+    found = T.cat(parts, cut)
     short = total - found.shape[cut]
     if short:
         size = (short, found.shape[1]) if cut == 0 else (found.shape[0], short)
-        found = PUBLIC["cat"]([found, found.new_zeros(size)], cut)
+        found = T.cat([found, found.new_zeros(size)], cut)
     return found

@@ -9,7 +9,7 @@ from typing import Any
 from ...autograd.names import named
 from ...return_types import make
 from ..bind.cores import composite, facts_of
-from ..bind.everything import _C, PUBLIC
+from ..bind.everything import _C, L, T
 from ..facts import dtypes
 from ..facts.errors import LinAlgError, broadcast_shapes
 from ..facts.warned_once import outside
@@ -48,7 +48,7 @@ def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
                 [0., 1.]])
     """
     _square(input, "linalg.matrix_power")
-    base = PUBLIC["linalg.inv"](input) if n < 0 else input
+    base = L.inv(input) if n < 0 else input
     found = base if n == -1 else _C._matrix_power(base, abs(n))
     return found if out is None else write_out(found, out, "linalg_matrix_power", facts=facts_of(matrix_power))
 
@@ -69,7 +69,7 @@ def _torch_matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
         tensor([[1., 3.],
                 [0., 1.]])
     """
-    return PUBLIC["linalg.matrix_power"](input, n, out=out)
+    return L.matrix_power(input, n, out=out)
 
 
 @composite(namespace="linalg", operands=("input",), implicit=True)
@@ -106,8 +106,8 @@ def norm(
     if out is not None:
         options["out"] = out
     if isinstance(ord, str) or (ord is not None and (len(dims) == 2 if dims is not None else input.dim() == 2)):
-        return PUBLIC["linalg.matrix_norm"](input, ord, (-2, -1) if dims is None else dims, keepdim, **options)
-    return PUBLIC["linalg.vector_norm"](input, 2 if ord is None else ord, dims, keepdim, **options)
+        return L.matrix_norm(input, ord, (-2, -1) if dims is None else dims, keepdim, **options)
+    return L.vector_norm(input, 2 if ord is None else ord, dims, keepdim, **options)
 
 
 def _tolerance(driver: str, eps: float, larger: int, rcond: float | None) -> float:
@@ -166,9 +166,9 @@ def lstsq(input: Any, b: Any, rcond: float | None = None, *, driver: str | None 
     if input.dtype.to_real() not in (dtypes.float32, dtypes.float64):
         raise RuntimeError("This function doesn't handle types other than float and double")
     rtol = _tolerance(driver, dtypes.finfo(input.dtype).eps, max(m, n), rcond)
-    solution = PUBLIC["linalg.pinv"](input, rtol=rtol) @ right
-    rank = input.new_empty((0,), dtype=dtypes.int64) if driver == "gels" else PUBLIC["linalg.matrix_rank"](input, rtol=rtol).expand(batch)
-    values = PUBLIC["linalg.svdvals"](input) if driver in ("gelsd", "gelss") else input.new_empty((0,), dtype=input.dtype.to_real())
+    solution = L.pinv(input, rtol=rtol) @ right
+    rank = input.new_empty((0,), dtype=dtypes.int64) if driver == "gels" else L.matrix_rank(input, rtol=rtol).expand(batch)
+    values = L.svdvals(input) if driver in ("gelsd", "gelss") else input.new_empty((0,), dtype=input.dtype.to_real())
     residuals = solution.reshape(-1)[:0].abs()  # empty, but with a history, as in torch
     if m > n and driver != "gelsy" and (driver == "gels" or bool((rank == n).all())):
         residuals = (input @ solution - right).abs().square().sum(-2)
@@ -201,7 +201,7 @@ def tensorinv(input: Any, ind: int = 2, *, out: Any = None) -> Any:
             "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), "
             f"but got {math.prod(last)} != {math.prod(first)}"
         )
-    found = PUBLIC["linalg.inv"](input.reshape(math.prod(last), -1 if input.numel() else 0)).reshape((*last, *first))
+    found = L.inv(input.reshape(math.prod(last), -1 if input.numel() else 0)).reshape((*last, *first))
     named(found, "ReshapeAliasBackward0")
     return found if out is None else write_out(found, out, "linalg_tensorinv", facts=facts_of(tensorinv))
 
@@ -230,7 +230,7 @@ def tensorsolve(input: Any, other: Any, dims: tuple[int, ...] | None = None, *, 
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), "
             f"but got {math.prod(kept)} != {other.numel()}"
         )
-    found = PUBLIC["linalg.solve"](input.reshape(other.numel(), math.prod(kept)), other.reshape(-1)).reshape(kept)
+    found = L.solve(input.reshape(other.numel(), math.prod(kept)), other.reshape(-1)).reshape(kept)
     return found if out is None else write_out(found, out, "linalg_tensorsolve", facts=facts_of(tensorsolve))
 
 
@@ -257,7 +257,7 @@ def _torch_lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = No
         "PyTorch release.",
         stacklevel=outside(),
     )
-    found = tuple(PUBLIC["linalg.lu_factor_ex"](A, pivot=pivot))  # a zero pivot is no error here
+    found = tuple(L.lu_factor_ex(A, pivot=pivot))  # a zero pivot is no error here
     found = make("_lu_with_info", ("LU", "pivots", "info"))(found) if get_infos else found[:2]
     return found if out is None else write_out(found, out, "lu")
 
@@ -318,7 +318,7 @@ def ldl_factor(input: Any, *, hermitian: bool = False, out: Any = None) -> Any:
                 [0.5000, 2.0000]]),
         pivots=tensor([1, 2], dtype=torch.int32))
     """
-    found = PUBLIC["linalg.ldl_factor_ex"](input, hermitian=hermitian)
+    found = L.ldl_factor_ex(input, hermitian=hermitian)
     made = make("linalg_ldl_factor", ("LD", "pivots"))(tuple(found)[:2])
     return made if out is None else write_out(made, out, "linalg_ldl_factor", facts=facts_of(ldl_factor))
 
@@ -381,7 +381,7 @@ def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
         >>> torch.linalg.diagonal(torch.tensor([[1, 2], [3, 4]]))
         tensor([1, 4])
     """
-    return PUBLIC["diagonal"](A, offset, dim1, dim2)
+    return T.diagonal(A, offset, dim1, dim2)
 
 
 @composite(operands=("input",), dispatched="in parts")
@@ -404,7 +404,7 @@ def frobenius_norm(input: Any, dim: tuple[int, ...], keepdim: bool = False, *, o
     if input.dtype.category < dtypes.FLOATING:
         raise RuntimeError(f"norm(): input dtype should be either floating point or complex. Got {input.dtype.scalar_name} instead.")
     options = {} if out is None else {"out": out}
-    return PUBLIC["linalg.vector_norm"](input, 2.0, dim or None, keepdim, **options)
+    return L.vector_norm(input, 2.0, dim or None, keepdim, **options)
 
 
 @composite(operands=("input",), autocast="cuda float32", dispatched="in parts")
@@ -425,4 +425,4 @@ def nuclear_norm(input: Any, dim: tuple[int, ...] = (-2, -1), keepdim: bool = Fa
         tensor(7.)
     """
     options = {} if out is None else {"out": out}
-    return PUBLIC["linalg.matrix_norm"](input, "nuc", dim, keepdim, **options)
+    return L.matrix_norm(input, "nuc", dim, keepdim, **options)

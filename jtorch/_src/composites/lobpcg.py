@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..bind.cores import composite
-from ..bind.everything import PUBLIC
+from ..bind.everything import L, T
 from ..facts import dtypes
 from ..facts.errors import not_offered
 
@@ -20,16 +20,16 @@ def _projected(A: Any, B: Any, basis: Any, k: int, largest: bool) -> tuple[Any, 
     info = dtypes.finfo(basis.dtype)
     tiny = info.tiny
     basis = basis / scale.clamp_min(tiny)
-    values, vectors = PUBLIC["linalg.eigh"](basis.mT @ _times(B, basis))
+    values, vectors = L.eigh(basis.mT @ _times(B, basis))
     good = values > values[..., -1:] * (10 * info.eps * basis.shape[-1])
-    root = PUBLIC["where"](good, values.clamp_min(tiny).rsqrt(), PUBLIC["zeros_like"](values))
+    root = T.where(good, values.clamp_min(tiny).rsqrt(), T.zeros_like(values))
     orthonormal = basis @ (vectors * root.unsqueeze(-2))
     small = orthonormal.mT @ (A @ orthonormal)
     small = (small + small.mT) / 2
     # Directions that were dropped get eigenvalues at the far end, so that they are not chosen.
     bound = small.abs().sum(-1).amax(-1, keepdim=True) + 1
-    off = PUBLIC["where"](good, PUBLIC["zeros_like"](values), (-bound if largest else bound).expand_as(values))
-    values, vectors = PUBLIC["linalg.eigh"](small + PUBLIC["diag_embed"](off))
+    off = T.where(good, T.zeros_like(values), (-bound if largest else bound).expand_as(values))
+    values, vectors = L.eigh(small + T.diag_embed(off))
     if largest:
         values, vectors = values.flip(-1), vectors.flip(-1)
     return values[..., :k], orthonormal @ vectors[..., :k]
@@ -95,20 +95,20 @@ def lobpcg(
     largest = True if largest is None else largest
     limit = dtypes.finfo(A.dtype).eps ** 0.5 if tol is None else tol
     steps = 1000 if niter is None else niter
-    guess = PUBLIC["randn"]((*A.shape[:-1], width), dtype=A.dtype, device=A.device) if X is None else X
-    norm_a = PUBLIC["linalg.matrix_norm"](A).unsqueeze(-1)
-    norm_b = 1.0 if B is None else PUBLIC["linalg.matrix_norm"](B).unsqueeze(-1)
+    guess = T.randn((*A.shape[:-1], width), dtype=A.dtype, device=A.device) if X is None else X
+    norm_a = L.matrix_norm(A).unsqueeze(-1)
+    norm_b = 1.0 if B is None else L.matrix_norm(B).unsqueeze(-1)
     values, x = _projected(A, B, guess, width, largest)
     before = None
     done = 0
     while steps < 0 or done < steps:
         residual = A @ x - _times(B, x) * values.unsqueeze(-2)
-        size = PUBLIC["linalg.vector_norm"](residual, dim=-2)
-        scale = PUBLIC["linalg.vector_norm"](x, dim=-2) * (norm_a + values.abs() * norm_b)
+        size = L.vector_norm(residual, dim=-2)
+        scale = L.vector_norm(x, dim=-2) * (norm_a + values.abs() * norm_b)
         if bool((size[..., :count] < limit * scale[..., :count]).all()):
             break
         basis = [x, _times(iK, residual)] + ([] if before is None else [before])
-        values, found = _projected(A, B, PUBLIC["cat"](basis, -1), width, largest)
+        values, found = _projected(A, B, T.cat(basis, -1), width, largest)
         before = found - x @ (x.mT @ _times(B, found))
         x = found
         done += 1

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core import Tensor
 from ..bind.cores import composite
-from ..bind.everything import _C, PUBLIC
+from ..bind.everything import _C, F, T
 from ..facts import dtypes
 from ..facts.warned_once import outside
 from ..ops._facts import schemas
@@ -77,7 +77,7 @@ def triplet_margin_loss(
         raise ValueError(f"margin must be greater than 0, got {margin}")
 
     def distance(x: Any, y: Any) -> Any:
-        return PUBLIC["nn.functional.pairwise_distance"](x, y, p, eps)
+        return F.pairwise_distance(x, y, p, eps)
 
     return _triplet(anchor, positive, negative, distance, margin, swap, reduction)
 
@@ -86,7 +86,7 @@ def _triplet(anchor: Any, positive: Any, negative: Any, distance: Callable[..., 
     _check_triplet(anchor, positive, negative)
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
-        far = PUBLIC["minimum"](far, distance(positive, negative))
+        far = T.minimum(far, distance(positive, negative))
     return _reduced((margin + near - far).clamp_min(0), reduction)
 
 
@@ -121,7 +121,7 @@ def triplet_margin_with_distance_loss(
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     if distance_function is None:
-        return _triplet(anchor, positive, negative, PUBLIC["nn.functional.pairwise_distance"], margin, swap, reduction)
+        return _triplet(anchor, positive, negative, F.pairwise_distance, margin, swap, reduction)
     return _triplet(anchor, positive, negative, distance_function, margin, swap, reduction)
 
 
@@ -131,7 +131,7 @@ def _lengths(name: str, given: Any, like: Any) -> Any:
         if given.is_floating_point() or given.is_complex():
             raise RuntimeError(f"{name} must be integral")
         return given.to(dtypes.int64).reshape(-1)
-    return PUBLIC["tensor"](list(given), dtype=dtypes.int64, device=like.device)
+    return T.tensor(list(given), dtype=dtypes.int64, device=like.device)
 
 
 @composite(
@@ -216,7 +216,7 @@ def _padded(targets: Any, target_lengths: Any) -> Any:
     if not total:
         return targets.new_zeros((len(lengths), width))
     starts = (target_lengths.cumsum(0) - target_lengths).unsqueeze(1)
-    index = starts + PUBLIC["arange"](width, device=targets.device).unsqueeze(0)
+    index = starts + T.arange(width, device=targets.device).unsqueeze(0)
     return targets[index.clamp_max(total - 1)]
 
 
@@ -265,13 +265,11 @@ def linear_cross_entropy(
     if len(sizes) > 1:
         linear_weight = linear_weight.reshape(-1, linear_weight.shape[-1])
         linear_bias = None if linear_bias is None else linear_bias.reshape(-1)
-    scores = PUBLIC["nn.functional.linear"](input, linear_weight, linear_bias)
+    scores = F.linear(input, linear_weight, linear_bias)
     if len(sizes) > 1:
         scores = scores.reshape(*scores.shape[:-1], *sizes)
     ignored = -100 if ignore_index is None else ignore_index
-    return PUBLIC["nn.functional.cross_entropy"](
-        scores, target, weight=weight, reduction=reduction, ignore_index=ignored, label_smoothing=label_smoothing
-    )
+    return F.cross_entropy(scores, target, weight=weight, reduction=reduction, ignore_index=ignored, label_smoothing=label_smoothing)
 
 
 #: The reductions of the ``torch`` namespace are numbers. One that is left out is 0: PyTorch's parser does not know the schemas' default.
@@ -305,7 +303,7 @@ def _torch_ctc_loss(
         >>> torch.ctc_loss(log_probs, torch.tensor([[1]]), [2], [1], reduction=1).exp()
         tensor(1.3333)
     """
-    function = PUBLIC["nn.functional.ctc_loss"]
+    function = F.ctc_loss
     return function(log_probs, targets, input_lengths, target_lengths, blank, _NUMBERED[reduction], zero_infinity)
 
 
@@ -325,10 +323,10 @@ def _torch_binary_cross_entropy_with_logits(input: Any, target: Any, weight: Any
         >>> torch.binary_cross_entropy_with_logits(torch.tensor([0.0, 0.0]), torch.tensor([0.0, 1.0]), reduction=2)
         tensor(1.3863)
     """
-    function = PUBLIC["nn.functional.binary_cross_entropy_with_logits"]
+    function = F.binary_cross_entropy_with_logits
     if input.shape != target.shape:  # it broadcasts, as the function in nn.functional does not
         shape = target.shape
-        target, input = PUBLIC["broadcast_tensors"](target, input)
+        target, input = T.broadcast_tensors(target, input)
         if target.shape != shape:
             raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(target.shape)}")
     return function(input, target, weight=weight, pos_weight=pos_weight, reduction=_NUMBERED[reduction])
@@ -350,7 +348,7 @@ def _torch_kl_div(input: Any, target: Any, reduction: int = 0, *, log_target: bo
         >>> torch.kl_div(torch.tensor([0.5, 0.5]).log(), torch.tensor([0.25, 0.75]), reduction=2)
         tensor(0.1308)
     """
-    return _reduced(PUBLIC["nn.functional.kl_div"](input, target, reduction="none", log_target=log_target), _NUMBERED[reduction])
+    return _reduced(F.kl_div(input, target, reduction="none", log_target=log_target), _NUMBERED[reduction])
 
 
 @composite(operands=("input", "target"), name="poisson_nll_loss", autocast="float32", dispatched="in parts")
@@ -367,7 +365,7 @@ def _torch_poisson_nll_loss(input: Any, target: Any, log_input: bool, full: bool
         >>> torch.poisson_nll_loss(torch.tensor([0.0, 1.0]), torch.tensor([1.0, 2.0]), False, False, 1.0, 0)
         tensor([ 0.0000, -0.3863])
     """
-    return PUBLIC["nn.functional.poisson_nll_loss"](input, target, log_input, full, eps=eps, reduction=_NUMBERED[reduction])
+    return F.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=_NUMBERED[reduction])
 
 
 @composite(operands=("input", "target"), name="hinge_embedding_loss", autocast="float32", dispatched="in parts")
@@ -386,7 +384,7 @@ def _torch_hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, re
         >>> torch.hinge_embedding_loss(torch.tensor([0.25, 0.25]), torch.tensor([1.0, -1.0]), reduction=0)
         tensor([0.2500, 0.7500])
     """
-    return PUBLIC["nn.functional.hinge_embedding_loss"](input, target, margin, reduction=_NUMBERED[reduction])
+    return F.hinge_embedding_loss(input, target, margin, reduction=_NUMBERED[reduction])
 
 
 @composite(operands=("input1", "input2", "target"), name="margin_ranking_loss", autocast="float32", dispatched="in parts")
@@ -405,7 +403,7 @@ def _torch_margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: fl
         >>> torch.margin_ranking_loss(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0]), margin=0.5)
         tensor([2.5000])
     """
-    return PUBLIC["nn.functional.margin_ranking_loss"](input1, input2, target, margin, reduction=_NUMBERED[reduction])
+    return F.margin_ranking_loss(input1, input2, target, margin, reduction=_NUMBERED[reduction])
 
 
 @composite(operands=("input1", "input2", "target"), name="cosine_embedding_loss", autocast="float32", dispatched="in parts")
@@ -425,7 +423,7 @@ def _torch_cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: 
         >>> torch.cosine_embedding_loss(x, x, torch.tensor([-1]), margin=0.25)
         tensor([0.7500])
     """
-    return PUBLIC["nn.functional.cosine_embedding_loss"](input1, input2, target, margin, reduction=_NUMBERED[reduction])
+    return F.cosine_embedding_loss(input1, input2, target, margin, reduction=_NUMBERED[reduction])
 
 
 @composite(operands=("anchor", "positive", "negative"), name="triplet_margin_loss", autocast="float32", dispatched="in parts")
@@ -454,4 +452,4 @@ def _torch_triplet_margin_loss(
         >>> torch.triplet_margin_loss(a, p, n)
         tensor([0.5000])
     """
-    return PUBLIC["nn.functional.triplet_margin_loss"](anchor, positive, negative, margin, p, eps, swap, reduction=_NUMBERED[reduction])
+    return F.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction=_NUMBERED[reduction])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..bind.cores import composite
-from ..bind.everything import PUBLIC
+from ..bind.everything import L, T
 
 
 def _basis(A: Any, q: int, niter: int, M: Any) -> Any:
@@ -17,11 +17,11 @@ def _basis(A: Any, q: int, niter: int, M: Any) -> Any:
     def back(x: Any) -> Any:
         return A.mH @ x if M is None else A.mH @ x - M.mH @ x
 
-    start = PUBLIC["randn"](A.shape[-1], q, dtype=A.dtype, device=A.device)
-    found = PUBLIC["linalg.qr"](forward(start)).Q
+    start = T.randn(A.shape[-1], q, dtype=A.dtype, device=A.device)
+    found = L.qr(forward(start)).Q
     for _ in range(niter):
-        found = PUBLIC["linalg.qr"](back(found)).Q
-        found = PUBLIC["linalg.qr"](forward(found)).Q
+        found = L.qr(back(found)).Q
+        found = L.qr(forward(found)).Q
     return found
 
 
@@ -52,7 +52,7 @@ def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None)
         A, shift = A.mH, None if shift is None else shift.mH
     basis = _basis(A, rank, steps, shift)
     small = basis.mH @ A if shift is None else basis.mH @ A - basis.mH @ shift
-    u, s, vh = PUBLIC["linalg.svd"](small, full_matrices=False)
+    u, s, vh = L.svd(small, full_matrices=False)
     u, v = basis @ u, vh.mH
     return (v, s, u) if wide else (u, s, v)
 
@@ -83,4 +83,4 @@ def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 
         raise ValueError(f"niter(={niter}) must be non-negative integer")
     if not (A.dtype.is_floating_point or A.dtype.is_complex):
         raise ValueError(f"input must be a floating-point or complex tensor, but got {A.dtype}")
-    return PUBLIC["svd_lowrank"](A - A.mean(-2, keepdim=True) if center else A, q, niter)
+    return T.svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q, niter)

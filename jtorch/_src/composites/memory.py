@@ -12,7 +12,7 @@ from ...autograd.grad_mode import MODE
 from ...core import Tensor, alias_of, contiguous_strides, detached, from_host
 from ..bind.arguments import sizes as whole_sizes
 from ..bind.cores import BOUND, composite
-from ..bind.everything import PUBLIC
+from ..bind.everything import T
 from ..engine import SPECIAL, limits
 from ..facts import devices, dtypes
 from ..facts.errors import CPP_NAMES, check_longs, must_be_tensor
@@ -254,7 +254,7 @@ def _as_strided_into(input: Any, size: Any, stride: Any, storage_offset: int | N
                 [1, 2]])
     """
     check_inplace(input, idempotent=True)
-    return rebind(input, PUBLIC["as_strided"](input, size, stride, storage_offset))
+    return rebind(input, T.as_strided(input, size, stride, storage_offset))
 
 
 composite(name="as_strided_", method=True, operands=("input",))(_as_strided_into)
@@ -281,7 +281,7 @@ def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
     shape = tuple(self.shape)
     if self.dim() > 2 and len(set(shape)) > 1:
         raise RuntimeError("all dimensions of input must be of equal length")
-    whole = PUBLIC["zeros"](shape, dtype=dtypes.bool_, device=self.device)
+    whole = T.zeros(shape, dtype=dtypes.bool_, device=self.device)
     step = sum(whole.stride())
     end = whole.numel() if wrap or shape[0] <= shape[-1] else step * shape[-1]
     whole.view(-1)[:end:step] = True

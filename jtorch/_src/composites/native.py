@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core import Tensor
 from ..bind.cores import composite
-from ..bind.everything import _C, PUBLIC
+from ..bind.everything import _C, F, L, T
 from ..facts import dtypes
 from ..ops._facts import schemas
 
@@ -31,9 +31,9 @@ def native_dropout(input: Any, p: float, train: bool | None) -> Any:
         >>> torch.native_dropout(torch.ones(2), 0.5, False)
         (tensor([1., 1.]), tensor([True, True]))
     """
-    mask = PUBLIC["ones_like"](input, dtype=dtypes.bool_)
+    mask = T.ones_like(input, dtype=dtypes.bool_)
     if input.numel() == 0:
-        return input, PUBLIC["empty_like"](input)
+        return input, T.empty_like(input)
     if train is False:
         return input.clone(), mask
     keep = 1.0 - p
@@ -44,7 +44,7 @@ def native_dropout(input: Any, p: float, train: bool | None) -> Any:
 
 
 def _shuffled(input: Any, groups: int) -> Any:
-    return PUBLIC["channel_shuffle"](input, groups)
+    return T.channel_shuffle(input, groups)
 
 
 @composite(aliases=("nn.functional.native_channel_shuffle",), operands=("input",), dispatched="in parts")
@@ -79,8 +79,8 @@ def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
                 [2.]])
     """
     if dim == -1:
-        return PUBLIC["linalg.vector_norm"](v, pow)
-    return PUBLIC["linalg.vector_norm"](v, pow, tuple(d for d in range(v.dim()) if d != dim), keepdim=True)
+        return L.vector_norm(v, pow)
+    return L.vector_norm(v, pow, tuple(d for d in range(v.dim()) if d != dim), keepdim=True)
 
 
 @composite(operands=("input", "scale", "zero_point"))
@@ -136,21 +136,21 @@ def embedding_bag(
         >>> torch.embedding_bag(torch.eye(2), torch.tensor([0, 1]), torch.tensor([0]))[0]
         tensor([[1., 1.]])
     """
-    found = PUBLIC["nn.functional.embedding_bag"](
+    found = F.embedding_bag(
         indices, weight, offsets, None, 2.0, scale_grad_by_freq, _MODES[mode], sparse, per_sample_weights, include_last_offset, padding_idx
     )
     count, n = found.shape[0], indices.numel()
-    places = PUBLIC["arange"](n, dtype=offsets.dtype, device=offsets.device)
-    bags = PUBLIC["searchsorted"](offsets[:count].contiguous(), places, right=True) - 1
+    places = T.arange(n, dtype=offsets.dtype, device=offsets.device)
+    bags = T.searchsorted(offsets[:count].contiguous(), places, right=True) - 1
     if mode == 0:
-        zeros = PUBLIC["zeros_like"](offsets)
+        zeros = T.zeros_like(offsets)
         return found, bags.to(offsets.dtype) if padding_idx is not None else offsets.new_empty(0), zeros, zeros.clone()
     zeros = offsets.new_zeros(count)
-    counted = PUBLIC["ones_like"](indices) if padding_idx is None else (indices != padding_idx % weight.size(0)).to(indices.dtype)
+    counted = T.ones_like(indices) if padding_idx is None else (indices != padding_idx % weight.size(0)).to(indices.dtype)
     sizes = zeros.index_add(0, bags, counted.to(zeros.dtype))
     if mode == 1:
         return found, bags.to(offsets.dtype), sizes, sizes.clone()
-    mine = (bags.unsqueeze(0) == PUBLIC["arange"](count, device=bags.device).unsqueeze(1)) & (counted != 0)
+    mine = (bags.unsqueeze(0) == T.arange(count, device=bags.device).unsqueeze(1)) & (counted != 0)
     rows = weight.detach()[indices].unsqueeze(0).masked_fill(~mine.unsqueeze(-1), float("-inf"))
     best = indices[rows.argmax(1)] if n else zeros.new_zeros(found.shape)
     return found, bags.to(offsets.dtype), sizes, best * (sizes > 0).unsqueeze(1)
@@ -183,7 +183,7 @@ def batch_norm_stats(input: Any, eps: float) -> Any:
         >>> torch.batch_norm_stats(torch.tensor([[1.0], [3.0]]), 0.0)
         (tensor([2.]), tensor([1.]))
     """
-    variance, mean = PUBLIC["var_mean"](input, _dims(input), correction=0)
+    variance, mean = T.var_mean(input, _dims(input), correction=0)
     return mean, (variance + eps).rsqrt()
 
 
@@ -248,7 +248,7 @@ def batch_norm_gather_stats(
         (tensor([1.]), tensor([1.]))
     """
     counts = mean.new_full((mean.shape[0],), count)
-    return PUBLIC["batch_norm_gather_stats_with_counts"](input, mean, invstd, running_mean, running_var, momentum, eps, counts)
+    return T.batch_norm_gather_stats_with_counts(input, mean, invstd, running_mean, running_var, momentum, eps, counts)
 
 
 @composite(operands=("grad_out", "input", "mean", "invstd", "weight"))
@@ -307,7 +307,7 @@ def batch_norm_update_stats(input: Any, running_mean: Any, running_var: Any, mom
         (tensor([2.]), tensor([1.]))
     """
     dims = _dims(input)
-    variance, mean = PUBLIC["var_mean"](input, dims, correction=0)
+    variance, mean = T.var_mean(input, dims, correction=0)
     count = input.numel() // max(input.shape[1], 1)
     _moved(running_mean, mean, momentum)
     _moved(running_var, variance * (count / (count - 1)), momentum)

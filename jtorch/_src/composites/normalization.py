@@ -8,7 +8,7 @@ from ...autograd.dual import has_tangent
 from ...autograd.names import named
 from .. import hooks
 from ..bind.cores import composite
-from ..bind.everything import _C, PUBLIC
+from ..bind.everything import _C, F, L, T
 from ..facts.errors import canonical_dim
 from ..ops._facts import schemas
 from ..tensor.running import write_out
@@ -138,7 +138,7 @@ def _torch_batch_norm(
     """
     if training:
         return _trained(input, running_mean, running_var, weight, bias, momentum, eps)
-    return PUBLIC["nn.functional.batch_norm"](input, running_mean, running_var, weight, bias, False, momentum, eps)
+    return F.batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
 
 
 @composite(namespace="nn.functional", operands=_PARAMS, native=False, implicit=True)
@@ -197,7 +197,7 @@ def _instance_norm(
     found = (
         _trained(flat, mean, variance, scale, shift, momentum, eps)
         if use_input_stats
-        else PUBLIC["nn.functional.batch_norm"](flat, mean, variance, scale, shift, False, momentum, eps)
+        else F.batch_norm(flat, mean, variance, scale, shift, False, momentum, eps)
     )
     for running, repeated in ((running_mean, mean), (running_var, variance)):
         if use_input_stats and running is not None:
@@ -255,7 +255,7 @@ def _torch_layer_norm(
         >>> torch.layer_norm(torch.tensor([[1.0, 3.0]]), (2,)).round(decimals=3)
         tensor([[-1.,  1.]])
     """
-    return PUBLIC["nn.functional.layer_norm"](input, normalized_shape, weight, bias, eps)
+    return F.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
 @composite(namespace="torch", name="group_norm", operands=("input", "weight", "bias"), autocast="cuda float32")
@@ -279,7 +279,7 @@ def _torch_group_norm(
         >>> torch.group_norm(torch.tensor([[1.0, 3.0, 10.0, 30.0]]), 2).round(decimals=3)
         tensor([[-1.,  1., -1.,  1.]])
     """
-    return PUBLIC["nn.functional.group_norm"](input, num_groups, weight, bias, eps)
+    return F.group_norm(input, num_groups, weight, bias, eps)
 
 
 @composite(namespace="torch", operands=("input", "weight", "bias"))
@@ -300,9 +300,9 @@ def native_layer_norm(input: Any, normalized_shape: tuple[int, ...], weight: Any
         (tensor([[-1.,  1.]]), tensor([[2.]]), tensor([[1.]]))
     """
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-    found = PUBLIC["nn.functional.layer_norm"](input, shape, weight, bias, eps)
+    found = F.layer_norm(input, shape, weight, bias, eps)
     dims = tuple(range(-len(shape), 0))
-    variance, mean = PUBLIC["var_mean"](input, dims, correction=0, keepdim=True)
+    variance, mean = T.var_mean(input, dims, correction=0, keepdim=True)
     return found, mean.detach(), (variance + eps).rsqrt().detach()
 
 
@@ -333,8 +333,8 @@ def native_group_norm(
         >>> torch.native_group_norm(torch.tensor([[1.0, 3.0, 10.0, 30.0]]), None, None, 1, 4, 1, 2, 0.0)
         (tensor([[-1.,  1., -1.,  1.]]), tensor([[ 2., 20.]]), tensor([[1.0000, 0.1000]]))
     """
-    found = PUBLIC["group_norm"](input, group, weight, bias, eps)
-    variance, mean = PUBLIC["var_mean"](input.reshape(N, group, C // group * HxW), 2, correction=0)
+    found = T.group_norm(input, group, weight, bias, eps)
+    variance, mean = T.var_mean(input.reshape(N, group, C // group * HxW), 2, correction=0)
     return found, *named((mean, (variance + eps).rsqrt()), "NativeGroupNormBackward0")
 
 
@@ -360,13 +360,13 @@ def native_batch_norm(
         found = native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
         return write_out(found, out, "native_batch_norm")
     if not training:
-        found = PUBLIC["nn.functional.batch_norm"](input, running_mean, running_var, weight, bias, False, momentum, eps)
+        found = F.batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
         return found, input.new_zeros((0,)), input.new_zeros((0,))
     _check_statistics(running_mean, running_var)
     if not input.numel():
         raise RuntimeError(f"input tensor must have at least one element, but got input_sizes = {list(input.shape)}")
     dims = (0, *range(2, input.dim()))
-    variance, mean = PUBLIC["var_mean"](input, dims, correction=0)
+    variance, mean = T.var_mean(input, dims, correction=0)
     return _trained(input, running_mean, running_var, weight, bias, momentum, eps), mean.detach(), (variance + eps).rsqrt().detach()
 
 
@@ -394,6 +394,6 @@ def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out:
         tensor([[0.6000, 0.8000],
                 [0.0000, 1.0000]])
     """
-    norm = PUBLIC["linalg.vector_norm"](input, p, dim, keepdim=True)
+    norm = L.vector_norm(input, p, dim, keepdim=True)
     found = input / norm.clamp_min(eps).expand_as(input)
     return found if out is None else write_out(found, out, "normalize")

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...core import Tensor, detached
 from ..bind.cores import BOUND, composite
-from ..bind.everything import PUBLIC
+from ..bind.everything import F, T
 from ..facts import dtypes
 from ..facts.errors import not_offered
 from ..ops._facts import schemas
@@ -195,7 +195,7 @@ def _lazy_clone(self: Any) -> Any:
         >>> torch.tensor([1, 2])._lazy_clone()
         tensor([1, 2])
     """
-    return PUBLIC["clone"](self)
+    return T.clone(self)
 
 
 @composite(namespace="Tensor", operands=("self",))
@@ -243,8 +243,8 @@ def _addmm_activation(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: 
         >>> torch.zeros(2)._addmm_activation(torch.tensor([[1.0, -1.0]]), torch.eye(2))
         tensor([[1., 0.]])
     """
-    found = PUBLIC["addmm"](self, mat1, mat2, beta=beta, alpha=alpha)
-    return PUBLIC["nn.functional.gelu"](found, approximate="tanh") if use_gelu else PUBLIC["relu"](found)
+    found = T.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
+    return F.gelu(found, approximate="tanh") if use_gelu else T.relu(found)
 
 
 @composite(operands=("input", "other", "out"))
@@ -259,7 +259,7 @@ def _add_relu(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any
         >>> torch._add_relu(torch.tensor([-3.0, 2.0]), torch.tensor([1.0, 1.0]))
         tensor([0., 3.])
     """
-    found = PUBLIC["relu"](PUBLIC["add"](input, other, alpha=alpha))
+    found = T.relu(T.add(input, other, alpha=alpha))
     return found if out is None else write_out(found, out, "_add_relu")
 
 
@@ -291,7 +291,7 @@ def _conj(input: Any) -> Any:
         >>> torch.tensor([1 + 2j])._conj()
         tensor([1.-2.j])
     """
-    return PUBLIC["conj"](input)
+    return T.conj(input)
 
 
 @composite(method=True, operands=("input",))
@@ -321,7 +321,7 @@ def dsmm(input: Any, mat2: Any) -> Any:
         >>> torch.dsmm(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0], [4.0]]))
         tensor([[11.]])
     """
-    return PUBLIC["mm"](input, mat2)
+    return T.mm(input, mat2)
 
 
 @composite(operands=("input", "mat2"))
@@ -334,7 +334,7 @@ def hsmm(input: Any, mat2: Any) -> Any:
         tensor([[1.],
                 [1.]])
     """
-    return PUBLIC["hspmm"](input, mat2)
+    return T.hspmm(input, mat2)
 
 
 @composite(operands=("input", "mat1", "mat2"))
@@ -348,7 +348,7 @@ def saddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, o
         tensor([[2., 1.],
                 [1., 2.]])
     """
-    return PUBLIC["sspaddmm"](input, mat1, mat2, beta=beta, alpha=alpha, out=out)
+    return T.sspaddmm(input, mat1, mat2, beta=beta, alpha=alpha, out=out)
 
 
 # ---- removed linear algebra --------------------------------------------------------------------------------------------------------

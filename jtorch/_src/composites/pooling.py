@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..bind.cores import composite
-from ..bind.everything import _C, PUBLIC
+from ..bind.everything import _C, T
 from ..ops._facts import schemas
 
 
@@ -25,7 +25,7 @@ def _pool(n: int, input: Any, kernel_size: Any, output_size: Any, output_ratio: 
     kernel, out = _sizes(n, input, kernel_size, output_size, output_ratio)
     if samples is None:
         batch = 1 if input.dim() == n + 1 else input.size(0)
-        samples = PUBLIC["rand"](batch, input.size(-n - 1), n, dtype=input.dtype, device=input.device)
+        samples = T.rand(batch, input.size(-n - 1), n, dtype=input.dtype, device=input.device)
     return getattr(_C, f"fractional_max_pool{n}d")(input, samples, kernel, out)
 
 

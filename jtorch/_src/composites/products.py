@@ -11,7 +11,7 @@ from typing import Any
 from ...autograd.names import named
 from ...core import Tensor
 from ..bind.cores import composite
-from ..bind.everything import _C, PUBLIC
+from ..bind.everything import _C, L, T
 from ..facts import dtypes
 from ..facts.errors import must_be_tensor, type_name
 from ..facts.warned_once import outside
@@ -123,7 +123,7 @@ def _einsum(*args: Any) -> Any:
     else:
         equation, operands = args[0], list(args[1:])
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
-        return PUBLIC["einsum"](equation, *operands[0])
+        return T.einsum(equation, *operands[0])
     if not isinstance(equation, str):
         raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {type_name(equation)}")
     terms, output = _terms(equation)
@@ -247,7 +247,7 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
         if matrices[0].dim() != 2:
             raise RuntimeError("chain_matmul(): Expected one or more 2D matrices")
         return matrices[0].clone()
-    return PUBLIC["linalg.multi_dot"](list(matrices), out=out)
+    return L.multi_dot(list(matrices), out=out)
 
 
 @composite(namespace="nn.functional", operands=("x1", "x2"), aliases=("pairwise_distance",), implicit=True)
@@ -270,4 +270,4 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-06, keep
     for i, (name, x) in enumerate((("x1", x1), ("x2", x2)), 1):
         if not isinstance(x, Tensor):
             raise must_be_tensor("pairwise_distance", name, i, x)
-    return named(PUBLIC["linalg.vector_norm"](x1 - x2 + eps, p, -1, keepdim), "NormBackward1")
+    return named(L.vector_norm(x1 - x2 + eps, p, -1, keepdim), "NormBackward1")

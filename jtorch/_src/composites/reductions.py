@@ -10,7 +10,7 @@ from ...core import Tensor
 from ...return_types import make
 from ..bind.arguments import whole
 from ..bind.cores import composite
-from ..bind.everything import _C, PUBLIC
+from ..bind.everything import _C, PUBLIC, L, T
 from ..facts.errors import must_be_tensor, type_name
 from ..ops._facts import schemas
 
@@ -364,10 +364,10 @@ def norm(
         raise must_be_tensor("norm", "input", 1, input)
     if isinstance(p, str):
         if p == "fro" and (dim is None or isinstance(dim, int) or len(dim) <= 2):
-            return PUBLIC["linalg.vector_norm"](input, 2, dim, keepdim, **given)
-        return PUBLIC["linalg.matrix_norm"](input, p, (-2, -1) if dim is None else dim, keepdim, **given)
+            return L.vector_norm(input, 2, dim, keepdim, **given)
+        return L.matrix_norm(input, p, (-2, -1) if dim is None else dim, keepdim, **given)
     dims = range(input.ndim) if dim is None else dim
-    return PUBLIC["linalg.vector_norm"](input, 2.0 if p is None else p, dims if isinstance(dims, int) else tuple(dims), keepdim, **given)
+    return L.vector_norm(input, 2.0 if p is None else p, dims if isinstance(dims, int) else tuple(dims), keepdim, **given)
 
 
 @composite(namespace="Tensor", name="norm", operands=("self",), native=False, autocast="cuda float32")
@@ -389,7 +389,7 @@ def _norm_method(
         >>> torch.tensor([3.0, 4.0]).norm()
         tensor(5.)
     """
-    return PUBLIC["norm"](self, p, dim, keepdim, dtype=dtype)
+    return T.norm(self, p, dim, keepdim, dtype=dtype)
 
 
 # ---- distinct elements -----------------------------------------------------------------------------------------------------------

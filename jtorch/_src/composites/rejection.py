@@ -11,7 +11,7 @@ from ...autograd.grad_mode import MODE
 from ...autograd.names import named
 from ...core import Tensor
 from ..bind.cores import composite
-from ..bind.everything import _C, PUBLIC
+from ..bind.everything import _C, T
 from ..draws import key_sampling as _key_sampling
 from ..draws import rejection as _rejection
 from ..engine import META
@@ -79,7 +79,7 @@ def poisson(input: Any, generator: Any = None) -> Any:
         raise must_be_tensor("poisson", "input", 1, input)
     _check("poisson_cpu", input, dtypes.float16, dtypes.bfloat16)
     if input._aval.device == META:  # type: ignore[attr-defined]
-        return PUBLIC["empty_like"](input)
+        return T.empty_like(input)
     made = sampled(_poisson, _key_sampling.poisson, generator, input)
     tracked = _tracked(input)
     return named(_C._drawn(made, tracked), "PoissonBackward0") if tracked else made
@@ -114,7 +114,7 @@ def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
         raise RuntimeError(f"Found dtype {prob.dtype.scalar_name} but expected {count.dtype.scalar_name}")
     refuse_tangents("aten::binomial that does not support it.", count, prob)
     if count._aval.device == META:
-        return PUBLIC["empty_like"](count)
+        return T.empty_like(count)
     made = sampled(_binomial, _key_sampling.binomial, generator, count, prob.expand(count.shape))
     tracked = _tracked(count, prob)
     return _C._drawn_without_rule(made, tracked, "binomial") if tracked else made
@@ -137,7 +137,7 @@ def _standard_gamma(self: Any, generator: Any = None) -> Any:
     _check("gamma_cpu", self)
     refuse_tangents(f"_standard_gamma that does not support it {NOT_YET}", self)
     if self._aval.device == META:
-        return PUBLIC["empty_like"](self)
+        return T.empty_like(self)
     made = sampled(_gamma, _key_sampling.gamma, generator, self)
     return _C._gamma_drawn(made, self) if _tracked(self) else made
 
@@ -159,7 +159,7 @@ def _sample_dirichlet(self: Any, generator: Any = None) -> Any:
     _check("dirichlet", self)
     refuse_tangents("aten::_sample_dirichlet that does not support it.", self)
     if self._aval.device == META:
-        return PUBLIC["empty_like"](self)
+        return T.empty_like(self)
     made = sampled(_dirichlet, _key_sampling.dirichlet, generator, self)
     tracked = _tracked(self)
     return _C._drawn_without_rule(made, tracked, "_sample_dirichlet") if tracked else made

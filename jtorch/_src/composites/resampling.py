@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from ..bind.cores import composite
-from ..bind.everything import PUBLIC
+from ..bind.everything import F, T
 from ..facts.warned_once import outside
 
 _MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
@@ -46,7 +46,7 @@ def grid_sample(input: Any, grid: Any, mode: str = "bilinear", padding_mode: str
         raise ValueError(
             f"nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: '{padding_mode}'"
         )
-    return PUBLIC["grid_sampler"](input, grid, _MODES[mode], _PADDINGS[padding_mode], _aligned("grid_sample", align_corners))
+    return T.grid_sampler(input, grid, _MODES[mode], _PADDINGS[padding_mode], _aligned("grid_sample", align_corners))
 
 
 @composite(namespace="nn.functional", operands=("theta",), native=False)
@@ -86,7 +86,7 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any
             "use case of affine_grid. See the documentation of affine_grid for details.",
             stacklevel=outside(),
         )
-    return PUBLIC["affine_grid_generator"](theta, tuple(size), align)
+    return T.affine_grid_generator(theta, tuple(size), align)
 
 
 def _deprecated(name: str) -> None:
@@ -111,7 +111,7 @@ def upsample(input: Any, size: Any = None, scale_factor: Any = None, mode: str =
         tensor([[[1., 1., 2., 2.]]])
     """
     _deprecated("upsample")
-    return PUBLIC["nn.functional.interpolate"](input, size, scale_factor, mode, align_corners)
+    return F.interpolate(input, size, scale_factor, mode, align_corners)
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False, asks="nobody", ignored=True)
@@ -132,7 +132,7 @@ def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> 
         tensor([[[1., 1., 2., 2.]]])
     """
     _deprecated("upsample_nearest")
-    return PUBLIC["nn.functional.interpolate"](input, size, scale_factor, mode="nearest")
+    return F.interpolate(input, size, scale_factor, mode="nearest")
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False, asks="nobody", ignored=True)
@@ -153,4 +153,4 @@ def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) ->
         tensor([[[[1.0000, 1.5000, 2.0000]]]])
     """
     _deprecated("upsample_bilinear")
-    return PUBLIC["nn.functional.interpolate"](input, size, scale_factor, mode="bilinear", align_corners=True)
+    return F.interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)

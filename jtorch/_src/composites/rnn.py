@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..bind.cores import composite
-from ..bind.everything import _C, PUBLIC
+from ..bind.everything import _C, F, T
 from ..ops._facts import schemas
 
 
@@ -20,11 +20,11 @@ def _layers(
     finals = []
     for layer in range(num_layers):
         if layer:
-            input = PUBLIC["dropout"](input, dropout, True)
+            input = T.dropout(input, dropout, True)
         at = slice(layer * states, (layer + 1) * states)
         input, *final = run(input, [h[at] for h in hx], list(params[layer * weights : (layer + 1) * weights]), 1)
         finals.append(final)
-    return input, *(PUBLIC["cat"](list(states), 0) for states in zip(*finals, strict=True))
+    return input, *(T.cat(list(states), 0) for states in zip(*finals, strict=True))
 
 
 def _padded(
@@ -51,11 +51,11 @@ def _packed(
     room = _rounded(steps)
     rows = max(room * batch, total)  # fewer if ``batch_sizes`` does not fit ``hx``
     if room > steps:
-        batch_sizes = PUBLIC["nn.functional.pad"](batch_sizes, (0, room - steps))
+        batch_sizes = F.pad(batch_sizes, (0, room - steps))
 
     def run(x: Any, h: Any, w: Any, layers: int) -> Any:
         if rows > total:
-            x = PUBLIC["nn.functional.pad"](x, (0, 0, 0, rows - total))
+            x = F.pad(x, (0, 0, 0, rows - total))
         output, *finals = _C._rnn_packed(x, batch_sizes, h, w, mode, has_biases, layers, bidirectional)
         return output[:total] if rows > total else output, *finals
 

@@ -14,7 +14,7 @@ from ...core import Tensor, from_host, requiring
 from ...random import examples, refuse_out, refuse_same, twister_of
 from ..bind.arguments import sizes, whole
 from ..bind.cores import composite
-from ..bind.everything import _C, PUBLIC
+from ..bind.everything import _C, T
 from ..bind.factories import check_dtype, check_options, check_out, check_pinned
 from ..draws import key_sampling as _key_sampling
 from ..draws import sampling as _sampling
@@ -307,7 +307,7 @@ def rand_like(
         >>> torch.rand_like(torch.zeros(3))
         tensor([0.4963, 0.7682, 0.0885])
     """
-    made = PUBLIC["empty_like"](input, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory, memory_format=memory_format)
+    made = T.empty_like(input, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory, memory_format=memory_format)
     return _filled(input, made, requires_grad, lambda t: t.uniform_(generator=generator))
 
 
@@ -338,7 +338,7 @@ def randn_like(
         >>> torch.randn_like(torch.zeros(3))
         tensor([ 1.5410, -0.2934, -2.1788])
     """
-    made = PUBLIC["empty_like"](input, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory, memory_format=memory_format)
+    made = T.empty_like(input, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory, memory_format=memory_format)
     return _filled(input, made, requires_grad, lambda t: t.normal_(generator=generator))
 
 
@@ -375,7 +375,7 @@ def randint_like(
     if high is None:
         raise TypeError('randint_like() missing 1 required positional arguments: "high"')
     bounds = whole("randint_like", "low", low), whole("randint_like", "high", high)
-    made = PUBLIC["empty_like"](input, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory, memory_format=memory_format)
+    made = T.empty_like(input, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory, memory_format=memory_format)
     return _filled(input, made, requires_grad, lambda t: fill("random_", t, generator, integer_draw(t.dtype, *bounds)))
 
 
@@ -541,7 +541,7 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
         # Examples of one dimension are the rows of a matrix, drawn in the order of its memory; those of two are put one after the other.
         order = whole_strides([level.size for level in examples()], input._aval.shape, strides_of(input)) if input.ndim == 1 else ()
     else:
-        order = strides_of(PUBLIC["empty_like"](input.detach()))  # expanded dimensions have an order there
+        order = strides_of(T.empty_like(input.detach()))  # expanded dimensions have an order there
     limits.check_size((*input.shape[:-1], num_samples), 8)
     made = sampled(
         lambda twister, p: _categories(twister, p, num_samples, replacement, order),
@@ -559,7 +559,7 @@ def _rrelu_slopes(input: Any, lower: float, upper: float, generator: Any = None)
     if key is not None:
         dtype = input.dtype.np
         slopes = from_key(key, lambda key, shape: _key_sampling.uniform(key, shape, lower, upper, dtype), tuple(input.shape), dtype, None)
-        return PUBLIC["where"](input.detach() <= 0, slopes, PUBLIC["ones"]((), dtype=input.dtype))
+        return T.where(input.detach() <= 0, slopes, T.ones((), dtype=input.dtype))
     values = on_host(input.detach())
     flat = np.ones(values.size, values.dtype)
     places = np.flatnonzero(values.reshape(-1) <= 0)

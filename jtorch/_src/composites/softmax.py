@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from ..bind.cores import composite
-from ..bind.everything import PUBLIC
+from ..bind.everything import T
 from ..facts.warned_once import outside
 
 
@@ -119,9 +119,9 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
     """
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=outside())
-    noise = -PUBLIC["empty_like"](logits).exponential_().log()
+    noise = -T.empty_like(logits).exponential_().log()
     soft = ((logits + noise) / tau).softmax(dim)
     if not hard:
         return soft
     index = soft.max(dim, keepdim=True)[1]
-    return PUBLIC["zeros_like"](logits).scatter_(dim, index, 1.0) - soft.detach() + soft
+    return T.zeros_like(logits).scatter_(dim, index, 1.0) - soft.detach() + soft

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core import Tensor, alias_of, lazy_bits
 from ..bind.cores import composite
-from ..bind.everything import PROPERTIES, PROPERTY_SETTERS, PUBLIC
+from ..bind.everything import PROPERTIES, PROPERTY_SETTERS, T
 from ..engine import META
 from ..facts.devices import accelerator_type
 from ..facts.errors import must_be_tensor, not_offered
@@ -185,7 +185,7 @@ def resolve_conj(input: Any) -> Any:
     """
     if not isinstance(input, Tensor):
         raise must_be_tensor("resolve_conj", "input", 1, input)
-    return PUBLIC["clone"](input) if lazy_bits(input)[0] else input
+    return T.clone(input) if lazy_bits(input)[0] else input
 
 
 @composite(method=True, operands=("input",))
@@ -200,7 +200,7 @@ def resolve_neg(input: Any) -> Any:
     """
     if not isinstance(input, Tensor):
         raise must_be_tensor("resolve_neg", "input", 1, input)
-    return PUBLIC["clone"](input) if lazy_bits(input)[1] else input
+    return T.clone(input) if lazy_bits(input)[1] else input
 
 
 @composite(method=True, operands=("input",), dispatched="never", implicit=True)
@@ -388,7 +388,7 @@ def _is_all_true(self: Any) -> Any:
         >>> torch.tensor([True, False])._is_all_true()
         tensor(False)
     """
-    return PUBLIC["_is_all_true"](self)
+    return T._is_all_true(self)
 
 
 @composite(namespace="Tensor", operands=("self",), ignored=True)
@@ -406,7 +406,7 @@ def _is_any_true(self: Any) -> Any:
         >>> torch.tensor([True, False])._is_any_true()
         tensor(True)
     """
-    return PUBLIC["_is_any_true"](self)
+    return T._is_any_true(self)
 
 
 @composite(namespace="Tensor", operands=("self",))

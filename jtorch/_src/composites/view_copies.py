@@ -10,7 +10,7 @@ from typing import Any
 from ...autograd.names import named
 from ...core import Tensor, from_value
 from ..bind.cores import BOUND, COMPOSITES, composite
-from ..bind.everything import PUBLIC
+from ..bind.everything import PUBLIC, M, T
 from ..facts.dtypes import dtype as dtype_class
 from ..ops._facts import schemas
 from ..ops.views import VIEWS
@@ -73,7 +73,7 @@ def detach_copy(input: Any, *, out: Any = None) -> Any:
         >>> torch.detach_copy(torch.ones(2, requires_grad=True)).requires_grad
         False
     """
-    return _copied("detach_copy", PUBLIC["detach"](input), out)
+    return _copied("detach_copy", T.detach(input), out)
 
 
 @composite(operands=("input", "out"))
@@ -92,7 +92,7 @@ def expand_copy(input: Any, size: tuple[int, ...], *, implicit: bool = False, ou
         tensor([[1, 1],
                 [2, 2]])
     """
-    return _copied("expand_copy", PUBLIC["Tensor.expand"](input, tuple(size), implicit=implicit), out)
+    return _copied("expand_copy", M.expand(input, tuple(size), implicit=implicit), out)
 
 
 @composite(method=True, operands=("input", "out"))
@@ -115,7 +115,7 @@ def narrow_copy(input: Any, dim: int, start: int, length: int, *, out: Any = Non
             "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  (Could this error message be improved?  If "
             "so, please report an enhancement request to PyTorch.)"
         )
-    return _copied("narrow_copy", PUBLIC["narrow"](input, dim, start, length), out)
+    return _copied("narrow_copy", T.narrow(input, dim, start, length), out)
 
 
 @composite(operands=("input", "out"))
@@ -184,7 +184,7 @@ def split_copy(input: Any, split_size: int, dim: int = 0, *, out: Any = None) ->
         >>> torch.split_copy(torch.arange(3), 2)
         (tensor([0, 1]), tensor([2]))
     """
-    return _each_copied("split_copy_Tensor_out", PUBLIC["split"](input, split_size, dim), out)
+    return _each_copied("split_copy_Tensor_out", T.split(input, split_size, dim), out)
 
 
 # ---- derived from the views --------------------------------------------------------------------------------------------------------
@@ -300,4 +300,4 @@ def slice_inverse(input: Any, src: Any, dim: int = 0, start: int | None = None, 
     d = dim % max(src.dim(), 1)
     first = slice(start, end, step).indices(src.shape[d])[0]
     strides = tuple(s // step if i == d else s for i, s in enumerate(input.stride()))
-    return PUBLIC["as_strided"](input, tuple(src.shape), strides, input.storage_offset() - first * strides[d])
+    return T.as_strided(input, tuple(src.shape), strides, input.storage_offset() - first * strides[d])

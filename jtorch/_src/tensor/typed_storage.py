@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core import share_host
 from .. import hooks
-from ..bind.everything import PUBLIC
+from ..bind.everything import T
 from ..engine import META
 from ..facts import devices, dtypes
 from .untyped_storage import StorageBase, UntypedStorage, _checked_index, _checked_slice, storage_of
@@ -83,7 +83,7 @@ class TypedStorage(StorageBase):
         if device is None or self.device.type == "cpu":
             self._untyped_storage = storage_of(share_host(np.ascontiguousarray(data).view(np.uint8), owned=True))
         elif self.device.type != META:
-            self._untyped_storage = storage_of(PUBLIC["from_numpy"](data.view(np.uint8)).to(device))
+            self._untyped_storage = storage_of(T.from_numpy(data.view(np.uint8)).to(device))
 
     def __repr__(self) -> str:
         about = f"[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
