@@ -320,6 +320,16 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     return not (from_.category != BOOL and to.category == BOOL)
 
 
+def _meant(type: Any) -> dtype:
+    """The dtype whose limits are asked for; Python's types have those of their numbers, whatever the default dtype is."""
+    if not isinstance(type, dtype):
+        found = {float: float64, int: int64, complex: complex128, bool: bool_}.get(type)
+        if found is None:
+            raise TypeError(f"the limits of a torch.dtype are known, and of bool, int, float and complex, but not of {type!r}")
+        return found
+    return type
+
+
 class finfo:
     """Machine limits of a floating-point type, like ``torch.finfo``.
 
@@ -335,7 +345,7 @@ class finfo:
     __module__ = "jtorch"
 
     def __init__(self, type: dtype | None = None) -> None:
-        d = _default if type is None else type
+        d = _default if type is None else _meant(type)
         if d.category < FLOATING:
             raise TypeError("torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'")
         d = d.to_real()
@@ -372,12 +382,13 @@ class iinfo:
     __module__ = "jtorch"
 
     def __init__(self, type: dtype) -> None:
-        if type.category != INTEGRAL:
-            if type.category == BOOL:
+        d = _meant(type)
+        if d.category != INTEGRAL:
+            if d.category == BOOL:
                 raise TypeError("torch.bool is not supported by torch.iinfo")
             raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
-        info = np.iinfo(type.np)
-        self.bits, self.max, self.min, self.dtype = int(info.bits), int(info.max), int(info.min), type._name
+        info = np.iinfo(d.np)
+        self.bits, self.max, self.min, self.dtype = int(info.bits), int(info.max), int(info.min), d._name
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, iinfo) and self.dtype == other.dtype
