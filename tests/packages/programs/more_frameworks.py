@@ -1,4 +1,4 @@
-"""Further frameworks: torchrl, torchopt, fairscale, deepctr_torch, torchlens, transformer_lens' neighbours, torcheval, trl, encodec, mmengine."""
+"""Further frameworks: torchrl, fairscale, deepctr, torcheval, torchaudio, encodec, speechbrain, titans, ultralytics."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def reinforcement() -> Any:
     from tensordict import TensorDict
     from tensordict.nn import TensorDictModule
     from torchrl.data import LazyTensorStorage, TensorDictReplayBuffer
-    from torchrl.modules import MLP, ActorValueOperator, NormalParamExtractor, ProbabilisticActor, TanhNormal, ValueOperator
+    from torchrl.modules import MLP, NormalParamExtractor, ProbabilisticActor, TanhNormal, ValueOperator
     from torchrl.objectives import ClipPPOLoss
     from torchrl.objectives.value import GAE
 
@@ -48,7 +48,7 @@ def reinforcement() -> Any:
         {"observation": torch.randn(6, 5, 4), "reward": torch.randn(6, 5, 1), "done": torch.zeros(6, 5, 1, dtype=torch.bool),
          "terminated": torch.zeros(6, 5, 1, dtype=torch.bool)}, [6, 5]
     )  # fmt: skip
-    GAE(gamma=0.9, lmbda=0.9, value_network=critic)(data)
+    GAE(gamma=0.9, lmbda=0.9, value_network=critic, deactivate_vmap=True)(data)  # see docs/differences.md
     loss = ClipPPOLoss(actor, critic, clip_epsilon=0.2)
     optimizer, values = torch.optim.Adam(loss.parameters(), 1e-2), []
     buffer = TensorDictReplayBuffer(storage=LazyTensorStorage(30), batch_size=10)
@@ -60,7 +60,6 @@ def reinforcement() -> Any:
         total.backward()
         optimizer.step()
         values.append([found["loss_objective"].item(), found["loss_critic"].item()])
-    del ActorValueOperator
     return values, data["advantage"][0, :, 0], len(buffer), list(buffer.sample().batch_size)
 
 

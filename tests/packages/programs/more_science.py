@@ -1,7 +1,8 @@
-"""Further packages of science: geomloss, torchani, sbi, FrEIA, torchquad, torchmin, xitorch, deepxde, bayesian layers, laplace, curvlinops."""
+"""Further packages of science: transport, molecules, simulations, flows, integrals, equations, uncertainty, curvature, clusters."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ NEEDS = [
 def _net(*sizes: int) -> Any:
     torch.manual_seed(0)
     layers: list[Any] = []
-    for a, b in zip(sizes, sizes[1:]):
+    for a, b in pairwise(sizes):
         layers += [torch.nn.Linear(a, b), torch.nn.Tanh()]
     return torch.nn.Sequential(*layers[:-1])
 
