@@ -1,4 +1,4 @@
-"""Further packages of science: transport, molecules, simulations, flows, integrals, equations, uncertainty, curvature, clusters."""
+"""Further packages of science: transport, molecules, simulations, flows, equations, uncertainty, curvature, clusters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 NEEDS = [
-    "geomloss", "torchani", "sbi", "FrEIA", "torchquad", "torchmin", "xitorch", "deepxde", "bayesian_torch", "blitz", "torchbnn", "laplace",
+    "geomloss", "torchani", "sbi", "FrEIA", "deepxde", "bayesian_torch", "blitz", "torchbnn", "laplace",
     "curvlinops", "torchdyn", "torch_kmeans", "kmeans_pytorch", "mace",
 ]  # fmt: skip
 
@@ -89,58 +89,6 @@ def invertible_networks() -> Any:
         losses.append(loss.item())
     back, _ = net(net(x)[0], rev=True)
     return losses, bool((back - x).abs().max() < 1e-3)
-
-
-def integrals_and_roots() -> Any:
-    import torchmin
-    import xitorch
-    from torchquad import VEGAS, Boole, GaussLegendre, MonteCarlo, Simpson, Trapezoid, set_log_level
-    from torchquad.utils.set_up_backend import set_up_backend
-    from xitorch.integrate import quad, solve_ivp
-    from xitorch.linalg import symeig
-    from xitorch.optimize import minimize, rootfinder
-
-    set_log_level("ERROR")
-    set_up_backend("torch", data_type="float64")
-    found: dict[str, Any] = {}
-    box = [[0.0, 1.0], [-1.0, 1.0]]
-
-    def f(p: Any) -> Any:
-        return torch.sin(p[:, 0]) + torch.exp(p[:, 1])
-
-    for method in (Trapezoid, Simpson, Boole, GaussLegendre):
-        found[method.__name__] = method().integrate(f, dim=2, N=625, integration_domain=box, backend="torch")
-    found["mc"] = MonteCarlo().integrate(f, dim=2, N=500, integration_domain=box, seed=1, backend="torch")
-    found["vegas"] = abs(float(VEGAS().integrate(f, dim=2, N=2000, integration_domain=box, seed=1)) - 3.2696) < 0.3
-    torch.set_default_dtype(torch.float32)
-    torch.set_default_device("cpu")
-
-    def rosenbrock(x: Any) -> Any:
-        return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
-
-    start = torch.tensor([-0.5, 0.7, 0.3], dtype=torch.float64)
-    for method in ("bfgs", "l-bfgs", "cg", "newton-cg", "newton-exact", "trust-ncg", "trust-exact", "dogleg"):
-        if method == "dogleg":
-            continue
-        result = torchmin.minimize(rosenbrock, start, method=method, max_iter=40)
-        found[method] = result.fun, result.nit
-    found["least"] = torchmin.least_squares(lambda x: torch.stack([10 * (x[1] - x[0] ** 2), 1 - x[0]]), start[:2]).x
-
-    a = torch.tensor([2.0, 3.0], dtype=torch.float64, requires_grad=True)
-    root = rootfinder(lambda y, a: y**3 + y - a, torch.ones(2, dtype=torch.float64), params=(a,), method="broyden1")
-    found["root"] = root, torch.autograd.grad(root.sum(), a)[0]
-    least = minimize(
-        lambda y, a: ((y - a) ** 2).sum(), torch.zeros(2, dtype=torch.float64), params=(a,), method="gd", step=0.1, maxiter=200
-    )
-    found["least_of_gd"] = bool((least - a).abs().max() < 1e-2)
-    found["quad"] = quad(lambda x, a: torch.sin(a * x).sum(), 0.0, 1.0, params=(a,))
-    times = torch.linspace(0, 1, 5, dtype=torch.float64)
-    path = solve_ivp(lambda t, y, a: -a * y, times, torch.ones(2, dtype=torch.float64), params=(a,))
-    found["path"] = path[-1], torch.autograd.grad(path[-1].sum(), a)[0]
-    m = torch.randn(4, 4, dtype=torch.float64)
-    values, _ = symeig(xitorch.LinearOperator.m(m + m.T, is_hermitian=True), neig=2, mode="lowest", method="exacteig")
-    found["symeig"] = values
-    return found
 
 
 def equations() -> Any:
