@@ -82,7 +82,7 @@ def _set_grad_enabled(arg: bool) -> None:
     _MODE.set(arg)
 
 
-_SUBMODULES = frozenset(("_autograd", "_functions", "_nn", "_functorch", "_distributed_c10d", "_distributed_rpc", "_onnx"))
+_SUBMODULES = frozenset(("_autograd", "_functions", "_nn", "_functorch", "_distributed_c10d", "_distributed_rpc"))
 
 
 def __getattr__(name: str) -> Any:
