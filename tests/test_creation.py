@@ -301,3 +301,11 @@ def test_generators_and_products_of_what_there_is_not():
     refused = pytest.raises(RuntimeError, match="Tensor dimension is 1, expected 2")
     with pytest.warns(UserWarning, match="chain_matmul is deprecated"), refused:
         torch.chain_matmul(torch.ones(1), torch.ones(1))
+
+
+def test_limits_of_pythons_numbers() -> None:
+    assert torch.finfo(float) == torch.finfo(torch.float64) == torch.finfo(complex)
+    assert torch.iinfo(int) == torch.iinfo(torch.int64)
+    for wrong in (lambda: torch.finfo(int), lambda: torch.iinfo(float), lambda: torch.iinfo(bool), lambda: torch.finfo("float")):
+        with pytest.raises(TypeError):
+            wrong()

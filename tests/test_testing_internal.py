@@ -28,11 +28,23 @@ class _Compared(Case):
         self.assertEqual(x[:1], [1.0])
         self.assertEqual(1, 1.0)
         self.assertEqual("word", "word")
+        self.assertEqual({"a": (x, "word", torch.int64), "b": None}, {"b": None, "a": [x, "word", torch.int64]})
         self.assertEqual(np.float32(1), 1.0)
         self.assertNotEqual(x[0], 2.0)
         self.assertEqualIgnoreType(torch.ones(1), torch.ones(1, dtype=torch.float64))
         self.assertEqual(x[0], 1.1, atol=0.2, rtol=0)
-        for wrong in ((x, x + 1), (x, x.double()), ([x[0]], [x[0], x[0]]), ("a", "b"), (1, 2), (x[0], 1.1), (None, x), (1.0, 1.0001)):
+        for wrong in (
+            (x, x + 1),
+            (x, x.double()),
+            ([x[0]], [x[0], x[0]]),
+            ("a", "b"),
+            (1, 2),
+            (x[0], 1.1),
+            (None, x),
+            (1.0, 1.0001),
+            ([x, "a"], [x, "b"]),
+            ({"a": x}, {"b": x}),
+        ):
             with self.assertRaises(AssertionError):
                 self.assertEqual(*wrong)
         with self.assertRaises(ValueError):

@@ -87,7 +87,7 @@ def is_grad_enabled() -> bool:
 
 
 #: Parts of ``torch._C`` that load when they are first touched.
-_SUBMODULES = frozenset(("_autograd", "_functions", "_nn", "_functorch", "_distributed_c10d", "_distributed_rpc", "_onnx"))
+_SUBMODULES = frozenset(("_autograd", "_functions", "_nn", "_functorch", "_distributed_c10d", "_distributed_rpc"))
 
 
 def __getattr__(name: str) -> Any:

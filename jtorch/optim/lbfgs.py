@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import jtorch as torch
@@ -13,7 +12,7 @@ from .optimizer import Optimizer, ParamsT, _to_scalar
 
 __all__ = ["LBFGS"]
 
-Evaluate = Callable[[float], tuple[float, torch.Tensor]]
+Evaluate = Callable[[Any, float, torch.Tensor], tuple[float, torch.Tensor]]
 
 
 def _cubic_interpolate(
@@ -43,7 +42,8 @@ class _Point:
 
 
 def _strong_wolfe(
-    evaluate: Evaluate,
+    obj_func: Evaluate,
+    x: Any,
     t: float,
     d: torch.Tensor,
     f: float,
@@ -54,14 +54,17 @@ def _strong_wolfe(
     tolerance_change: float = 1e-9,
     max_ls: int = 25,
 ) -> tuple[float, torch.Tensor, float, int]:
-    """Finds a step ``t`` along ``d`` that decreases enough and flattens enough; returns value, gradient, step and evaluations."""
+    """Finds a step ``t`` along ``d`` that decreases enough and flattens enough; returns value, gradient, step and evaluations.
+
+    ``obj_func(x, t, d)`` gives value and gradient at a step. Libraries call this for optimisers of their own.
+    """
     d_norm = d.abs().max().item()
     evaluations = 0
 
     def at(step: float) -> _Point:
         nonlocal evaluations
         evaluations += 1
-        value, grad = evaluate(step)
+        value, grad = obj_func(x, step, d)
         return _Point(step, value, grad, grad.dot(d).item())
 
     start = previous = _Point(0, f, g.clone(), gtd)
@@ -248,8 +251,10 @@ class LBFGS(Optimizer):
                     raise RuntimeError("only 'strong_wolfe' is supported")
                 x = [p.clone() for p in self._params]
 
-                evaluate = partial(self._directional_evaluate, closure, x, d)
-                loss, flat_grad, t, spent = _strong_wolfe(evaluate, t, d, loss, flat_grad, gtd, max_ls=max_eval - evaluations)
+                def evaluate(x: Any, t: float, d: torch.Tensor) -> tuple[float, torch.Tensor]:
+                    return self._directional_evaluate(closure, x, d, t)
+
+                loss, flat_grad, t, spent = _strong_wolfe(evaluate, x, t, d, loss, flat_grad, gtd, max_ls=max_eval - evaluations)
                 self._add_grad(t, d)
                 flat = flat_grad.abs().max().item() <= tolerance_grad
             else:

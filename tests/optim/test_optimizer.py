@@ -252,3 +252,17 @@ def test_lbfgs_without_gradients_takes_its_first_step() -> None:
     x = torch.ones(2)
     opt = torch.optim.LBFGS([x], 0.1, tolerance_grad=-1.0)
     assert opt.step(lambda: torch.tensor([3])).tolist() == [3] and x.tolist() == [1.0, 1.0]
+
+
+def test_the_line_search_that_libraries_call():
+    from jtorch.optim.lbfgs import _strong_wolfe
+
+    def value_and_gradient(x, t, d):
+        y = (x + t * d).requires_grad_()
+        value = ((y - 1) ** 2).sum()
+        return value.item(), torch.autograd.grad(value, y)[0]
+
+    x = torch.zeros(2)
+    f, g = value_and_gradient(x, 0, x)
+    f_new, g_new, t, evaluations = _strong_wolfe(value_and_gradient, x, 1.0, -g, f, g, -g.dot(g))
+    assert t == pytest.approx(0.5) and f_new == pytest.approx(0, abs=1e-6) and g_new.abs().max() < 1e-3 and evaluations == 2

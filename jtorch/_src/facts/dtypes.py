@@ -329,6 +329,14 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     return not (from_.category != BOOL and to.category == BOOL)
 
 
+def _limited(name: str, given: Any) -> dtype:
+    """The dtype whose limits are asked for."""
+    found = meant(given)
+    if not isinstance(found, dtype):
+        raise TypeError(f"{name}(): argument 'type' (position 1) must be torch.dtype, not {type(given).__name__}")
+    return found
+
+
 class finfo:
     """Machine limits of a floating-point type, like ``torch.finfo``.
 
@@ -344,7 +352,7 @@ class finfo:
     __module__ = "jtorch"
 
     def __init__(self, type: dtype | None = None) -> None:
-        d = _default if type is None else meant(type)
+        d = _default if type is None else _limited("finfo", type)
         if d.category < FLOATING:
             raise TypeError("torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'")
         d = d.to_real()
@@ -381,13 +389,13 @@ class iinfo:
     __module__ = "jtorch"
 
     def __init__(self, type: dtype) -> None:
-        type = meant(type)
-        if type.category != INTEGRAL:
-            if type.category == BOOL:
+        d = _limited("iinfo", type)
+        if d.category != INTEGRAL:
+            if d.category == BOOL:
                 raise TypeError("torch.bool is not supported by torch.iinfo")
             raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
-        info = np.iinfo(type.np)
-        self.bits, self.max, self.min, self.dtype = int(info.bits), int(info.max), int(info.min), type._name
+        info = np.iinfo(d.np)
+        self.bits, self.max, self.min, self.dtype = int(info.bits), int(info.max), int(info.min), d._name
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, iinfo) and self.dtype == other.dtype

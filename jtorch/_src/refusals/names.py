@@ -106,8 +106,7 @@ _LINES: dict[str, str] = {
             PerChannelMinMaxObserver(with_args) MovingAveragePerChannelMinMaxObserver(with_args) ObserverBase PlaceholderObserver(with_args)
             default_observer default_per_channel_weight_observer default_weight_observer
         ao.quantization.qconfig: QConfig default_qconfig float_qparams_weight_only_qconfig get_default_qconfig get_default_qat_qconfig
-        ao.nn.quantized.functional: conv1d conv2d conv3d linear
-        ops.quantized: add mul conv_transpose1d conv_transpose1d_prepack conv_transpose2d conv_transpose2d_prepack conv_transpose3d
+        ops.quantized: conv_transpose1d_prepack conv_transpose2d_prepack
             conv_transpose3d_prepack
         _utils: _rebuild_qtensor
         : _make_per_tensor_quantized_tensor _make_per_channel_quantized_tensor
@@ -216,10 +215,10 @@ SAME = {
     "distributed._tensor.experimental": "distributed.tensor.experimental",
     "distributed.checkpoint.hf_storage": "distributed.checkpoint",
     "distributed.checkpoint.optimizer": "distributed.checkpoint",
+    "_C._onnx": "onnx",
     "quantization": "ao.quantization",
     "quantization.observer": "ao.quantization.observer",
     "quantization.qconfig": "ao.quantization.qconfig",
-    "nn.quantized.functional": "ao.nn.quantized.functional",
     "ao.nn.quantized.modules": "ao.nn.quantized",
     "ao.nn.qat.modules": "ao.nn.qat",
     "ao.nn.quantizable.modules": "ao.nn.quantizable",

@@ -154,6 +154,13 @@ class TestCase(unittest.TestCase):
         if (atol is None) != (rtol is None):
             raise ValueError("Either both 'rtol' and 'atol' or none of them have to be specified.")
         x, y = _alike(_leaves(x), _leaves(y))
+        if isinstance(x, list | dict) and type(x) is type(y) and (_numeric(x) or _numeric(y)):
+            given = {"atol": atol, "rtol": rtol, "equal_nan": equal_nan, "exact_dtype": exact_dtype, "exact_device": exact_device}
+            given |= {"exact_layout": exact_layout, "exact_stride": exact_stride}
+            super().assertEqual(*(set(part) if isinstance(part, dict) else len(part) for part in (x, y)), msg)
+            for key in x if isinstance(x, dict) else range(len(x)):
+                self.assertEqual(x[key], y[key], msg, **given)
+            return
         if not (_numeric(x) and _numeric(y)):
             super().assertEqual(x, y, msg)
             return
