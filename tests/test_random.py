@@ -85,6 +85,17 @@ def test_few_normal_numbers_are_those_of_many(count: int) -> None:
     np.testing.assert_allclose(few, many, rtol=0, atol=1e-15)
 
 
+@pytest.mark.parametrize("count", [0, 1, 2, 31, 128])
+def test_few_even_numbers_are_those_of_many(count: int) -> None:
+    few, many = Twister(3), Twister(3)
+    for _ in range(20):
+        found = _sampling.uniform64(few, count)
+        high, low = many.halves(count)
+        assert found.dtype == np.float64
+        assert found.tolist() == [(h % 2**21 * 2**32 + k) / 2**53 for h, k in zip(high.tolist(), low.tolist(), strict=True)]
+    assert few.bits32(1) == many.bits32(1)
+
+
 def test_a_normal_number_of_a_pair_is_kept_for_the_next_call() -> None:
     first = torch.randn(1).item()
     second = torch.randn(1).item()

@@ -48,6 +48,8 @@ CASES: dict[str, tuple[Callable[..., Any], float, tuple[float, float], int]] = {
     "arctan2": (_arcs.atan2, 4, WIDE, 2),
     "exp2": (exponential._exp2, 4, (-120.0, 120.0), 1),
     "hypot": (exponential._hypot, 2, WIDE, 2),
+    "mantissa": (exponential._mantissa, 0, WIDE, 1),
+    "ldexp": (exponential._scaled, 3, (-50.0, 50.0), 2),
     "xlogy": (exponential._xlogy, 4, (0.001, 1e6), 2),
     "xlog1py": (exponential._xlog1py, 300, (-0.9, 1e6), 2),
     "entr": (special.entr, 3, (-1.0, 9.0), 1),
@@ -62,6 +64,7 @@ ABSOLUTE: dict[str, tuple[Callable[..., Any], float, tuple[float, float]]] = {
     "j0": (bessel.bessel_j0, 1e-6, (-30.0, 30.0)),
     "j1": (bessel.bessel_j1, 1e-6, (-30.0, 30.0)),
     "digamma": (special._digamma, 4e-5, (0.1, 60.0)),
+    "trigamma": (special._trigamma, 4e-5, (0.1, 60.0)),
     "airy_ai": (bessel._airy, 2e-5, (-15.0, 15.0)),
     "y0": (bessel.bessel_y0, 2e-6, (0.1, 30.0)),
     "y1": (bessel.bessel_y1, 2e-5, (0.1, 30.0)),
@@ -153,6 +156,28 @@ def test_one_call_of_numpy_computes_them() -> None:
     rule = load()["jtorch.sin"]
     aval = program.specs[0]
     assert rule.make(Equation("jtorch.sin", (aval,), (aval,), {}, stage)) is np.sin
+
+
+@DTYPES
+def test_powers_of_two(dtype: Any) -> None:
+    most = 4 * (np.finfo(dtype).maxexp - 8)
+    x = np.array([1.5, -3.25, 0.0, -0.0, 7.0, 1e-3, 2.0], dtype)
+    whole = [np.array(n, dtype) for n in ([0, 3, -4, 100, -100, 60, 5], [most, most, -3, 2, 1, -most, 0], [7] * 7)]
+    broken = [np.array(n, dtype) for n in ([0.5, -1.25, 3, 4, 1e9, -1e9, 2], [np.inf, -np.inf, np.nan, 1, 2, 3, 4.5])]
+    for n in (*whole, *broken):
+        by_xla, on_host = both(exponential._scaled, [x, n])
+        assert on_host.dtype == dtype
+        assert np.allclose(by_xla, on_host, rtol=4 * np.finfo(dtype).eps, atol=0, equal_nan=True)
+        assert np.array_equal(np.signbit(by_xla), np.signbit(on_host))
+    assert np.array_equal(*both(exponential._exponent, [np.array([0, -0.0, 1, -5, 1e20, 3e-30, np.inf, np.nan], dtype)]))
+    assert both(exponential._exponent, [x])[1].dtype == np.int32
+
+
+@DTYPES
+def test_trigamma_below_a_half(dtype: Any) -> None:
+    x = np.array([-0.3, 0.2, 0.499, 0.5, 3.0, -2.6, -7.4], dtype)
+    by_xla, on_host = both(special._trigamma, [x])
+    assert np.allclose(by_xla, on_host, rtol=1e-5 if dtype == np.float32 else 1e-10)
 
 
 # ---- whole numbers of elements, places and orders --------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy as np
 
 _WORDS = 624
 #: Up to so many words NumPy gives them fastest without the checks of its generators.
-_FEW = 256
+FEW = 256
 #: What a state consists of: PyTorch's record, with the alignment of the C compiler that laid it out.
 _RECORD = np.dtype(
     {
@@ -61,13 +61,13 @@ class Twister:
 
     def bits32(self, n: int) -> np.ndarray:
         """The next ``n`` words, uint32."""
-        if n <= _FEW:
+        if n <= FEW:
             return self._bits.random_raw(n).astype(np.uint32)
         return self._words.integers(0, 1 << 32, n, dtype=np.uint32)
 
     def words(self, n: int) -> np.ndarray:
         """The next ``n`` words, as unsigned numbers of 32 or 64 bits."""
-        return self._bits.random_raw(n) if n <= _FEW else self.bits32(n)
+        return self._bits.random_raw(n) if n <= FEW else self.bits32(n)
 
     def halves(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """The next ``n`` numbers of 64 bits as their high and low words: the high word is drawn first."""

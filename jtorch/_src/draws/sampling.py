@@ -13,18 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from .mt19937 import Twister
+from .mt19937 import FEW, Twister
 
 _DOUBLE_BITS = 53
 _24_BITS, _24_DIGITS = np.array(0xFFFFFF, np.uint32), np.array(2.0**-24, np.float32)
+_53_BITS, _53_DIGITS = np.array([0x1FFFFF, 0xFFFFFFFF], np.uint64), np.array([2.0**-21, 2.0**-53])
 _BLOCK = 1 << 12  # pairs of numbers at a time: temporaries stay in the cache
 _FEW_PAIRS = 16  # up to so many Python is faster than NumPy
 _LARGE = 1 << 19  # from this many normal numbers on XLA is worth its start
 _FEW_WORDS = 1 << 9  # of so many one call of NumPy takes the remainders fastest
 _SWAPPED = 1 << 14  # from so many numbers on LAPACK, which SciPy has to load, shuffles faster than Python
 
-#: NumPy's function without its look at operands for other libraries.
+#: NumPy's functions without their look at operands for other libraries.
 _copyto: Any = getattr(np.copyto, "_implementation", np.copyto)
+_dot: Any = getattr(np.dot, "_implementation", np.dot)
 
 # ---- uniform ---------------------------------------------------------------------------------------------------------------------
 
@@ -44,6 +46,10 @@ def _of_words(words: np.ndarray) -> np.ndarray:
 
 def uniform64(twister: Twister, n: int) -> np.ndarray:
     """float64 in [0, 1) of 53 random bits."""
+    if 2 * n <= FEW:
+        pairs = twister.words(2 * n).reshape(n, 2)
+        pairs &= _53_BITS
+        return _dot(pairs, _53_DIGITS)  # exact, in whatever order it adds
     high, low = twister.halves(n)
     if n <= _BLOCK:
         return (high & np.uint32(0x1FFFFF)) * 2.0**-21 + low * 2.0**-_DOUBLE_BITS

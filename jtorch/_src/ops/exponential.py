@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..engine.host.direct import count_nonzero
+from ..engine.host.rules import Compute
 from ..facts import dtypes
 from . import _complex
 from ._declare import Array, Number, binary, defvjp, pointwise, unary
@@ -124,7 +126,13 @@ def ldexp(input: Array, other: Array) -> Array:
     """
     if is_complex(input):
         return input * _exp2(other)
-    x, n = wide(input), wide(other)
+    if input.dtype.itemsize > 2:
+        return _scaled(*jnp.broadcast_arrays(input, other))
+    return _times_power(wide(input), wide(other), input.dtype).astype(input.dtype)
+
+
+def _times_power(x: Array, n: Array, dtype: np.dtype) -> Array:
+    """``x * 2**n``, with the fraction of the power rounded to ``dtype``."""
     # The power by itself may be beyond the range of the dtype where the product is not: it is multiplied in four parts.
     most = 4 * (jnp.finfo(x.dtype).maxexp - 8)
     whole = jnp.clip(jnp.round(n), -most, most)
@@ -132,8 +140,32 @@ def ldexp(input: Array, other: Array) -> Array:
     quarter = jnp.trunc(whole / 4)
     power, rest = _power_of_two(quarter), _power_of_two(whole - 3 * quarter)
     fraction = jnp.where(jnp.isfinite(n), n - jnp.round(n), n)
-    part = rounded(jnp.exp(fraction * math.log(2)), input.dtype).astype(x.dtype)
-    return (x * (part * rest) * power * power * power).astype(input.dtype)
+    part = rounded(jnp.exp(fraction * math.log(2)), dtype).astype(x.dtype)
+    return x * (part * rest) * power * power * power
+
+
+def _scaled_by_numpy() -> Compute:
+    scale = np.ldexp
+
+    def compute(x: np.ndarray, n: np.ndarray) -> np.ndarray:
+        whole = np.rint(n)
+        most = 4 * (np.finfo(x.dtype).maxexp - 8)
+        fits = np.less_equal(np.absolute(n), most)
+        if count_nonzero(fits) != n.size:
+            whole = np.where(np.isnan(n), 0, np.clip(whole, -most, most))
+        elif count_nonzero(np.equal(whole, n)) == n.size:
+            return scale(x, n.astype(np.int32))
+        fraction = np.where(np.isfinite(n), n - np.rint(n), n)
+        part = np.exp(fraction * x.dtype.type(math.log(2)))
+        quarter = np.trunc(whole / 4)
+        return scale(x * scale(part, (whole - 3 * quarter).astype(np.int32)), (3 * quarter).astype(np.int32))
+
+    return compute
+
+
+@hosted(_scaled_by_numpy, ns=15, calls=4)
+def _scaled(x: Array, n: Array) -> Array:
+    return _times_power(x, n, np.dtype(x.dtype))
 
 
 def _ldexp_rule(g: Array, result: Array, input: Array, other: Array) -> tuple[Array, Array]:
@@ -141,6 +173,24 @@ def _ldexp_rule(g: Array, result: Array, input: Array, other: Array) -> tuple[Ar
 
 
 defvjp(ldexp, _ldexp_rule)
+
+
+@hosted(lambda: lambda x: np.frexp(x)[0], ns=4)
+def _mantissa(x: Array) -> Array:
+    return jnp.where(jnp.isfinite(x), jnp.frexp(x)[0], x)
+
+
+def _exponent_by_numpy() -> Compute:
+    def compute(x: np.ndarray) -> np.ndarray:
+        finite, found = np.isfinite(x), np.frexp(x)[1]
+        return found if count_nonzero(finite) == x.size else np.where(finite, found, np.int32(0))  # C leaves it open
+
+    return compute
+
+
+@hosted(_exponent_by_numpy, ns=5, calls=2, keeps=False)
+def _exponent(x: Array) -> Array:
+    return jnp.where(jnp.isfinite(x), jnp.frexp(x)[1], 0).astype(np.int32)
 
 
 @unary(
@@ -172,10 +222,8 @@ def frexp(input: Array) -> tuple[Array, Array]:
     """
     if dtypes.from_np(input.dtype).category != dtypes.FLOATING:
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
-    mantissa, exponent = jnp.frexp(wide(input))
-    finite = jnp.isfinite(input)
-    mantissa = jnp.where(finite, mantissa.astype(input.dtype), input)
-    return mantissa, jnp.where(finite, exponent, 0).astype(np.int32)
+    x = wide(input)
+    return _mantissa(x).astype(input.dtype), _exponent(x)
 
 
 def _frexp_rule(g: tuple[Array, Array], result: tuple[Array, Array], _: Array) -> tuple[Array]:

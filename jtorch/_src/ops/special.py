@@ -12,6 +12,8 @@ import jax.scipy.special as jsp
 import numpy as np
 from jax import lax
 
+from ..engine.host.direct import count_nonzero
+from ..engine.host.rules import Compute
 from ..facts import dtypes
 from . import _loops
 from ._declare import Array, Number, binary, defvjp, pointwise, unary
@@ -350,6 +352,22 @@ def _digamma(x: Array) -> Array:
     return jnp.where(pole, at_pole, lax.digamma(jnp.where(pole, jnp.ones((), x.dtype), x)))
 
 
+def _trigamma_by_scipy() -> Compute:
+    import scipy.special
+
+    zeta = scipy.special.zeta
+
+    def compute(x: np.ndarray) -> np.ndarray:
+        reflected = np.less(x, 0.5)
+        if not count_nonzero(reflected):
+            return zeta(x.dtype.type(2), x)
+        found = zeta(x.dtype.type(2), np.where(reflected, 1 - x, x))
+        return np.where(reflected, np.square(math.pi / np.sin(math.pi * x)) - found, found)
+
+    return compute
+
+
+@hosted(_trigamma_by_scipy, ns=60, calls=3)
 def _trigamma(x: Array) -> Array:
     """The second derivative of ``lgamma``: reflected to x >= 0.5, moved up by six, then its asymptotic series."""
     reflected = x < 0.5

@@ -41,13 +41,9 @@ def make_view(record_: view_ops.View, t: Tensor, statics: tuple[Any, ...]) -> Te
         for p, value in zip(record_.op.params[1:], statics, strict=False):
             check_longs(record_.op.name, p.name, value)
         found = record_.geometry(aval.shape, t._strides or contiguous_strides(aval.shape), *statics)
-        if found is None:
-            found = (None, 0)
-        _geometries[key] = found
-    strides, delta = found
-    step = step_of(record_, statics)
-    if strides is None:
-        strides = ()
+        strides, delta = (None, 0) if found is None else found
+        found = _geometries[key] = (() if strides is None else strides, delta, step_of(record_, statics))
+    strides, delta, step = found
     offset = t._al.offset if t._al is not None else 0
     if not record_.geometric:  # counted in elements of the new size
         out = shapes_of(step.get, (aval,), aval.device).outs
@@ -58,12 +54,20 @@ def make_view(record_: view_ops.View, t: Tensor, statics: tuple[Any, ...]) -> Te
 def _public(record_: view_ops.View) -> Callable[..., Tensor]:
     op = record_.op
     params = op.params[1:]
+    #: What completes so many arguments.
+    others = [tuple([p.default for p in params[n:]]) for n in range(len(params) + 1)]
 
     def core(input: Any, *args: Any, **kwargs: Any) -> Tensor:
         if not isinstance(input, Tensor):
             raise must_be_tensor(op.name, "input", 1, input)
         if op.itself is not None and op.itself(input._aval.dtype):
             return input
+        if not kwargs and len(args) < len(others):
+            for x in args:
+                if type(x) is not int:
+                    break
+            else:
+                return make_view(record_, input, args + others[len(args)])
         statics = [x if type(x) is int else plain(op.name, p, i + 2, x) for i, (p, x) in enumerate(zip(params, args, strict=False))]
         rest = params[len(statics) :]
         if kwargs and not kwargs.keys() <= {p.name for p in rest}:
