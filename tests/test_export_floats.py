@@ -34,7 +34,7 @@ PROGRAMS = {
     "reciprocal": attention,
     "power": lambda x: x * x.shape[0] ** -0.5,
     "base": lambda x: x * 2.0 ** x.shape[0],
-    "mixed": lambda x: x + (x.shape[0] * 0.5 + 1) / 3 - abs(-(x.shape[0] / 4)),
+    "mixed": lambda x: x + (x.shape[0] * 0.5 + 1) / 3 - -(x.shape[0] / 4),
     "of both": lambda x: x * (x.shape[0] / 2 - x.shape[0]),
     "root": lambda x: x / torch.sym_sqrt(x.shape[0]),
     "whole numbers": lambda x: x.int() * (x.shape[0] / 4),

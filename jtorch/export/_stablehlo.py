@@ -132,8 +132,8 @@ def _float_of(size: Any) -> Any:
 
 #: Functions of sizes, and of floats that are computed of them, on JAX's expressions and values.
 _OF_SIZES: dict[Any, Callable[..., Any]] = {
-    torch.sym_float: _float_of, torch.sym_sqrt: lambda x: jnp.sqrt(_float_of(x)), torch.sym_max: jax.core.max_dim,
-    torch.sym_min: jax.core.min_dim, operator.truediv: lambda a, b: _float_of(a) / _float_of(b),
+    torch.sym_float: _float_of, torch.sym_sqrt: lambda x: jnp.sqrt(_float_of(x)),
+    operator.truediv: lambda a, b: _float_of(a) / _float_of(b),
 }  # fmt: skip
 
 

@@ -533,7 +533,7 @@ _SIGNS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "add": (" + ", operator.add), "sub": (" - ", operator.sub), "mul": ("*", operator.mul), "truediv": ("/", operator.truediv),
     "floordiv": ("//", operator.floordiv), "mod": (" % ", operator.mod), "pow": ("**", operator.pow),
 }  # fmt: skip
-_FUNCTIONS: dict[str, Callable[[Any], Any]] = {"sym_float": float, "sym_sqrt": math.sqrt, "neg": operator.neg, "abs": operator.abs}
+_FUNCTIONS: dict[str, Callable[[Any], Any]] = {"sym_float": float, "sym_sqrt": math.sqrt}
 
 
 class Float(SymFloat):
@@ -606,10 +606,7 @@ class Float(SymFloat):
     __sym_float__ = __pos__
 
     def __neg__(self) -> Float:
-        return Float(self.env, "neg", (self,))
-
-    def __abs__(self) -> Float:
-        return Float(self.env, "abs", (self,))
+        return Float(self.env, "mul", (self, -1))
 
     def __sym_sqrt__(self) -> Float:
         return Float(self.env, "sym_sqrt", (self,))

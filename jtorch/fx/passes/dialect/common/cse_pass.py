@@ -15,9 +15,8 @@ __all__ = ["CSEPass", "get_CSE_banned_ops"]
 
 
 def get_CSE_banned_ops() -> set[Any]:
-    """What ``CSEPass`` leaves alone beside writes and draws: operators that make memory which somebody may write into."""
-    aten = torch.ops.aten
-    return {aten.empty, aten.empty_like, aten.empty_strided, aten.new_empty, aten.new_empty_strided, aten.clone, aten._to_copy, aten.copy}
+    """What ``CSEPass`` leaves alone beside writes, draws and what makes tensors of nothing: copies, which somebody may write into."""
+    return {torch.ops.aten.clone}
 
 
 class CSEPass(PassBase):
@@ -60,7 +59,7 @@ class CSEPass(PassBase):
             return None
         if node.target in self.banned_ops or node.target.overloadpacket in self.banned_ops:
             return None
-        if _draws(node.target):
+        if not node.all_input_nodes or _draws(node.target):
             return None
         try:
             key = node.target, _frozen(node.args, copies), _frozen(dict(node.kwargs), copies)
