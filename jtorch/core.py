@@ -216,7 +216,7 @@ class Tensor(TensorBase, metaclass=TensorMeta):
                     _from(value, whole)
                 if value.trace is SPECIAL and whole.trace is not SPECIAL:
                     return value  # read inside a JAX transformation: a tracer, which must not outlive it
-            if value.aval.nbytes > WIDE and wide(al):
+            if type(n := value.aval.nbytes) is int and n > WIDE and wide(al):
                 return value  # not kept: it would have to be computed as a whole
             al.now(value, version)
             return value
@@ -997,12 +997,13 @@ WIDE = 1 << 26
 
 def wide(al: Alias) -> bool:
     """Whether a view is large, and larger than its memory."""
-    return al.aval.nbytes > WIDE and 0 in al.strides and al.aval.size > al.storage.aval.size
+    nbytes = al.aval.nbytes  # of sizes that vary, an expression
+    return type(nbytes) is int and nbytes > WIDE and 0 in al.strides and al.aval.size > al.storage.aval.size
 
 
 def _widens(t: Tensor, step: Step) -> bool:
     aval: Any = shapes_of(step.get, (t._aval,), t._aval.device).outs
-    return aval.nbytes > WIDE and aval.size > (t._aval if t._al is None else t._al.storage.aval).size
+    return type(aval.nbytes) is int and aval.nbytes > WIDE and aval.size > (t._aval if t._al is None else t._al.storage.aval).size
 
 
 def _part_of_wide(t: Tensor, al: Alias, step: Step, strides: tuple[int, ...], offset: int) -> Tensor:

@@ -227,10 +227,12 @@ def test_deciding_by_a_size_is_refused_or_noted(decide: object) -> None:
     assert not guard.expr({"b": 8, "t": 5})
 
 
-def test_floats_of_sizes_are_refused_by_name() -> None:
-    _, env = _symbolic()
-    with pytest.raises(NotImplementedError, match="SymFloat"):
-        env.symbol("b") / 2
+def test_floats_of_sizes_are_answered_from_the_example() -> None:
+    _, env = _symbolic(strict=False)
+    half = env.symbol("b") / 2
+    assert isinstance(half, torch.SymFloat) and str(half) == "b/2" and env.guards == []
+    assert half == env.hints["b"] / 2
+    assert [str(g) for g in env.guards] == [f"b == {env.hints['b']}"]
 
 
 def test_sizes_of_0_and_1_stay_numbers_and_equal_ones_share_a_symbol() -> None:

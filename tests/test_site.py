@@ -134,9 +134,12 @@ def test_links_to_other_sites_are_checked_by_a_command(tmp_path, capsys):
         assert links.main([str(page)]) == 0
         page.write_text(f"{page.read_text()} [b]({root}/gone)")
         assert links.main([str(page)]) == 1
+        assert links.main(["--if-online", str(page)]) == 1
     finally:
         server.shutdown()
         server.server_close()
+    assert links.main([str(page), "--timeout", "1"]) == 1
+    assert links.main(["--if-online", str(page), "--timeout", "1"]) == 0
     assert f"{root}/gone: 404 Not Found (in page.md)\n2 of 3" in capsys.readouterr().out
 
 

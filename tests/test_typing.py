@@ -91,6 +91,10 @@ def test_mypy(project):
     assert reported(done.stdout, "mistakes.py") == lines_that_say_wrong(), done.stdout
 
 
+def test_the_package_says_that_it_holds_its_types():
+    assert (ROOT / "jtorch" / "py.typed").is_file()
+
+
 def test_the_stubs_name_what_is_there():
     stubs = _typings.stubs()
     assert "from jtorch.nn import Linear as Linear\n" in stubs["torch/nn/__init__.pyi"]

@@ -23,6 +23,9 @@ def external(text: str) -> set[str]:
     return {(a or b).partition("#")[0] for a, b in _LINK.findall(_CODE.sub("", text))}
 
 
+NO_ANSWER = "no answer"
+
+
 def problem(address: str, timeout: float) -> str:
     """Why an address does not answer; nothing if it does."""
     for method in ("HEAD", "GET"):  # some refuse the first
@@ -33,7 +36,7 @@ def problem(address: str, timeout: float) -> str:
         except urllib.error.HTTPError as error:
             why = f"{error.code} {error.reason}"
         except (urllib.error.URLError, TimeoutError, OSError) as error:
-            return str(getattr(error, "reason", error))
+            return f"{NO_ANSWER}: {getattr(error, 'reason', error)}"
     return why
 
 
@@ -41,6 +44,7 @@ def main(argv: list[str] | None = None) -> int:
     """Prints what is wrong; 1 if something is."""
     parser = argparse.ArgumentParser(prog="python -m tools.links", description="Checks links to other sites.")
     parser.add_argument("files", nargs="*", type=Path, help="pages (default: all of docs/, and those beside it)")
+    parser.add_argument("--if-online", action="store_true", help="take it for no fault if not one address answers: there is no network")
     parser.add_argument("--timeout", type=float, default=20.0, help="seconds to wait for an answer")
     args = parser.parse_args(argv)
     files = args.files or [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").glob("*.md")]
@@ -54,6 +58,9 @@ def main(argv: list[str] | None = None) -> int:
     for address, why in sorted(wrong.items()):
         print(f"{address}: {why} (in {', '.join(sorted(where[address]))})")
     print(f"{len(where) - len(wrong)} of {len(where)} addresses answered")
+    if args.if_online and len(wrong) == len(where) and all(why.startswith(NO_ANSWER) for why in wrong.values()):
+        print("no network: links to other sites were not checked")
+        return 0
     return int(bool(wrong))
 
 

@@ -23,7 +23,7 @@ from .._src.facts.errors import not_offered
 from .._src.facts.size import SYMBOLIC, SymInt
 from .._src.facts.size import Size as _Size
 from .._src.refusals import stand_ins as _refusals
-from .._src.tensor.symbols import ShapeEnv, Sym, any_symbolic, env_of, exact
+from .._src.tensor.symbols import Float, ShapeEnv, Sym, any_symbolic, env_of, exact
 from ..core import Tensor, contiguous_strides
 from ..utils._python_dispatch import TorchDispatchMode
 
@@ -385,6 +385,8 @@ class FakeTensorMode(TorchDispatchMode):
                 given[i] = devices.device("meta")
             elif a.type.rstrip("?") in ("Scalar", "Tensor") and type(given[i]) in SYMBOLIC and a.name not in ("start", "end", "step"):
                 given[i] = 2  # what a number is decides no shape, but for ranges
+            elif type(given[i]) is Float:
+                given[i] = given[i].hint if _decides_no_shape(a) else float(given[i])
         try:
             out = self._run(func, given)
         except (DataDependentOutputException, DynamicOutputShapeException):
@@ -509,6 +511,11 @@ class FakeTensorMode(TorchDispatchMode):
                 )
         assert found is not None
         return found
+
+
+def _decides_no_shape(a: Any) -> bool:
+    """Whether the shape of an operator's result is the same whatever number a parameter is given."""
+    return a.type.rstrip("?") in ("Scalar", "Tensor", "float") and a.name not in ("start", "end", "step") and "scales" not in a.name
 
 
 def _sizes_in(given: list[Any]) -> Iterator[Any]:

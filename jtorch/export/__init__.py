@@ -68,7 +68,7 @@ def export(
     kwargs = kwargs or {}
     names = _trace.argument_names(mod.forward, args, kwargs)
     values = (*args, *kwargs.values())
-    specs = spread(dynamic_shapes, names, values)
+    specs = spread(_trace.joined_rest(mod.forward, args, dynamic_shapes), names, values)
     flat = pytree.tree_leaves((args, kwargs))
     made = plan([(source, v, s) for source, v, s in zip(_sources(names, values), flat, specs, strict=True)])
     while True:

@@ -38,8 +38,9 @@ _LARGEST = 1 << 28
 _FUNCTIONS: dict[str, Any] = {
     "getitem": operator.getitem, "add": operator.add, "sub": operator.sub, "mul": operator.mul, "floordiv": operator.floordiv,
     "mod": operator.mod, "neg": operator.neg, "pow": operator.pow, "set_grad_enabled": torch._C._set_grad_enabled,
-    "sym_max": torch.sym_max, "sym_min": torch.sym_min, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
-    "eq": operator.eq, "ne": operator.ne, **{f"higher_order.{name}": op for name, op in OPERATORS.items()},
+    "truediv": operator.truediv, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+    "eq": operator.eq, "ne": operator.ne, **{f"sym_{name}": getattr(torch, f"sym_{name}") for name in ("float", "sqrt", "max", "min")},
+    **{f"higher_order.{name}": op for name, op in OPERATORS.items()},
 }  # fmt: skip
 _NAMES = {id(f): n for n, f in _FUNCTIONS.items()}
 _ARGUMENTS = {"tensor": TensorArgument, "size": SymIntArgument, "constant": ConstantArgument}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -113,15 +114,37 @@ def _interpreted(module: Any, values: list[Any]) -> Any:
         else:
             args = map_arg(node.args, lambda n: env[n])
             kwargs = map_arg(node.kwargs, lambda n: env[n])
-            env[node] = node.target(*_numbers(node.target, args), **kwargs)
+            if (of_sizes := _OF_SIZES.get(node.target)) is not None:
+                env[node] = of_sizes(*args)
+            else:
+                for name, x in kwargs.items():
+                    _refuse_float(node.target, name, x)
+                env[node] = node.target(*_numbers(node, args), **kwargs)
     raise AssertionError("a graph without an output")
 
 
 _COMPARISONS = frozenset((operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne))
 
 
-def _numbers(target: Any, args: Any) -> Any:
-    """Sizes that an operator takes for numbers, as tensors."""
+def _float_of(size: Any) -> Any:
+    return jnp.asarray(size, jnp.float64)
+
+
+#: Functions of sizes, and of floats that are computed of them, on JAX's expressions and values.
+_OF_SIZES: dict[Any, Callable[..., Any]] = {
+    torch.sym_float: _float_of, torch.sym_sqrt: lambda x: jnp.sqrt(_float_of(x)),
+    operator.truediv: lambda a, b: _float_of(a) / _float_of(b),
+}  # fmt: skip
+
+
+def _refuse_float(target: Any, name: str, x: Any) -> None:
+    if isinstance(x, jax.Array):
+        raise not_offered("export.stablehlo", f"{target} takes a number for '{name}', which is computed of sizes that vary here")
+
+
+def _numbers(node: Any, args: Any) -> Any:
+    """Sizes that an operator takes for numbers, and floats that were computed of sizes, as tensors."""
+    target = node.target
     if target in _COMPARISONS:  # of sizes: a value that the program finds
         return tuple([wrap(jnp.asarray(x, jnp.int64)) if type(x) in SYMBOLIC else x for x in args])
     schema = getattr(target, "_schema", None)
@@ -131,4 +154,10 @@ def _numbers(target: Any, args: Any) -> Any:
     for i, (a, x) in enumerate(zip(schema.arguments, args, strict=False)):
         if type(x) in SYMBOLIC and a.type.rstrip("?") in ("Tensor", "Scalar") and a.name not in ("start", "end", "step"):
             found[i] = wrap(jnp.asarray(x, jnp.int64))
+        elif isinstance(x, jax.Array):
+            if a.type.rstrip("?") not in ("Tensor", "Scalar") or not any(isinstance(t, torch.Tensor) for t in args):
+                _refuse_float(target, a.name, x)
+            made = node.meta["val"]  # a number takes part in the dtype that a tensor without dimensions of that dtype has
+            double = getattr(made, "dtype", None) in (torch.float64, torch.complex128)
+            found[i] = wrap(jnp.asarray(x, jnp.float64 if double else jnp.float32))
     return tuple(found)

@@ -13,7 +13,7 @@ import jtorch as torch
 from jtorch._dynamo.exc import UserError
 from jtorch._higher_order_ops.operators import HigherOrderOperator
 from jtorch._src.refusals import stand_ins as _refusals
-from jtorch._src.tensor.symbols import ShapeEnv, Sym
+from jtorch._src.tensor.symbols import Float, ShapeEnv, Sym
 from jtorch._subclasses.fake_tensor import FakeTensorMode
 from jtorch.compiler import exporting
 from jtorch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, PythonKeyTracer, _composites_whole, _running
@@ -123,6 +123,25 @@ def argument_names(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: d
             variable = p.name
     names += [f"{variable}_{i}" for i in range(len(args) - len(names))]
     return [*names, *kwargs]
+
+
+def joined_rest(forward: Callable[..., Any], args: tuple[Any, ...], shapes: Any) -> Any:
+    """What varies, with an entry for each of ``*args``, where it is given as the signature has them: in one entry, under their name."""
+    parameters = inspect.signature(forward).parameters.values()
+    before = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
+    count = len(args) - before
+    if rest is None or count < 1:
+        return shapes
+    if isinstance(shapes, dict):
+        given = shapes.get(rest)
+    else:
+        given = shapes[before] if isinstance(shapes, (list, tuple)) and len(shapes) > before else None
+    if not isinstance(given, (list, tuple)) or len(given) != count:
+        return shapes
+    if isinstance(shapes, dict):
+        return {**{k: v for k, v in shapes.items() if k != rest}, **{f"{rest}_{i}": v for i, v in enumerate(given)}}
+    return [*shapes[:before], *given, *shapes[before + 1 :]]
 
 
 def _leaf_names(name: str, value: Any) -> list[str]:
@@ -320,13 +339,15 @@ def evaluated(graph: Any, sizes: dict[str, int]) -> list[Any]:
             val = x.meta.get("val")
             if isinstance(val, Sym):
                 return val.env.with_hints(val.expr, val.env.names)
+            if isinstance(val, Float):
+                return val.where(lambda size: size.env.with_hints(size.expr, size.env.names))
             return number.get(x, x.meta.get("val")) if type(val) is int else ("node", number.get(x))
         if isinstance(x, (list, tuple)):
             return [value(i) for i in x]
         return x
 
     for node in graph.nodes:
-        if isinstance(node.meta.get("val"), (Sym, int)) and node.op == "call_function":
+        if isinstance(node.meta.get("val"), (Sym, Float, int)) and node.op == "call_function":
             continue
         if node.op == "get_attr":  # a graph that an operator takes
             found += evaluated(node.meta["val"].graph, sizes)

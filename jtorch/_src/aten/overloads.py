@@ -13,7 +13,7 @@ from ..facts.size import SYMBOLIC
 from ..hooks import operator_calls
 from ..refusals import names as _refused
 from ..refusals import stand_ins as _refusals
-from ..tensor.symbols import Sym
+from ..tensor.symbols import Float, Sym
 from .schema import NO_DEFAULT, Argument, Schema, texts
 
 
@@ -22,7 +22,7 @@ def _is_int(x: Any) -> bool:
 
 
 def _is_number(x: Any) -> bool:
-    if isinstance(x, (int, float, complex, Sym)) or type(x) in SYMBOLIC:
+    if isinstance(x, (int, float, complex, Sym, Float)) or type(x) in SYMBOLIC:
         return True
     return isinstance(x, Tensor) and x._aval.ndim == 0 and not x._rg and type(x) is Tensor
 
@@ -38,7 +38,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "Scalar": _is_number,
     "int": _is_int,
     "SymInt": _is_int,
-    "float": lambda x: isinstance(x, (int, float)) and not isinstance(x, bool),
+    "float": lambda x: isinstance(x, (int, float, Float)) and not isinstance(x, bool),
     "bool": lambda x: isinstance(x, bool),
     "str": lambda x: isinstance(x, str),
     "ScalarType": lambda x: isinstance(x, dtypes.dtype) or x in dtypes.OF_PYTHON,
@@ -227,7 +227,7 @@ class OpOverload:
                 continue
             else:
                 return False
-            number = isinstance(x, (int, float, complex, Sym)) or type(x) in SYMBOLIC
+            number = isinstance(x, (int, float, complex, Sym, Float)) or type(x) in SYMBOLIC
             if not fits(a.type, x) and not (numbers and i and a.type == "Tensor" and number):
                 return False
         return used == len(kwargs)

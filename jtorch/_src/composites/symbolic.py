@@ -1,4 +1,4 @@
-"""Numbers that may stand for sizes: here sizes are always known, so these compute on Python's numbers."""
+"""Numbers that may stand for sizes: Python's, or what stands for unknown sizes, which says itself how it is computed with."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from ..bind.cores import composite
 from ..facts.errors import not_offered
+from ..tensor.symbols import visible
 
 _NUMBERS = (np.integer, np.floating, int, float)
 _LARGEST = 2**63 - 1
@@ -23,7 +24,8 @@ def sym_float(a: Any) -> Any:
         >>> torch.sym_float(3)
         3.0
     """
-    return float(a)
+    a = visible(a)
+    return a.__sym_float__() if hasattr(a, "__sym_float__") else float(a)
 
 
 @composite(operands=("a",), native=False, aliases=("nn.functional._sym_int",))
@@ -35,6 +37,9 @@ def sym_int(a: Any) -> Any:
         >>> torch.sym_int(-2.5)
         -2
     """
+    a = visible(a)
+    if hasattr(a, "__sym_int__"):
+        return a.__sym_int__()
     if isinstance(a, float):
         return math.floor(a) if a >= 0 else math.ceil(a)
     return int(a)
@@ -53,6 +58,10 @@ def sym_not(a: Any) -> Any:
 
 
 def _extreme(choose: Any, a: Any, b: Any) -> Any:
+    a, b, name = visible(a), visible(b), f"__sym_{choose.__name__}__"
+    for x, other in ((a, b), (b, a)):
+        if hasattr(x, name) and type(other) is not float:
+            return getattr(x, name)(other)
     for x in (a, b):
         if not isinstance(x, _NUMBERS):
             raise AssertionError(f"expected {_NUMBERS}, got {type(x)}")
@@ -125,7 +134,8 @@ def sym_sqrt(a: Any) -> Any:
         >>> torch.sym_sqrt(4)
         2.0
     """
-    return math.sqrt(a)
+    a = visible(a)
+    return a.__sym_sqrt__() if hasattr(a, "__sym_sqrt__") else math.sqrt(a)
 
 
 @composite(ignored=True)

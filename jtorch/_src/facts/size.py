@@ -54,7 +54,7 @@ def less(a: Any, b: Any) -> bool:
 
 
 class SymFloat:
-    """Base of floats that are known only by their properties; nothing is one here."""
+    """Base of floats that are computed of sizes that are not known yet: ``x.shape[0] / 2`` in a program that is exported."""
 
     __slots__ = ()
 

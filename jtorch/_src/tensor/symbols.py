@@ -1,4 +1,4 @@
-"""Sizes that are not known yet: ``ShapeEnv`` names them, ``SymInt`` and ``SymBool`` are what programs compute with.
+"""Sizes that are not known yet: ``ShapeEnv`` names them, ``SymInt``, ``SymFloat`` and ``SymBool`` are what programs compute with.
 
 Below the public functions such a size is an expression of JAX's (``jax.export.symbolic_shape``), with which kernels are traced as they are.
 What it must be for a program to be right is never assumed in silence: a comparison is answered from the bounds of the symbols, and where
@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import functools
 import itertools
+import math
 import operator
 import re
 import weakref
@@ -19,10 +20,22 @@ from typing import Any
 import jax
 from jax import export as jax_export
 
-from ..facts.errors import not_offered
-from ..facts.size import SYMBOLIC, Size, SymBool, SymInt
+from ..facts.size import SYMBOLIC, Size, SymBool, SymFloat, SymInt
 
-__all__ = ["ConstraintViolation", "Guard", "ShapeEnv", "Sym", "Truth", "Undecided", "any_symbolic", "env_of", "exact", "hint_of", "shown"]
+__all__ = [
+    "ConstraintViolation",
+    "Float",
+    "Guard",
+    "ShapeEnv",
+    "Sym",
+    "Truth",
+    "Undecided",
+    "any_symbolic",
+    "env_of",
+    "exact",
+    "hint_of",
+    "shown",
+]
 
 _numbers = itertools.count()
 _UNKNOWN: Any = object()
@@ -272,7 +285,7 @@ def visible(x: Any) -> Any:
 
 def hint_of(x: Any) -> Any:
     """The example's size."""
-    return x.hint if isinstance(x, Sym) else env_of(x).wrap(x).hint if type(x) in SYMBOLIC else x
+    return x.hint if isinstance(x, (Sym, Float)) else env_of(x).wrap(x).hint if type(x) in SYMBOLIC else x
 
 
 # ---- what programs see -----------------------------------------------------------------------------------------------------------
@@ -404,42 +417,70 @@ def _arithmetic(name: str, run: Callable[[Any, Any], Any]) -> None:
     def method(self: Sym, other: Any) -> Any:
         if isinstance(other, bool) or (type(other) is not int and type(other) is not Sym):
             return _of_floats(name, self, other)
-        return self.env.wrap(run(self.expr, exact(other)))
+        try:
+            return self.env.wrap(run(self.expr, exact(other)))
+        except _NoPolynomial:
+            return Float(self.env, name, (_float_of(self), other))
 
     def reflected(self: Sym, other: Any) -> Any:
         if isinstance(other, bool) or type(other) is not int:
-            return _of_floats(name, self, other)
-        return self.env.wrap(run(other, self.expr))
+            return _of_floats(name, self, other, turned=True)
+        try:
+            return self.env.wrap(run(other, self.expr))
+        except _NoPolynomial:
+            return Float(self.env, name, (other, _float_of(self)))
 
     method.__name__, reflected.__name__ = f"__{name}__", f"__r{name}__"
     setattr(Sym, f"__{name}__", method)
     setattr(Sym, f"__r{name}__", reflected)
 
 
-def _of_floats(name: str, size: Sym, other: Any) -> Any:
-    if isinstance(other, (int, float)):
-        raise not_offered("SymFloat", f"{size!r} {name} {other!r} would be a float that depends on a size that varies")
-    return NotImplemented
+def _float_of(size: Sym) -> Float:
+    return Float(size.env, "sym_float", (size,))
 
 
-def _divided(self: Sym, other: Any) -> Any:
-    """True division: an int where it comes out even."""
-    if isinstance(other, (int, Sym)):
-        raise not_offered("SymFloat", f"{self!r} / {other!r} would be a float that depends on a size that varies; use //")
-    return NotImplemented
+def _of_floats(name: str, size: Sym, other: Any, turned: bool = False) -> Any:
+    """Arithmetic of a size and a float, which is a float."""
+    if type(other) is not float and not (type(other) is int and name == "pow"):
+        return NotImplemented
+    sides = (other, _float_of(size)) if turned else (_float_of(size), other)
+    return Float(size.env, name, sides)
 
 
 def _power(base: Any, exponent: Any) -> Any:
     if type(exponent) is not int or exponent < 0:
-        raise not_offered("SymFloat", "a power of sizes that is no polynomial")
+        raise _NoPolynomial
     return base**exponent
+
+
+class _NoPolynomial(Exception):
+    """A power of sizes that is no polynomial."""
 
 
 for _name, _run in {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "floordiv": operator.floordiv, "mod": operator.mod, "pow": _power,
 }.items():  # fmt: skip
     _arithmetic(_name, _run)
-Sym.__truediv__ = Sym.__rtruediv__ = _divided  # type: ignore[attr-defined]
+
+
+def _true_division(self: Sym, other: Any) -> Any:
+    if type(other) not in (int, float, Sym):
+        return NotImplemented
+    return Float(self.env, "truediv", (_float_of(self) if type(other) is float else self, other))
+
+
+def _true_division_of(self: Sym, other: Any) -> Any:
+    if type(other) not in (int, float):
+        return NotImplemented
+    return Float(self.env, "truediv", (other, _float_of(self) if type(other) is float else self))
+
+
+Sym.__truediv__, Sym.__rtruediv__ = _true_division, _true_division_of  # type: ignore[attr-defined]
+Sym.__sym_float__ = _float_of  # type: ignore[attr-defined]
+Sym.__sym_int__ = lambda self: self  # type: ignore[attr-defined]
+Sym.__sym_sqrt__ = lambda self: Float(self.env, "sym_sqrt", (_float_of(self),))  # type: ignore[attr-defined]
+Sym.__sym_max__ = lambda self, other: self.env.wrap(jax.core.max_dim(self.expr, exact(other)))  # type: ignore[attr-defined]
+Sym.__sym_min__ = lambda self, other: self.env.wrap(jax.core.min_dim(self.expr, exact(other)))  # type: ignore[attr-defined]
 
 
 def _comparison(name: str, sign: str, run: Callable[[Any, Any], Any], sure: Callable[[Any], bool]) -> None:
@@ -484,6 +525,131 @@ _comparison("ge", ">=", operator.ge, lambda d: bool(d >= 0))
 _comparison("eq", "==", operator.eq, _equal)
 _comparison("ne", "!=", operator.ne, lambda d: not _equal(d))
 Sym.__hash__ = lambda self: hash(self.expr)  # type: ignore[method-assign]
+
+
+# ---- floats ----------------------------------------------------------------------------------------------------------------------
+
+_SIGNS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
+    "add": (" + ", operator.add), "sub": (" - ", operator.sub), "mul": ("*", operator.mul), "truediv": ("/", operator.truediv),
+    "floordiv": ("//", operator.floordiv), "mod": (" % ", operator.mod), "pow": ("**", operator.pow),
+}  # fmt: skip
+_FUNCTIONS: dict[str, Callable[[Any], Any]] = {"sym_float": float, "sym_sqrt": math.sqrt}
+
+
+class Float(SymFloat):
+    """A float that was computed of sizes: what computes it, and of what. Operators may be given it where its value decides no shape.
+
+    Attributes:
+        target: the operation, by its name in ``operator`` or ``torch``.
+        parts: its operands: numbers, sizes, and such floats.
+    """
+
+    __slots__ = ("env", "target", "parts")
+
+    def __init__(self, env: ShapeEnv, target: str, parts: tuple[Any, ...]) -> None:
+        self.env, self.target, self.parts = env, target, parts
+
+    def where(self, size: Callable[[Sym], Any]) -> Any:
+        """What it is where sizes are as a function says."""
+        given = [p.where(size) if type(p) is Float else size(p) if type(p) is Sym else p for p in self.parts]
+        return _FUNCTIONS[self.target](*given) if self.target in _FUNCTIONS else _SIGNS[self.target][1](*given)
+
+    @property
+    def hint(self) -> float:
+        """What it is for the example."""
+        return self.where(hint_of)
+
+    @property
+    def node(self) -> Float:
+        """Itself, as for sizes."""
+        return self
+
+    def _sizes(self) -> list[Any]:
+        return [e for p in self.parts for e in ([p.expr] if type(p) is Sym else p._sizes() if type(p) is Float else [])]
+
+    def __repr__(self) -> str:
+        parts = [f"({p!r})" if type(p) is Float and p.target in _SIGNS else repr(p) for p in self.parts]
+        return _SIGNS[self.target][0].join(parts) if self.target in _SIGNS else f"{self.target}({', '.join(parts)})"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return format(repr(self), spec)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __float__(self) -> float:
+        self.env.specialise(f"the program asks for {self!r} as a number", self.env.names_in(self._sizes()))
+        return float(self.hint)
+
+    def __int__(self) -> int:
+        return int(self.__float__())
+
+    __trunc__ = __sym_int__ = __int__
+
+    def __floor__(self) -> int:
+        return math.floor(self.__float__())
+
+    def __ceil__(self) -> int:
+        return math.ceil(self.__float__())
+
+    def __round__(self, digits: Any = None) -> Any:
+        return round(self.__float__(), digits)
+
+    def __bool__(self) -> bool:
+        return bool(self.__float__())
+
+    def __pos__(self) -> Float:
+        return self
+
+    __sym_float__ = __pos__
+
+    def __neg__(self) -> Float:
+        return Float(self.env, "mul", (self, -1))
+
+    def __sym_sqrt__(self) -> Float:
+        return Float(self.env, "sym_sqrt", (self,))
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a SymFloat belongs to the trace that made it and cannot be pickled")
+
+    def __deepcopy__(self, memo: Any) -> Float:
+        return self
+
+    def __copy__(self) -> Float:
+        return self
+
+
+def _arithmetic_of_floats(name: str) -> None:
+    def method(self: Float, other: Any) -> Any:
+        return Float(self.env, name, (self, other)) if type(other) in (int, float, Sym, Float) else NotImplemented
+
+    def reflected(self: Float, other: Any) -> Any:
+        return Float(self.env, name, (other, self)) if type(other) in (int, float, Sym) else NotImplemented
+
+    method.__name__, reflected.__name__ = f"__{name}__", f"__r{name}__"
+    setattr(Float, f"__{name}__", method)
+    setattr(Float, f"__r{name}__", reflected)
+
+
+for _name in _SIGNS:
+    _arithmetic_of_floats(_name)
+
+
+def _comparison_of_floats(name: str, run: Callable[[Any, Any], Any]) -> None:
+    def method(self: Float, other: Any) -> Any:
+        if type(other) not in (int, float, Sym, Float):
+            return NotImplemented
+        return run(float(self), float(other))
+
+    method.__name__ = f"__{name}__"
+    setattr(Float, f"__{name}__", method)
+
+
+for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
+    _comparison_of_floats(_name, getattr(operator, _name))
+Float.__hash__ = lambda self: hash(repr(self))  # type: ignore[method-assign]
 
 
 def any_symbolic(items: Iterable[Any]) -> bool:

@@ -17,7 +17,7 @@ from jtorch._src.aten.state import STATE
 from jtorch._src.aten.wrapping import is_transformed
 from jtorch._src.facts.errors import not_offered
 from jtorch._src.refusals import stand_ins as _refusals
-from jtorch._src.tensor.symbols import ShapeEnv, Sym, parsed
+from jtorch._src.tensor.symbols import Float, ShapeEnv, Sym, parsed
 from jtorch._src.tensor.symbols import _evaluate as evaluate
 from jtorch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from jtorch.utils import _pytree as pytree
@@ -123,6 +123,17 @@ class PythonKeyTracer(TracerBase):
             made.node.meta["val"] = env.wrap(parsed(text, env))
         return made
 
+    def float_of(self, a: Float) -> Proxy:
+        """The proxy of a float that is computed of sizes: nodes that compute it are added where there are none yet."""
+        text = f"float {a!r}"
+        made = self.sizes.get(text)
+        if made is None:
+            target = getattr(torch if a.target.startswith("sym_") else operator, a.target)
+            parts = [self.float_of(p) if type(p) is Float else self.size(p) if type(p) is Sym else p for p in a.parts]
+            made = self.sizes[text] = self.create_proxy("call_function", target, tuple(parts), {})
+            made.node.meta["val"] = a
+        return made
+
     def _computed(self, env: Any, node: ast.AST) -> Any:
         """What computes an expression of sizes, operation by operation."""
         if isinstance(node, ast.Constant):
@@ -168,6 +179,8 @@ class PythonKeyTracer(TracerBase):
         if isinstance(a, Sym):
             made = self.size(a)
             return made.node if isinstance(made, Proxy) else made
+        if isinstance(a, Float):
+            return self.float_of(a).node
         if isinstance(a, (torch.dtype, torch.device, torch.layout, torch.memory_format)):
             return a
         return super().create_arg(a)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from . import infra, shape_prop, split_module
+from . import infra, operator_support, shape_prop, split_module, tools_common
 
-__all__ = ["infra", "shape_prop", "split_module"]
+__all__ = ["infra", "operator_support", "shape_prop", "split_module", "tools_common"]

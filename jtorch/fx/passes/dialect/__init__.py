@@ -1,0 +1,3 @@
+"""Passes over graphs of operators."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Passes over graphs of any operators."""
+
+from __future__ import annotations
