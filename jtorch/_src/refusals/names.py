@@ -64,8 +64,7 @@ _LINES: dict[str, str] = {
     """,
     _PROCESSES: """
         distributed: ProcessGroupGloo ProcessGroupNCCL ProcessGroupMPI shrink_group
-            AllToAllOptions AllreduceCoalescedOptions AllreduceOptions BarrierOptions
-            BroadcastOptions GatherOptions ReduceOptions ReduceScatterOptions ScatterOptions BackendConfig BuiltinCommHookType GradBucket
+            BackendConfig BuiltinCommHookType GradBucket
             Reducer get_backend_config
         distributed.distributed_c10d: ProcessGroupGloo _new_process_group_helper
         _C._distributed_c10d: Reducer GradBucket FakeProcessGroup ProcessGroupGloo
