@@ -55,10 +55,8 @@ _LINES: dict[str, str] = {
         distributed.fsdp._traversal_utils: _get_fsdp_states _get_fsdp_handles
         distributed.fsdp._common_utils: _FSDPState
         distributed.fsdp._unshard_param_utils: _unshard_fsdp_state_params
-        distributed.optim: DistributedOptimizer PostLocalSGDOptimizer _apply_optimizer_in_backward
-        distributed.algorithms.ddp_comm_hooks.post_localSGD_hook: PostLocalSGDState post_localSGD_hook
-        distributed.algorithms.ddp_comm_hooks.powerSGD_hook: PowerSGDState powerSGD_hook batched_powerSGD_hook
-        distributed.algorithms.model_averaging.averagers: ModelAverager PeriodicModelAverager
+        distributed.optim: DistributedOptimizer _apply_optimizer_in_backward
+        distributed.algorithms.ddp_comm_hooks.powerSGD_hook: batched_powerSGD_hook
         distributed.pipelining: ScheduleGPipe Schedule1F1B PipelineStage Pipe pipeline pipe_split
         distributed._shard.sharded_tensor: ShardedTensor
     """,
