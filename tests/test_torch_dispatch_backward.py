@@ -388,3 +388,18 @@ def test_functions_that_unwrap_get_wrappers_for_their_operands():
         (g,) = torch.autograd.grad(loss, x, create_graph=tracked)
         assert type(g) is W and g.elem.tolist() == [10]
     assert seen == [W, W]
+
+
+@pytest.mark.parametrize("logits", [False, True])
+def test_targets_of_cross_entropies_have_gradients(logits: bool) -> None:
+    W = wrapper()
+    weight = torch.tensor([0.3, 0.7])
+    loss = F.binary_cross_entropy_with_logits if logits else F.binary_cross_entropy
+    for options in ({}, {"weight": weight, "reduction": "sum"}, *([{"pos_weight": weight}] if logits else [])):
+        found = []
+        for make in (lambda t: t, W):
+            x, y = make(torch.tensor([0.25, 0.5])), make(torch.tensor([0.75, 0.5]))
+            y.requires_grad_()
+            loss(x, y, **{k: make(v) if k.endswith("weight") else v for k, v in options.items()}).backward()
+            found.append(y.grad)
+        assert torch.allclose(found[0], getattr(found[1], "elem", found[1]))

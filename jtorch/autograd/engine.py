@@ -288,6 +288,11 @@ class _Walks(threading.local):
 _WALKS = _Walks()
 
 
+def is_walking() -> bool:
+    """Whether this thread is in a backward pass."""
+    return bool(_WALKS.stack)
+
+
 def walk_now() -> _Task:
     """The walk that a hook is called in."""
     return _WALKS.stack[-1]

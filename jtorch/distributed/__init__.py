@@ -21,6 +21,15 @@ from ._backends import is_torchelastic_launched as is_torchelastic_launched
 from ._backends import is_ucc_available as is_ucc_available
 from ._backends import is_xccl_available as is_xccl_available
 from ._backends import supports_complex as supports_complex
+from ._group_methods import AllreduceCoalescedOptions as AllreduceCoalescedOptions
+from ._group_methods import AllreduceOptions as AllreduceOptions
+from ._group_methods import AllToAllOptions as AllToAllOptions
+from ._group_methods import BarrierOptions as BarrierOptions
+from ._group_methods import BroadcastOptions as BroadcastOptions
+from ._group_methods import GatherOptions as GatherOptions
+from ._group_methods import ReduceOptions as ReduceOptions
+from ._group_methods import ReduceScatterOptions as ReduceScatterOptions
+from ._group_methods import ScatterOptions as ScatterOptions
 from .coalescing import _coalescing_manager as _coalescing_manager
 from .collectives import _all_gather_base as _all_gather_base
 from .collectives import _reduce_scatter_base as _reduce_scatter_base

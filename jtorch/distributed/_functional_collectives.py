@@ -12,6 +12,7 @@ from typing import Any
 import jtorch as torch
 
 from . import collectives as c
+from ._counting import functional
 from .group import ProcessGroup, ReduceOp, new_group, world
 
 
@@ -55,6 +56,7 @@ def wait_tensor(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
+@functional("all_reduce")
 def all_reduce(self: torch.Tensor, reduceOp: str, group: Any, tag: str = "") -> torch.Tensor:
     """The processes' tensors, combined."""
     result = _start(self)
@@ -62,6 +64,7 @@ def all_reduce(self: torch.Tensor, reduceOp: str, group: Any, tag: str = "") -> 
     return result
 
 
+@functional("broadcast")
 def broadcast(self: torch.Tensor, src: int, group: Any, tag: str = "") -> torch.Tensor:
     """The tensor of rank ``src``."""
     result = _start(self)
@@ -69,6 +72,7 @@ def broadcast(self: torch.Tensor, src: int, group: Any, tag: str = "") -> torch.
     return result
 
 
+@functional("all_gather_into_tensor")
 def all_gather_tensor(self: torch.Tensor, gather_dim: int, group: Any, tag: str = "") -> torch.Tensor:
     """The processes' tensors, joined along a dimension."""
     pg = _group(group)
@@ -78,6 +82,7 @@ def all_gather_tensor(self: torch.Tensor, gather_dim: int, group: Any, tag: str 
         return torch.cat(rows, gather_dim)
 
 
+@functional("reduce_scatter_tensor")
 def reduce_scatter_tensor(self: torch.Tensor, reduceOp: str, scatter_dim: int, group: Any, tag: str = "") -> torch.Tensor:
     """This process's part, along a dimension, of the processes' tensors, combined.
 
@@ -94,6 +99,7 @@ def reduce_scatter_tensor(self: torch.Tensor, reduceOp: str, scatter_dim: int, g
     return result
 
 
+@functional("all_to_all_single")
 def all_to_all_single(self: torch.Tensor, output_split_sizes: Any, input_split_sizes: Any, group: Any, tag: str = "") -> torch.Tensor:
     """What each process has for this one."""
     shape = list(self.shape)
@@ -104,6 +110,7 @@ def all_to_all_single(self: torch.Tensor, output_split_sizes: Any, input_split_s
     return result
 
 
+@functional("all_to_all_single")
 def permute_tensor(self: torch.Tensor, src_dst: list[int], group: Any, tag: str = "") -> torch.Tensor:
     """The tensor of the process that sends to this one: process ``i`` sends to process ``src_dst[i]``."""
     pg = _group(group)
@@ -115,16 +122,19 @@ def permute_tensor(self: torch.Tensor, src_dst: list[int], group: Any, tag: str 
     return result.reshape(self.shape)
 
 
+@functional("all_reduce_coalesced")
 def all_reduce_coalesced(self: list[torch.Tensor], reduceOp: str, group: Any, tag: str = "") -> list[torch.Tensor]:
     """``all_reduce`` of each."""
     return [all_reduce(t, reduceOp, group) for t in self]
 
 
+@functional("all_gather_into_tensor_coalesced")
 def all_gather_into_tensor_coalesced(self: list[torch.Tensor], group: Any, tag: str = "") -> list[torch.Tensor]:
     """``all_gather_tensor`` of each, along the first dimension."""
     return [all_gather_tensor(t, 0, group) for t in self]
 
 
+@functional("reduce_scatter_tensor_coalesced")
 def reduce_scatter_tensor_coalesced(
     inputs: list[torch.Tensor], reduceOp: str, scatter_dim: list[int], group: Any, tag: str = ""
 ) -> list[torch.Tensor]:

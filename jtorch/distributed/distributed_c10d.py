@@ -17,6 +17,16 @@ from ._backends import is_torchelastic_launched as is_torchelastic_launched
 from ._backends import is_ucc_available as is_ucc_available
 from ._backends import is_xccl_available as is_xccl_available
 from ._backends import supports_complex as supports_complex
+from ._group_methods import AllgatherOptions as AllgatherOptions
+from ._group_methods import AllreduceCoalescedOptions as AllreduceCoalescedOptions
+from ._group_methods import AllreduceOptions as AllreduceOptions
+from ._group_methods import AllToAllOptions as AllToAllOptions
+from ._group_methods import BarrierOptions as BarrierOptions
+from ._group_methods import BroadcastOptions as BroadcastOptions
+from ._group_methods import GatherOptions as GatherOptions
+from ._group_methods import ReduceOptions as ReduceOptions
+from ._group_methods import ReduceScatterOptions as ReduceScatterOptions
+from ._group_methods import ScatterOptions as ScatterOptions
 from .coalescing import _coalescing_manager as _coalescing_manager
 from .collectives import *
 from .constants import default_pg_nccl_timeout as default_pg_nccl_timeout

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..futures import Future
+from ._counting import LISTENERS, begun
 from ._lanes import Disagreement, Ticket
 from .errors import DistBackendError
 
@@ -117,6 +118,8 @@ Work.__module__ = "torch.distributed.distributed_c10d"
 
 def start(name: str, group: Any, task: Callable[[Any], Any], write: Callable[[Any], None], result: Any, async_op: bool) -> Work | None:
     """Has a group's lane carry out ``task(lane)``; ``write`` puts what it gives into tensors. Waits for it unless ``async_op``."""
+    if LISTENERS:
+        begun(name)
     if _open:
         settle()
     work = Work(name, group, group._submit(name, task), write, result, group._seconds)

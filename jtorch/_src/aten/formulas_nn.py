@@ -146,9 +146,23 @@ rule(
     self=lambda g, self, target, reduction, delta: A.huber_loss_backward.default(g, self, target, reduction, delta),
     target=lambda g, self, target, reduction, delta: A.huber_loss_backward.default(g, target, self, reduction, delta),
 )
+
+
+def _weighed(found: Any, weight: Any, reduction: int, count: int) -> Any:
+    if weight is not None:
+        found = A.mul.Tensor(found, weight)
+    return A.div_.Scalar(found, count) if reduction == 1 else found
+
+
+def _bce_target(g: Any, self: Any, target_: Any, weight: Any, reduction: int) -> Any:
+    found = A.sub.Tensor(A.log.default(A.rsub.Scalar(self, 1)), A.log.default(self))
+    return _weighed(A.mul.Tensor(found, g), weight, reduction, target_.size)
+
+
 rule(
     A.binary_cross_entropy,
     self=lambda g, self, target, weight, reduction: A.binary_cross_entropy_backward.default(g, self, target, weight, reduction),
+    target=_bce_target,
 )
 
 
@@ -159,12 +173,19 @@ def _bce_logits(g: Any, self: Any, target: Any, weight: Any, pos_weight: Any, re
         t = A.mul.Tensor(pos_weight, target)
         inner = A.sub.Tensor(A.mul.Tensor(A.sub.Tensor(A.add.Scalar(t, 1), target), A.sigmoid.default(self)), t)
         found = A.mul.Tensor(inner, g)
-    if weight is not None:
-        found = A.mul.Tensor(found, weight)
-    return A.div_.Scalar(found, self._aval.size) if reduction == 1 else found
+    return _weighed(found, weight, reduction, self._aval.size)
 
 
-rule(A.binary_cross_entropy_with_logits, self=_bce_logits)
+def _bce_logits_target(g: Any, self: Any, target_: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
+    if pos_weight is None:
+        found = A.neg.default(self)
+    else:
+        p = A.sigmoid.default(self)
+        found = A.sub.Tensor(A.log.default(A.rsub.Scalar(p, 1)), A.mul.Tensor(pos_weight, A.log.default(p)))
+    return _weighed(A.mul.Tensor(found, g), weight, reduction, target_.size)
+
+
+rule(A.binary_cross_entropy_with_logits, self=_bce_logits, target=_bce_logits_target)
 
 
 def _xlogy(g: Any, self: Any, other: Any) -> Any:

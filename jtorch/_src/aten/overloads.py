@@ -10,7 +10,7 @@ from ...core import Tensor
 from ...dispatch import ACTIVE, MISSING, PLAIN, override
 from ..facts import devices, dtypes
 from ..facts.size import SYMBOLIC
-from ..hooks import operator_calls
+from ..hooks import late_operators, operator_calls
 from ..refusals import names as _refused
 from ..refusals import stand_ins as _refusals
 from ..tensor.symbols import Float, Sym
@@ -376,6 +376,9 @@ class _OpNamespace(types.ModuleType):
             made = OpOverloadPacket("aten", name, texts()[name])
             self.__dict__[name] = made
             return made
+        late_operators(namespace)
+        if name in self.__dict__:
+            return self.__dict__[name]
         if name in _refused.names().get(f"ops.{namespace}", ()):
             self.__dict__[name] = _refusals.find(f"jtorch.ops.{namespace}", name)
             return self.__dict__[name]

@@ -10,8 +10,7 @@ import functools
 
 _SHARDED = "tensors spread over processes are not offered; collectives and DistributedDataParallel are"
 _RING = "attention is not passed around a ring of processes; cut examples or heads instead"
-_RULES = "what an operator needs is decided in this package; run functions of parts with local_map"
-_COUNTS = "collectives are not counted, nor layouts drawn; DTensor.placements says how a tensor lies"
+_COUNTS = "layouts are not drawn; DTensor.placements says how a tensor lies"
 _SYMMETRIC = "processes do not write into each other's memory; collectives of XLA do it where they can"
 _PROCESSES = "it is a part of PyTorch's process groups in C++, whose place one engine takes, the collectives of XLA"
 _CHECKPOINT = "checkpoints are folders of what torch.save writes; use FileSystemWriter and FileSystemReader"
@@ -44,11 +43,8 @@ _LINES: dict[str, str] = {
         distributed.tensor.experimental: context_parallel
         distributed.tensor.experimental._attention: set_rotate_method context_parallel_unshard
     """,
-    _RULES: """
-        distributed.tensor.experimental: register_sharding
-    """,
     _COUNTS: """
-        distributed.tensor.debug: CommDebugMode visualize_sharding
+        distributed.tensor.debug: visualize_sharding
     """,
     _SYMMETRIC: """
         distributed._symmetric_memory: empty enable_symm_mem_for_group get_symm_mem_workspace rendezvous is_nvshmem_available
@@ -59,20 +55,16 @@ _LINES: dict[str, str] = {
         distributed.fsdp._traversal_utils: _get_fsdp_states _get_fsdp_handles
         distributed.fsdp._common_utils: _FSDPState
         distributed.fsdp._unshard_param_utils: _unshard_fsdp_state_params
-        distributed.optim: DistributedOptimizer PostLocalSGDOptimizer _apply_optimizer_in_backward
-        distributed.algorithms.ddp_comm_hooks.post_localSGD_hook: PostLocalSGDState post_localSGD_hook
-        distributed.algorithms.ddp_comm_hooks.powerSGD_hook: PowerSGDState powerSGD_hook batched_powerSGD_hook
-        distributed.algorithms.model_averaging.averagers: ModelAverager PeriodicModelAverager
+        distributed.optim: DistributedOptimizer _apply_optimizer_in_backward
+        distributed.algorithms.ddp_comm_hooks.powerSGD_hook: batched_powerSGD_hook
         distributed.pipelining: ScheduleGPipe Schedule1F1B PipelineStage Pipe pipeline pipe_split
         distributed._shard.sharded_tensor: ShardedTensor
     """,
     _PROCESSES: """
         distributed: _broadcast_coalesced ProcessGroupGloo ProcessGroupNCCL ProcessGroupMPI shrink_group
-            AllToAllOptions AllreduceCoalescedOptions AllreduceOptions BarrierOptions
-            BroadcastOptions GatherOptions ReduceOptions ReduceScatterOptions ScatterOptions BackendConfig BuiltinCommHookType GradBucket
+            BackendConfig BuiltinCommHookType GradBucket
             Reducer get_backend_config
         distributed.distributed_c10d: ProcessGroupGloo _new_process_group_helper
-        ops._c10d_functional: wait_tensor(default)
         _C._distributed_c10d: Reducer GradBucket FakeProcessGroup ProcessGroupGloo
     """,
     _CHECKPOINT: """

@@ -49,6 +49,15 @@ def _schemas() -> Any:
     return schema
 
 
+@hooks.late_operators.fill
+def _late_operators() -> Any:
+    def enter(namespace: str) -> None:
+        if namespace in ("c10d", "c10d_functional", "_c10d_functional"):
+            from ...distributed import _operators as _operators
+
+    return enter
+
+
 # ---- gradients -------------------------------------------------------------------------------------------------------------------
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from jtorch._src.refusals import stand_ins as _refusals
 
+from .post_localSGD_optimizer import PostLocalSGDOptimizer as PostLocalSGDOptimizer
 from .utils import as_functional_optim as as_functional_optim
 from .zero_redundancy_optimizer import ZeroRedundancyOptimizer as ZeroRedundancyOptimizer
 
-__all__ = ["ZeroRedundancyOptimizer", "as_functional_optim"]
+__all__ = ["PostLocalSGDOptimizer", "ZeroRedundancyOptimizer", "as_functional_optim"]
 
 __getattr__ = _refusals.missing(__name__)

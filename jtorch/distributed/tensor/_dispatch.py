@@ -21,6 +21,8 @@ from .placement_types import Partial, Placement, Replicate, Shard, _is_shard_lik
 Way = tuple[Any, Any]
 #: Functions of a ``Call`` that give the ways it may be carried out besides on whole tensors; by operator, or by family.
 RULES: dict[str, Callable[[Call], list[Way] | None]] = {}
+#: The rules of programs, by operator.
+STATED: dict[Any, Callable[[Call], list[Way]]] = {}
 #: Functions of a call and its plan that change arguments which say sizes, or positions, to those of the parts.
 LOCAL: dict[str, Callable[[Call, Plan], None]] = {}
 #: Functions that stand for a whole call.
@@ -44,6 +46,9 @@ def whole(*names: str) -> Callable[[Any], Any]:
     return lambda body: [WHOLE.__setitem__(n, body) for n in names] and body
 
 
+_OURS = frozenset({"aten", "jtorch", "prims"})
+
+
 class Call:
     """One call of an operator.
 
@@ -56,7 +61,8 @@ class Call:
 
     def __init__(self, func: Any, values: list[Any]) -> None:
         self.func, self.values = func, values
-        self.name: str = func._opname
+        #: As rules name it: operators of programs never meet those of ATen's.
+        self.name: str = func._opname if func._namespace in _OURS else f"{func._namespace}::{func._opname}"
         self.schema = func._schema
         self.leaves: list[tuple[int, int | None]] = []
         for i in self.schema.tensors:
@@ -155,6 +161,11 @@ _warned: set[str] = set()
 _plans: dict[Any, Plan] = {}
 
 
+def forget() -> None:
+    """Has all calls be planned anew."""
+    _plans.clear()
+
+
 class Dispatcher:
     """Carries out operators on distributed tensors."""
 
@@ -221,6 +232,8 @@ class Dispatcher:
 
     def _rule(self, call: Call) -> Any:
         name = call.name
+        if call.func in STATED:
+            return STATED[call.func]
         found = RULES.get(name) or (RULES.get(name[:-1]) if name.endswith("_") else None)
         if found is None and families.family(call.func) in families.ELEMENTWISE:
             found = RULES["*elementwise"]

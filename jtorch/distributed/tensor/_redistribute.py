@@ -8,6 +8,7 @@ import jtorch as torch
 
 from .. import _functional_collectives as funcol
 from .. import collectives
+from .._counting import functional
 from ..device_mesh import DeviceMesh
 from ._dtensor_spec import DTensorSpec, TensorMeta, cuts, plainly
 from ._utils import assert_no_mixed_partial_types
@@ -112,6 +113,7 @@ class _Walk:
             self.local = self._gathered(i, p, n)
         self.now[i] = Replicate()
 
+    @functional("all_gather_into_tensor")
     def _gathered(self, i: int, p: Any, n: int) -> torch.Tensor:
         held = p._positions(n, self.sizes[i])
         lengths = [len(h) for h in held]
@@ -125,6 +127,7 @@ class _Walk:
         back = torch.tensor(sorted(range(n), key=flat.__getitem__), dtype=torch.int64, device=whole.device)
         return whole.index_select(p.dim, back)
 
+    @functional("all_to_all_single")
     def _exchanged(self, i: int, p: Any, to: Any, n: int) -> torch.Tensor:
         size, me = self.sizes[i], self.place[i]
         pieces = [t.contiguous() for t in to._pieces(self.local, size)]

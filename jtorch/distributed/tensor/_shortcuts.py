@@ -60,7 +60,7 @@ class _Way:
         ]
         self.models = [(like(t, _CLS), t._spec) for t in results]
         self.view, self.held = plan.view, call.specs
-        given, self.named = func.trimmed([0.5 if i in dict(map(reversed, places)) else x for i, x in enumerate(self.local)])
+        given, self.named = func.trimmed([0.5 if any(i == j for _, j in places) else x for i, x in enumerate(self.local)])
         self.count = len(given)
         #: Without what must be looked at each time: whether an argument is the default.
         self.body = getattr(kernel_of(func), "body", None) if all(j < self.count for _, j in places) else None
@@ -118,7 +118,7 @@ def short(callee: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def _taken(way: _Way, args: tuple[Any, ...], records: bool) -> Any:
     func, record = way.func, None
-    values = way.local.copy()
+    values: list[Any] = way.local.copy()
     for i, j in way.places:
         x = args[i]
         if type(x) is _CLS:
@@ -219,6 +219,11 @@ def _way_of(calls: list[tuple[Call, Plan, Any]], answer: Any, args: Sequence[Any
             # a number for the formula, not a size or dimension
             places += [(i, i)] if call.schema.arguments[i].type.startswith(("Scalar", "Tensor")) else []
     return _Way(call, plan, places, results)
+
+
+def forget() -> None:
+    """Has all calls find out anew what they do."""
+    _WAYS.clear()
 
 
 def note(call: Call, plan: Plan, out: Any) -> None:

@@ -1,6 +1,7 @@
 """Collectives among three processes."""
 
 import datetime
+from typing import Any
 
 from _cases import RANK, WORLD, raises, run, same
 
@@ -113,6 +114,39 @@ def check_coalesced_forms() -> None:
     outs = [[torch.zeros(1), torch.zeros(2)] for _ in range(WORLD)]
     dist.all_gather_coalesced(outs, [torch.full((1,), float(RANK)), torch.full((2,), RANK + 0.5)])
     same(torch.cat(outs[2]), [2.0, 2.5, 2.5])
+
+
+def check_methods_of_groups() -> None:
+    pg: Any = dist.new_group([0, 1, 2])
+    pair: Any = dist.new_group([1, 2])
+    t = torch.ones(2) * RANK
+    assert pg.allreduce([t]).wait()
+    same(t, [3.0, 3.0])
+    options = dist.AllreduceOptions()
+    options.reduceOp = dist.ReduceOp.MAX
+    t = torch.ones(2) * RANK
+    pg.allreduce(t, options).wait()
+    same(t, [2.0, 2.0])
+    t = torch.ones(2) * RANK
+    if RANK:
+        pair.broadcast(t, 0).wait()  # a rank of the group
+        same(t, [1.0, 1.0])
+    rows = [torch.zeros(1) for _ in range(WORLD)]
+    pg.allgather([rows], [torch.ones(1) * RANK]).wait()
+    assert [r.item() for r in rows] == [0.0, 1.0, 2.0]
+    own = torch.zeros(1)
+    pg.reduce_scatter([own], [[torch.ones(1) * i for i in range(WORLD)]]).wait()
+    same(own, [3.0 * pg.rank()])
+    flat = torch.zeros(WORLD)
+    pg._allgather_base(flat, own).wait()
+    same(flat, [0.0, 3.0, 6.0])
+    if pg.rank() == 0:
+        pg.send([torch.ones(3)], 1, 4).wait()
+    elif pg.rank() == 1:
+        got = torch.zeros(3)
+        pg.recv([got], 0, 4).wait()
+        same(got, [1.0] * 3)
+    pg.barrier().wait()
 
 
 def check_groups() -> None:

@@ -129,6 +129,52 @@ def check_comm_hooks() -> None:
         model.register_comm_hook(None, hook)
 
 
+def check_gradients_of_low_rank() -> None:
+    from jtorch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import PowerSGDState, powerSGD_hook
+
+    for options in ({}, {"warm_start": False}, {"orthogonalization_epsilon": 1e-8}):
+        model, whole = DDP(nn.Linear(8, 9)), nn.Linear(8, 9)
+        whole.load_state_dict(model.module.state_dict())
+        state = PowerSGDState(None, 8, start_powerSGD_iter=2, min_compression_rate=0.1, **options)
+        model.register_comm_hook(state, powerSGD_hook)
+        x = torch.randn(40, 8, generator=torch.Generator().manual_seed(1))
+        for _ in range(4):
+            model.zero_grad()
+            model(mine(x)).square().mean().backward()
+        whole(x).square().mean().backward()
+        # as many columns as there are: nothing is lost but by rounding
+        assert torch.allclose(model.module.weight.grad, whole.weight.grad, atol=1e-5), options
+        assert torch.allclose(model.module.bias.grad, whole.bias.grad, atol=1e-6) and state.iter == 4
+    narrow = DDP(nn.Linear(8, 9))
+    state = PowerSGDState(None, 1, start_powerSGD_iter=2)
+    narrow.register_comm_hook(state, powerSGD_hook)
+    for _ in range(3):
+        narrow.zero_grad()
+        narrow(mine(x)).square().mean().backward()
+    assert int(torch.linalg.matrix_rank(narrow.module.weight.grad, atol=1e-6)) == 1
+    assert state.error_dict[0].abs().sum() > 0  # comes with the next ones
+
+
+def check_averages_of_parameters() -> None:
+    from jtorch.distributed.algorithms.ddp_comm_hooks.post_localSGD_hook import PostLocalSGDState, post_localSGD_hook
+    from jtorch.distributed.algorithms.model_averaging.averagers import PeriodicModelAverager
+    from jtorch.distributed.optim import PostLocalSGDOptimizer
+
+    model = DDP(net())
+    alone = dist.new_subgroups(group_size=1)[0]
+    model.register_comm_hook(PostLocalSGDState(None, alone, start_localSGD_iter=1), post_localSGD_hook)
+    opt = PostLocalSGDOptimizer(torch.optim.SGD(model.parameters(), 0.1), PeriodicModelAverager(period=2, warmup_steps=2))
+    equal = []
+    for _ in range(4):
+        opt.zero_grad()
+        (model(data() + RANK).square().mean()).backward()
+        opt.step()
+        rows = [torch.zeros(8, 4) for _ in range(WORLD)]
+        dist.all_gather(rows, model.module[0].weight.detach())
+        equal.append(torch.allclose(rows[0], rows[1]))
+    assert equal == [True, False, True, False] and opt.state_dict()["step"] == 4
+
+
 def check_uneven_numbers_of_batches() -> None:
     model = DDP(net())
     opt = torch.optim.SGD(model.parameters(), 0.1)

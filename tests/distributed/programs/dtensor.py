@@ -5,6 +5,7 @@ import functools
 import io
 import itertools
 import warnings
+from typing import Any
 
 from _cases import RANK, WORLD, raises, run, same
 
@@ -454,6 +455,77 @@ def check_two_dimensions_of_a_mesh() -> None:
     lies(loss, Partial(), R)
     same(loss.full_tensor(), F.cross_entropy(numbers(4, 6), torch.tensor([1, 5, 0, 2]), reduction="sum"))
     lies(scores.grad, ROWS, COLUMNS)
+
+
+def check_collectives_are_counted() -> None:
+    from jtorch.distributed.tensor.debug import CommDebugMode
+
+    model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 2))
+    parallelize_module(model, mesh(), {"0": ColwiseParallel(), "2": RowwiseParallel()})
+    mode = CommDebugMode()
+    with mode:
+        model(torch.ones(3, 6)).sum().backward()
+        spread(torch.ones(8, 4), ROWS).redistribute(placements=[R])
+        dist.all_reduce(torch.ones(2))
+    functional = torch.ops.c10d_functional
+    counts = {functional.all_reduce: 1, functional.all_gather_into_tensor: 1, torch.ops.c10d.allreduce_: 1, torch.ops.c10d.broadcast_: 1}
+    assert mode.get_comm_counts() == counts and mode.get_total_counts() == 4, mode.get_comm_counts()
+    assert mode.comm_module_counts["Sequential.2"]["forward"] == {functional.all_reduce: 1}
+    assert mode.get_sharding_info()["Sequential.0.weight"] == (ROWS,)
+    assert "Sequential.2" in mode.generate_comm_debug_tracing_table()
+    dist.all_reduce(torch.ones(2))  # outside of the block
+    assert mode.get_total_counts() == 4
+    name, t = dist.group.WORLD.group_name, torch.arange(4.0) + RANK
+    same(torch.ops._c10d_functional.all_reduce(t, "sum", name), torch.arange(4.0) * WORLD + sum(range(WORLD)))
+    same(torch.ops._c10d_functional.reduce_scatter_tensor(t, "sum", WORLD, name), [RANK * WORLD + 6.0])
+
+
+def check_rules_of_programs() -> None:
+    from jtorch.distributed.tensor.experimental import register_sharding
+
+    library = torch.library.Library("dtensor_rules", "FRAGMENT")
+    library.define("sum(Tensor x, int dim) -> Tensor")  # whose name is that of another operator
+    library.impl("sum", lambda x, dim: x.softmax(dim), "CPU")
+    library.impl("sum", lambda x, dim: torch.empty_like(x), "Meta")
+    operator = torch.ops.dtensor_rules.sum.default
+    x = numbers(8, 4)
+    lies(operator(spread(x, ROWS), 1), R)  # without a rule: gathered
+
+    @register_sharding(operator)
+    def rule(x: Any, dim: int) -> Any:
+        assert x.shape == (8, 4)
+        return [([Shard(d)], [Shard(d), None]) for d in range(x.ndim) if d != dim]
+
+    for _ in range(2):
+        y = operator(spread(x, ROWS), 1)
+        lies(y, ROWS)
+        same(y.full_tensor(), x.softmax(1))
+        y = operator(spread(x, COLUMNS), 1)
+        lies(y, R)
+        same(y.full_tensor(), x.softmax(1))
+
+
+def check_calls_like_one_before() -> None:
+    x, y = numbers(8, 4), numbers(4, 6, seed=1)
+    for k in (1, 2.5, 0.5, True):
+        a = spread(x, ROWS).requires_grad_()
+        b = spread(y, COLUMNS)
+        whole = x.clone().requires_grad_()
+        for left, right in ((a, b), (whole, y)):
+            out = ((left * k + 1).relu() @ right).view(2, 4, 6).sum(0).t()
+            (out * out).sum().backward()
+        lies(a.grad, ROWS)
+        same(a.grad.full_tensor(), whole.grad)
+        with torch.no_grad():
+            lies(a * 2, ROWS)
+            assert not (a * 2).requires_grad and (a.t().t() is not a)
+    for dtype in (torch.float64, torch.float32):
+        torch.set_default_dtype(dtype)
+        halves = spread(torch.arange(8), ROWS) / 2
+        assert halves.dtype is dtype and halves.to_local().dtype is dtype
+    with torch.device("meta"):
+        nothing = spread(torch.empty(8, 4), ROWS)
+    assert [t.detach().device.type for t in (nothing, spread(x, ROWS), nothing)] == ["meta", "cpu", "meta"]
 
 
 def check_functions_of_parts() -> None:

@@ -1,4 +1,4 @@
-"""``local_map``, which runs functions of plain tensors on parts, and ``implicit_replication``."""
+"""``local_map``, which runs functions of plain tensors on parts, ``register_sharding`` and ``implicit_replication``."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from ...._src.refusals import stand_ins as _refusals
 from .. import DTensor
 from ._func_map import local_map as local_map
+from ._register_sharding import register_sharding as register_sharding
 
-__all__ = ["implicit_replication", "local_map"]
+__all__ = ["implicit_replication", "local_map", "register_sharding"]
 
 
 @contextmanager
@@ -24,6 +25,6 @@ def implicit_replication() -> Iterator[None]:
         dispatcher._allow_implicit_replication = before
 
 
-implicit_replication.__module__ = local_map.__module__ = __name__
+implicit_replication.__module__ = local_map.__module__ = register_sharding.__module__ = __name__
 
 __getattr__ = _refusals.missing(__name__)

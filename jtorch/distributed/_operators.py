@@ -1,0 +1,99 @@
+"""PyTorch's operators of collectives: ``torch.ops.c10d_functional``, ``_c10d_functional`` and the names of ``c10d``.
+
+A group is given by its name, and collectives are done when their operator returns.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jtorch as torch
+
+from . import _functional_collectives as funcol
+from .group import _resolve_process_group
+
+_SCHEMAS = {
+    "all_reduce": "(Tensor input, str reduce_op, str group_name) -> Tensor",
+    "all_reduce_coalesced": "(Tensor[] inputs, str reduce_op, str group_name) -> Tensor[]",
+    "all_gather_into_tensor": "(Tensor input, int group_size, str group_name) -> Tensor",
+    "all_gather_into_tensor_coalesced": "(Tensor[] inputs, int group_size, str group_name) -> Tensor[]",
+    "reduce_scatter_tensor": "(Tensor input, str reduce_op, int group_size, str group_name) -> Tensor",
+    "reduce_scatter_tensor_coalesced": "(Tensor[] inputs, str reduce_op, int group_size, str group_name) -> Tensor[]",
+    "all_to_all_single": "(Tensor input, SymInt[] output_split_sizes, SymInt[] input_split_sizes, str group_name) -> Tensor",
+    "broadcast": "(Tensor input, int src, str group_name) -> Tensor",
+    "wait_tensor": "(Tensor tensor) -> Tensor",
+}
+#: Operators that PyTorch's own functions call on lists of tensors; here they have a name, by which they are counted.
+_NAMED = (
+    "allreduce_", "allreduce_coalesced_", "reduce_", "broadcast_", "allgather_", "_allgather_base_", "allgather_coalesced_", "gather_",
+    "scatter_", "reduce_scatter_", "_reduce_scatter_base_", "alltoall_", "alltoall_base_",
+)  # fmt: skip
+
+
+def _group(name: str) -> Any:
+    return _resolve_process_group(name)
+
+
+def all_reduce(input: Any, reduce_op: str, group_name: str) -> Any:
+    return funcol.all_reduce(input, reduce_op, _group(group_name))
+
+
+def all_reduce_coalesced(inputs: Any, reduce_op: str, group_name: str) -> Any:
+    return funcol.all_reduce_coalesced(inputs, reduce_op, _group(group_name))
+
+
+def all_gather_into_tensor(input: Any, group_size: int, group_name: str) -> Any:
+    del group_size
+    return funcol.all_gather_tensor(input, 0, _group(group_name))
+
+
+def all_gather_into_tensor_coalesced(inputs: Any, group_size: int, group_name: str) -> Any:
+    del group_size
+    return funcol.all_gather_into_tensor_coalesced(inputs, _group(group_name))
+
+
+def reduce_scatter_tensor(input: Any, reduce_op: str, group_size: int, group_name: str) -> Any:
+    del group_size
+    return funcol.reduce_scatter_tensor(input, reduce_op, 0, _group(group_name))
+
+
+def reduce_scatter_tensor_coalesced(inputs: Any, reduce_op: str, group_size: int, group_name: str) -> Any:
+    del group_size
+    return funcol.reduce_scatter_tensor_coalesced(inputs, reduce_op, [0] * len(inputs), _group(group_name))
+
+
+def all_to_all_single(input: Any, output_split_sizes: Any, input_split_sizes: Any, group_name: str) -> Any:
+    return funcol.all_to_all_single(input, output_split_sizes, input_split_sizes, _group(group_name))
+
+
+def broadcast(input: Any, src: int, group_name: str) -> Any:
+    return funcol.broadcast(input, src, _group(group_name))
+
+
+def wait_tensor(tensor: Any) -> Any:
+    return tensor.clone()
+
+
+def _refused(name: str) -> Any:
+    def body(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"torch.ops.c10d.{name} is not offered by jtorch: call the function of torch.distributed")
+
+    return body
+
+
+def _define() -> None:
+    for namespace in ("c10d_functional", "_c10d_functional"):
+        library = torch.library.Library(namespace, "FRAGMENT")
+        _KEPT.append(library)
+        for name, signature in _SCHEMAS.items():
+            library.define(f"{name}{signature}")
+            library.impl(name, globals()[name], "CompositeExplicitAutograd")
+    library = torch.library.Library("c10d", "FRAGMENT")
+    _KEPT.append(library)
+    for name in _NAMED:
+        library.define(f"{name}(Tensor[] tensors) -> Tensor[]")
+        library.impl(name, _refused(name), "CompositeExplicitAutograd")
+
+
+_KEPT: list[Any] = []
+_define()
