@@ -570,7 +570,8 @@ _part("row_indices", False, 1)
 _ADVICE = (
     "You could try the following options:\n1. If you need an empty sparse tensor of this size, call `x = "
     "torch.sparse_coo_tensor(size)`.\n2. If you need to resize this tensor, you have the following options:\n    1. For both sparse "
-    "and dense dimensions, keep the number of them constant and the size of them non-shrinking, and then try the same call again.\n    2. Or, create a new sparse tensor with the "
+    "and dense dimensions, keep the number of them constant and the size of them non-shrinking, and then try the same "
+    "call again.\n    2. Or, create a new sparse tensor with the "
     "correct indices and values from this sparse tensor."
 )
 
