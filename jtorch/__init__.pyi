@@ -87,6 +87,7 @@ from ._src.bind.conditions import _check_with as _check_with
 from ._src.bind.underscored import _addmm_activation as _addmm_activation
 from ._src.bind.underscored import _aminmax as _aminmax
 from ._src.bind.underscored import _assert_async as _assert_async
+from ._src.bind.underscored import _assert_tensor_metadata as _assert_tensor_metadata
 from ._src.bind.underscored import _cast_Byte as _cast_Byte
 from ._src.bind.underscored import _cast_Char as _cast_Char
 from ._src.bind.underscored import _cast_Double as _cast_Double

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._src.facts import layouts
+from .._src.facts import dtypes, layouts
 from ._make import index_tensor, to_compressed
 from ._tensor import coo, host
 
@@ -22,17 +22,17 @@ def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any) -> Any:
     if len(shape) != 2:
         raise RuntimeError("Output shape must be 2d")
     if layout not in (None, layouts.sparse_coo, layouts.sparse_csc, layouts.sparse_csr):
-        raise RuntimeError(
-            "Only output layouts (torch.sparse_coo, torch.sparse_csc, torch.sparse_csr) are supported, got "
-            + str(layout).removeprefix("torch.")
-        )
+        given = "".join(part.title() for part in str(layout).removeprefix("torch.").split("_"))
+        raise RuntimeError(f"Only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got {given}")
     if o.dim() != 1:
         raise RuntimeError("Offsets must be scalar or vector")
     if d.dim() != 2:
         raise RuntimeError("Diagonals must be vector or matrix")
     if o.shape[0] != d.shape[0]:
         raise RuntimeError(f"Number of diagonals ({d.shape[0]}) does not match the number of offsets ({o.shape[0]})")
-    at = host(o).astype(np.int64)
+    if o.dtype is not dtypes.int64:
+        raise RuntimeError(f"Offset Tensor must have dtype Long but got {o.dtype.scalar_name}")
+    at = host(o)
     if len(np.unique(at)) != len(at):
         raise RuntimeError("Offset tensor contains duplicate values")
     m, n = (int(s) for s in shape)

@@ -36,6 +36,14 @@ def _unary(name: str, adds_up: bool) -> None:
         return found if out is None else become(out, found)
 
     sparse_op(name)(apply)
+    if adds_up and hasattr(Tensor, f"{name}_"):
+
+        def written(input: Any, *args: Any, **kwargs: Any) -> Any:
+            if input._kind is layouts.sparse_coo and not input._sorted:
+                raise RuntimeError(f"{name}_ requires coalesced input")
+            return become(input, apply(input, *args, **kwargs))
+
+        sparse_op(f"{name}_")(written)
 
 
 for _name in UNARY:
@@ -114,13 +122,16 @@ def _sparse_sum(a: SparseTensor, b: SparseTensor, alpha: Any) -> SparseTensor:
         if _same_positions(a, b):
             return like(a, a._vals + _scaled(b._vals, alpha, dtype))
         return to_compressed(_sparse_sum(compressed_to_coo(a), compressed_to_coo(b), alpha), a._kind)
-    if sparse_dim(a) != sparse_dim(b):
-        raise RuntimeError(
-            f"add: expected 'self' and 'other' to have same number of sparse dimensions, but they have {sparse_dim(a)} and {sparse_dim(b)}"
-        )
-    both = a._sorted and b._sorted
     if nnz(b) == 0:
         return a.to(dtype) if a.dtype is not dtype else coo(a._at[0], a._vals.clone(), a._dims, a._sorted)  # type: ignore[return-value]
+    if sparse_dim(a) != sparse_dim(b):
+        if nnz(a) == 0:
+            return coo(b._at[0], _scaled(b._vals, alpha, dtype), b._dims, b._sorted)
+        raise RuntimeError(
+            f"add: expected 'self' and 'other' to have same density, but 'self' has {sparse_dim(a)} sparse dimensions while 'other' has "
+            f"{sparse_dim(b)} sparse dimensions"
+        )
+    both = a._sorted and b._sorted
     if _same_positions(a, b):
         return coo(a._at[0], a._vals + _scaled(b._vals, alpha, dtype), a._dims, both)
     values = torch.cat([a._vals if a._vals.dtype is dtype else converted(a._vals, dtype), _scaled(b._vals, alpha, dtype)])
@@ -188,6 +199,8 @@ def _mul(a: Any, b: Any) -> Any:
         return _times_dense(a, b)
     if b._vals.dim() == 0 or not b._dims:
         return like(a, a._vals * to_dense(b))
+    if not a._dims:
+        return like(b, b._vals * to_dense(a))
     if a._kind in COMPRESSED:
         if b._kind is not a._kind:
             b = to_compressed(b, a._kind)

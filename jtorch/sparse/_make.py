@@ -98,6 +98,8 @@ def coo_tensor(
         raise RuntimeError(f"Trying to create tensor with negative dimension {next(n for n in size if n < 0)}: {list(size)}")
     if _checks.wanted(check):
         _checks.coo(i, size, bool(is_coalesced))
+    # What the program does to the sizes of its own tensors is not to be seen here. Tracked values go on with their history.
+    i, v = (x.detach() if x is given and not x._rg else x for x, given in ((i, indices), (v, values)))
     return _finish(coo(i, v, size, bool(is_coalesced)), requires_grad)
 
 
@@ -564,25 +566,43 @@ _part("ccol_indices", False, 0)
 _part("row_indices", False, 1)
 
 
+#: What torch says after each refusal to resize.
+_ADVICE = (
+    "You could try the following options:\n1. If you need an empty sparse tensor of this size, call `x = "
+    "torch.sparse_coo_tensor(size)`.\n2. If you need to resize this tensor, you have the following options:\n    1. For both sparse "
+    "and dense dimensions, keep the number of them constant and the size of them non-shrinking, and then try the same "
+    "call again.\n    2. Or, create a new sparse tensor with the "
+    "correct indices and values from this sparse tensor."
+)
+
+
 @sparse_op("sparse_resize_")
 def sparse_resize_(input: Any, size: Sequence[int], sparse: int, dense: int) -> Any:
     """Changes the size in place; the specified elements stay."""
     if (sparse, dense) != (sparse_dim(input), dense_dim(input)) and nnz(input):
         raise RuntimeError(
             "changing the number of sparse dimensions (from "
-            f"{sparse_dim(input)} to {sparse}) on a non-empty sparse tensor is not supported."
+            f"{sparse_dim(input)} to {sparse}) on a non-empty sparse tensor is not supported.\n{_ADVICE}"
             if sparse != sparse_dim(input)
             else f"changing the number of dense dimensions (from {dense_dim(input)} to {dense}) on a non-empty sparse tensor is not "
-            "supported."
+            f"supported.\n{_ADVICE}"
         )
     if nnz(input):
         old, new = input._dims, tuple(size)
         if any(n < o for n, o in zip(new[:sparse], old[:sparse], strict=False)):
             raise RuntimeError(
                 "shrinking the size of sparse dimensions (from "
-                f"{list(old[:sparse])} to {list(new[:sparse])}) on a non-empty sparse tensor is not supported."
+                f"{list(old[:sparse])} to {list(new[:sparse])}) on a non-empty sparse tensor is not supported.\n{_ADVICE}"
             )
-        return become(input, coo(input._at[0], input._vals, new, input._sorted))
+        if any(n < o for n, o in zip(new[sparse:], old[sparse:], strict=True)):
+            raise RuntimeError(
+                "shrinking the size of dense dimensions (from "
+                f"{list(old[sparse:])} to {list(new[sparse:])}) on a non-empty sparse tensor is not supported.\n{_ADVICE}"
+            )
+        values = input._vals
+        if new[sparse:] != tuple(old[sparse:]):  # in the order of memory, as resize_ does
+            values = values.detach().clone().resize_((nnz(input), *new[sparse:]))
+        return become(input, coo(input._at[0], values, new, input._sorted))
     return sparse_resize_and_clear_(input, size, sparse, dense)
 
 
@@ -596,9 +616,11 @@ def sparse_resize_and_clear_(input: Any, size: Sequence[int], sparse: int, dense
     return become(input, empty(size, layouts.sparse_coo, input.dtype, input.device, dense))
 
 
-@sparse_op("resize_as_sparse_")
-def resize_as_sparse_(input: Any, the_template: Any) -> Any:
+@sparse_op("resize_as_", "resize_as_sparse_")
+def resize_as_sparse_(input: Any, the_template: Any, *, memory_format: Any = None) -> Any:
     """Changes the size in place to that of another sparse tensor."""
+    if not isinstance(input, SparseTensor) or not isinstance(the_template, SparseTensor) or memory_format is not None:
+        raise could_not_run("resize_as_", input)
     return sparse_resize_(input, tuple(the_template._dims), sparse_dim(the_template), dense_dim(the_template))
 
 

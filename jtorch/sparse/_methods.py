@@ -114,6 +114,8 @@ def detach_(input: Any) -> Any:
 @sparse_op("requires_grad_")
 def requires_grad_(input: Any, requires_grad: bool = True) -> Any:
     """Sets ``requires_grad`` in place."""
+    if requires_grad and not input._vals._aval.differentiable:
+        raise RuntimeError("only Tensors of floating point dtype can require gradients")
     _set_requires_grad(input, requires_grad)
     return input
 
@@ -311,7 +313,7 @@ def zeros_like(
 ) -> Any:  # fmt: skip
     """A tensor of the same size and layout without specified elements."""
     dtype, device = dtype or input.dtype, device or input.device
-    if memory_format not in (None, layouts.preserve_format):
+    if memory_format is not None and input._kind is layouts.sparse_coo:
         raise RuntimeError("memory format option is only supported by strided tensors")
     if layout is layouts.strided:
         return torch.zeros(tuple(input._dims), dtype=dtype, device=device, requires_grad=requires_grad)
@@ -350,6 +352,29 @@ def new_zeros(
     if layout is layouts.strided:
         return torch.zeros(shape, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad)
     return empty(shape, layout or input._kind, dtype or input.dtype, device or input.device, 0, requires_grad)
+
+
+@sparse_op("new")
+def new(input: Any, *args: Any, device: Any = None) -> Any:
+    """A COO tensor in the same dtype: empty, of a size, or of indices and values."""
+    dtype, device = input.dtype, device or input.device
+    if len(args) in (2, 3) and all(isinstance(x, Tensor) for x in args[:2]):
+        return torch.sparse_coo_tensor(*args, dtype=dtype, device=device)
+    sizes = args[0] if len(args) == 1 and isinstance(args[0], torch.Size) else args
+    if all(type(n) is int for n in sizes):
+        return torch.zeros(tuple(sizes) or (0,), dtype=dtype, device=device, layout=layouts.sparse_coo)
+    if len(args) == 1 and isinstance(args[0], (list, tuple)):
+        raise TypeError(
+            "SparseTensor.new(sequence) only accepts sizes.  Please use torch.sparse_coo_tensor() or construct a strided tensor and "
+            "convert it to sparse via to_sparse."
+        )
+    given = ", ".join("torch.storage.TypedStorage" if isinstance(x, torch.TypedStorage) else type(x).__name__ for x in args)
+    raise TypeError(
+        f"new() received an invalid combination of arguments - got ({given}), but expected one of:\n * (*, torch.device device = None)\n"
+        " * (Tensor indices, Tensor values, *, torch.device device = None)\n"
+        " * (Tensor indices, Tensor values, tuple of ints size, *, torch.device device = None)\n"
+        " * (tuple of ints size, *, torch.device device = None)\n"
+    )
 
 
 @sparse_op("new_tensor")

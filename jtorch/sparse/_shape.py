@@ -174,7 +174,7 @@ def select(input: Any, dim: int, index: int) -> Any:
     chosen = index_tensor(keep, input)
     values = input._vals.index_select(0, chosen)
     if s == 1:
-        return values.sum(0) if input.dtype is not torch.bool else values.any(0)
+        return values.sum(0, dtype=input.dtype) if input.dtype is not torch.bool else values.any(0)
     rows = index_tensor(np.array([k for k in range(s) if k != d]), input)
     return coo(input._at[0].index_select(0, rows).index_select(1, chosen), values, rest, input._sorted)
 
@@ -216,7 +216,9 @@ def narrow_copy(input: Any, dim: int, start: int, length: int) -> Any:
     """A stretch of one dimension."""
     if input._kind in COMPRESSED:
         raise could_not_run("narrow_copy", input)
-    d = canonical(dim, input)
+    if not 0 <= dim < len(input._dims):
+        raise RuntimeError(f"Dimension {dim} out of range. Expecting 0 <= dim < {len(input._dims)}.")
+    d = dim
     size = input._dims[d]
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")

@@ -44,6 +44,17 @@ H.transpose(0, 2) | S[0] | S[0, 2] | S[:1] | S[torch.tensor([0])] | H[:, :, 0] |
 U.norm(2, 0) | S.any() | S.clone() | S.double() | S.bool() | S.int() | S == S | S > 0 | torch.equal(S, S) | torch.stack([S, S])
 torch.cat([S, S]) | torch.cat([S, S], 1) | torch.cat([S, D]) | S.unsqueeze(0) | S.squeeze() | S.expand(2, 2, 3) | S.repeat(2, 1)
 S.flatten()
+U.to(torch.uint8)[1, 1] | U.to(torch.int32).select(0, 0)[1].dtype | U.bool()[1, 1] | S.narrow_copy(10, 0, 3) | S.narrow_copy(-1, 0, 2)
+S + torch.zeros(2, 3).to_sparse(1) | torch.zeros(2, 3).to_sparse(1) + S | D.to_sparse(1) + D.to_sparse(2)
+torch.zeros(2, 3).to_sparse(1) - S | H.clone().sparse_resize_((2, 3, 1), 2, 1) | H.clone().sparse_resize_((2, 4, 2), 2, 1)
+H.clone().sparse_resize_((2, 3, 4), 2, 1).shape | H.clone().resize_as_(torch.ones(2, 3, 1).to_sparse(2))
+U.asin_() | U.log1p_() | U.arcsin_() | C.neg_() | (C * 0.1).asin_() | U.abs_() | S.long().requires_grad_()
+torch.tensor(2.0).to_sparse() * S | S * torch.tensor(2.0).to_sparse() | torch.zeros_like(S, memory_format=torch.preserve_format)
+torch.empty_like(S, memory_format=torch.preserve_format) | torch.sparse.spdiags(D, i[0, :2], (3, 3), layout=torch.sparse_bsr)
+torch.sparse.spdiags(D, i[0, :2], (3, 3), layout=torch.strided) | S.new() | S.new(2, 3) | S.new(torch.Size([2]))
+torch.sparse.spdiags(D, i[0, :2].int(), (3, 3)) | S.sparse_resize_((1, 3), 2, 0) | S.sparse_resize_((2, 3, 1), 3, 0)
+H.sparse_resize_((2, 3, 1, 1), 2, 2) | S.new(i, v) | S.new(i, v, (2, 4))
+S.new([2, 3]) | S.new(v) | S.new(2.0) | S.new(v.storage()) | S.new(device='cpu') | S.new().resize_as_(S) | torch.resize_as_(S.new(4), S)
 S.index_select(0, torch.tensor([1])) | U.index_select(0, torch.tensor([1, 1, 0])) | S.narrow(1, 0, 2) | S.narrow_copy(1, 0, 2)
 torch.zeros_like(S) | torch.ones_like(S) | torch.rand_like(S) | S.new_zeros(2) | D.to_sparse() | D.to_sparse(1) | H.to_sparse(3)
 D.to_sparse(layout=torch.sparse_csr) | D.coalesce() | D.indices() | D._indices() | D.values() | D._nnz() | D.sparse_dim() | D.crow_indices()
@@ -123,3 +134,14 @@ def test_files_are_exchanged(tmp_path: Any) -> None:
         for k in "SCHX":
             assert re.sub(r"\s+", " ", repr(loaded[k])) == re.sub(r"\s+", " ", repr(given[k]))
             assert k == "X" or loaded[k].is_coalesced() is given[k].is_coalesced()
+
+
+@pytest.mark.parametrize("change", ["v.resize_(4, 5)", "v.transpose_(0, 1)", "i.resize_(2, 3)", "i.set_(i + 1)", "v.mul_(2)"])
+def test_what_programs_do_to_the_parts_of_a_tensor(change: str) -> None:
+    found = []
+    for t in (jtorch, torch):
+        i, v = t.tensor([[0], [1]]), t.tensor([[3.0, 4.0, 5.0]])
+        made = t.sparse_coo_tensor(i, v, (1, 2, 3), check_invariants=False)
+        eval(change, {"i": i, "v": v})
+        found.append((made._indices().tolist(), made._values().tolist(), tuple(made.coalesce().values().shape)))
+    assert found[0] == found[1]
