@@ -11,8 +11,10 @@ import dataclasses
 import gc
 import importlib.util
 import inspect
+import itertools
 import os
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -86,8 +88,9 @@ class Contest:
 CLOCK = time.process_time if os.environ.get("BENCHMARKS_CLOCK") == "cpu" else time.perf_counter
 #: Seconds of one contestant's turn in a round.
 TURN = 0.1
-#: A step is called so often, or for so many seconds, before it is timed: what repeats is compiled by then.
-WARM_CALLS, WARM = 1000, 3.0
+#: A step is called so often, or for so many seconds, before it is timed, and then for some seconds more until it is hot: what repeats is
+#: compiled by then.
+WARM_CALLS, WARM, LONGEST = 1000, 3.0, 15.0
 
 
 @contextlib.contextmanager
@@ -216,11 +219,19 @@ def _call(step: Step) -> Any:
     return result
 
 
+def _op_by_op() -> int:
+    """How many traces jtorch has run op by op, as it does before they are compiled."""
+    run = sys.modules.get("jtorch._src.engine.run")
+    return 0 if run is None else run.stats.stepped
+
+
 def _calls(step: Step, turn: float) -> int:
-    until = CLOCK() + WARM
-    for k in range(WARM_CALLS):
+    begun = CLOCK()
+    for k in itertools.count():
+        before = _op_by_op()
         _call(step)
-        if k >= 3 and CLOCK() > until:
+        spent = CLOCK() - begun
+        if k >= 3 and (k >= WARM_CALLS or spent > WARM) and (spent > LONGEST or _op_by_op() == before):
             break
     begun = CLOCK()
     for _ in range(3):

@@ -14,6 +14,7 @@ import jtorch.nn.functional as F
 from jtorch._src.draws import box_muller as _box_muller
 from jtorch._src.draws import sampling as _sampling
 from jtorch._src.draws.mt19937 import STATE_BYTES, Twister
+from jtorch._src.engine import values
 from jtorch._src.facts import warned_once
 
 
@@ -311,6 +312,32 @@ def test_compiled_normal_numbers_are_looked_at_once() -> None:
     wrong = program(np.full((_box_muller.ROWS, 2, 8), 3, np.uint32))
     assert not _box_muller._same_bits(lambda words: wrong)
     assert not _box_muller._same_bits(lambda words: np.nextafter(np.asarray(program(words)), np.float32(9)))
+
+
+@pytest.mark.parametrize("rows", [rows for _, rows in _sampling._SIZES])
+def test_compiled_normal_numbers_of_every_size(rows: int) -> None:
+    assert _box_muller._same_bits(_box_muller._compiled(rows), rows)
+
+
+def test_small_fills_are_compiled_once_that_has_paid(monkeypatch) -> None:
+    monkeypatch.setattr(_sampling, "_PRICE", 1e-3)
+    monkeypatch.setattr(_sampling, "_spent", [0.0] * len(_sampling._SIZES))
+    asked = []
+    normal = _box_muller.normal
+    monkeypatch.setattr(_box_muller, "normal", lambda words: asked.append(words.size) or normal(words))
+    generator = torch.Generator()
+
+    def drawn() -> list[bytes]:
+        return [torch.randn(n, generator=generator.manual_seed(n)).numpy().tobytes() for n in (16, 37, 64 * 16, 64 * 16 + 1)]
+
+    first = drawn()
+    assert asked == []
+    for _ in range(4):
+        assert drawn() == first
+    assert set(asked) == {16, 32, 64 * 16}
+    monkeypatch.setattr(values, "tier", "host")
+    assert normal(np.zeros(16, np.uint32)) is None
+    assert drawn() == first
 
 
 def test_large_fills_are_the_same_bit_for_bit(monkeypatch) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch._src.engine import calls, execution, flush, numbers_of, programs, stats, tiers, values
+from jtorch._src.engine import calls, execution, flush, numbers_of, programs, run, stats, tiers, values
 
 
 @pytest.fixture(autouse=True)
@@ -211,3 +211,47 @@ def test_what_is_read_cannot_be_written_into() -> None:
     with pytest.raises(ValueError, match="read-only"):
         numbers_of(x._read())[0] = 5
     assert x.tolist() == [2, 4]
+
+
+def test_traces_that_come_again_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiling(monkeypatch, TRACE=1e9)
+    asked: list[Any] = []
+    known = run.known
+    monkeypatch.setattr(run, "known", lambda call, avals: asked.append(call.name) or known(call, avals))
+    x, w = torch.linspace(0, 1, 12).reshape(3, 4), torch.linspace(1, 2, 12).reshape(4, 3)
+
+    def program(keep: bool) -> tuple[float, Any]:
+        y = x
+        for _ in range(12):
+            y = ((y @ w) * 0.125).mm(x).cos()
+        kept = y + 1 if keep else None
+        return y.sum().item(), None if kept is None else kept.sum().item()
+
+    compiled = stats.compiled
+    first = program(False), program(True)
+    for _ in range(3):
+        program(False)
+        program(True)
+    asked.clear()
+    assert (program(False), program(True)) == first
+    assert asked == []
+    assert stats.compiled == compiled
+
+
+def test_what_is_kept_of_a_trace_goes_by_what_is_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiling(monkeypatch, TRACE=1e9)
+    x = torch.linspace(0, 1, 9)
+    wanted = [float(v) for v in np.cos(np.cos(np.linspace(0, 1, 9, dtype=np.float32)))]
+
+    def program(alive: int) -> list[Any]:
+        steps = [x]
+        for _ in range(20):
+            steps.append(steps[-1].cos())
+        kept = steps[2] if alive else None
+        last = steps[-1]
+        del steps
+        last.tolist()
+        return wanted if kept is None else kept.tolist()
+
+    for n in range(12):
+        assert program(n % 3 % 2) == pytest.approx(wanted)

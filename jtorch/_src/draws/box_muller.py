@@ -1,4 +1,5 @@
-"""Blocks of normal numbers for large tensors: what ``_sampling`` computes in NumPy, bit for bit, compiled by XLA and much faster.
+"""Blocks of normal numbers for large tensors, and for small ones that are drawn again and again: what ``sampling`` computes in NumPy, bit
+for bit, compiled by XLA and much faster.
 
 Products and sums that are to be rounded once are compiled in either of two ways. XLA's code for most processors fuses a product with the
 sum that it is part of: then float32 arithmetic does what is asked, as fast as PyTorch's. Nothing promises that, so it is looked at once,
@@ -17,11 +18,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..engine import forking
+from ..engine import forking, values
 from . import sampling as s
 
-#: Blocks of 16 in one call: one compiled size serves all tensors.
-ROWS = 1 << 13
+#: Blocks of 16 in one call for large tensors: a few compiled sizes serve all tensors.
+ROWS = s._SIZES[-1][1]
 
 Fused = Callable[[Any, Any, Any], Any]
 
@@ -82,24 +83,23 @@ def _normal(fused: Fused, words: Any) -> Any:
     return jnp.stack([radius * cosine, radius * sine], axis=1)
 
 
-def _program(fused: Fused) -> Any:
-    return jax.jit(functools.partial(_normal, fused)).lower(jax.ShapeDtypeStruct((ROWS, 2, 8), np.uint32)).compile()
+def _program(fused: Fused, rows: int = ROWS) -> Any:
+    return jax.jit(functools.partial(_normal, fused)).lower(jax.ShapeDtypeStruct((rows, 2, 8), np.uint32)).compile()
 
 
-def _same_bits(program: Any) -> bool:
+def _same_bits(program: Any, rows: int = ROWS) -> bool:
     """Whether a program gives what NumPy does."""
     words = np.random.Generator(np.random.PCG64(0)).integers(0, 1 << 32, ROWS * 16, dtype=np.uint32)
-    found = np.asarray(program(words.reshape(ROWS, 2, 8))).reshape(-1)
-    step = s._LARGE // 2  # so that NumPy computes it
-    wanted = np.concatenate([s._blocks(words[at : at + step].copy()) for at in range(0, words.size, step)])
+    found = np.concatenate([np.asarray(program(part)).reshape(-1) for part in words.reshape(-1, rows, 2, 8)])
+    wanted = s._blocks_of_numpy(words)
     return np.array_equal(found.view(np.int32), wanted.view(np.int32))
 
 
 @functools.cache
-def _compiled() -> Any:
+def _compiled(rows: int = ROWS) -> Any:
     with jax.default_device(jax.devices("cpu")[0]):
-        program = _program(_as_written)
-        return program if _same_bits(program) else _program(_in_float64)
+        program = _program(_as_written, rows)
+        return program if _same_bits(program, rows) else _program(_in_float64, rows)
 
 
 def normal(words: np.ndarray) -> np.ndarray | None:
@@ -107,15 +107,16 @@ def normal(words: np.ndarray) -> np.ndarray | None:
 
     Shapes: (16 n) -> (16 n).
     """
-    if not jax.config.jax_enable_x64 or forking.cannot_run():
+    if not jax.config.jax_enable_x64 or forking.cannot_run() or (words.size < s._LARGE and values.tier == "host"):
         return None
-    size = ROWS * 16
+    rows = s._SIZES[s._kind(words.size)][1]
+    size = rows * 16
     found = np.empty(words.size, np.float32)
     with jax.ensure_compile_time_eval():  # inside a JAX transformation too, these are numbers
-        compute = _compiled()
+        compute = _compiled(rows)
         for at in range(0, words.size, size):
             part = words[at : at + size]
             if part.size < size:
                 part = np.concatenate([part, np.zeros(size - part.size, np.uint32)])
-            found[at : at + size] = np.asarray(compute(part.reshape(ROWS, 2, 8))).reshape(-1)[: found.size - at]
+            found[at : at + size] = np.asarray(compute(part.reshape(rows, 2, 8))).reshape(-1)[: found.size - at]
     return found

@@ -21,6 +21,8 @@ _53_BITS, _53_DIGITS = np.array([0x1FFFFF, 0xFFFFFFFF], np.uint64), np.array([2.
 _BLOCK = 1 << 12  # pairs of numbers at a time: temporaries stay in the cache
 _FEW_PAIRS = 16  # up to so many Python is faster than NumPy
 _LARGE = 1 << 19  # from this many normal numbers on XLA is worth its start
+#: Seconds, about, that NumPy takes for normal numbers, for a call and for each; after how many XLA's program of their size has paid.
+_NORMAL_CALL, _NORMAL, _PRICE = 1e-4, 45e-9, 0.15
 _FEW_WORDS = 1 << 9  # of so many one call of NumPy takes the remainders fastest
 _SWAPPED = 1 << 14  # from so many numbers on LAPACK, which SciPy has to load, shuffles faster than Python
 
@@ -237,12 +239,33 @@ def _wide_blocks(u: np.ndarray) -> np.ndarray:
 
 def _blocks(words: np.ndarray) -> np.ndarray:
     """Blocks of normal float32 from words, which may be overwritten."""
-    if words.size >= _LARGE:
+    if words.size >= _LARGE or _has_paid(words.size):
         from . import box_muller as _box_muller
 
         found = _box_muller.normal(words)
         if found is not None:
             return found
+    return _blocks_of_numpy(words)
+
+
+#: Rows of 16 words that XLA's programs take at once, by up to how many rows a tensor has; the seconds that NumPy has spent on each kind.
+_SIZES = ((1 << 6, 1 << 6), (1 << 12, 1 << 9), (math.inf, 1 << 13))
+_spent = [0.0] * len(_SIZES)
+
+
+def _kind(words: int) -> int:
+    """Which of the sizes is for so many words."""
+    return next(k for k, (rows, _) in enumerate(_SIZES) if words <= 16 * rows)
+
+
+def _has_paid(words: int) -> bool:
+    """Whether NumPy has taken so long for normal numbers by now that compiling what makes them would have paid. No clock is asked."""
+    kind = _kind(words)
+    _spent[kind] += _NORMAL_CALL + _NORMAL * words
+    return _spent[kind] > _PRICE
+
+
+def _blocks_of_numpy(words: np.ndarray) -> np.ndarray:
     blocks = _of_words(words).reshape(-1, 16)
     found = np.empty_like(blocks)
     rows = _BLOCK // 8

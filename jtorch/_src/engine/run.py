@@ -542,6 +542,8 @@ def _worth_compiling(state: State) -> bool:
         return True
     if state.hits >= 2 and not _values.on_host(state.device):  # each op costs a launch there, and each kernel had to be compiled, too
         return tiers.may_compile(compiling, stats.flushes)
+    if state.spent:  # nothing of what follows is otherwise than it was then, but that its kernels are there
+        return False
     if any(s.call.apart for s in steps):  # type: ignore[union-attr]
         return False
     if any(_widens(s) for s in steps):  # a view larger than what there is of it should become part of what uses it
@@ -698,52 +700,53 @@ def _bind(trace: Any, values: list[Value], ran: list[Any]) -> None:
 def _step(trace: Any, state: State, live: Sequence[int], values: list[Value], leaves: list[Value], numbers: list[Any]) -> None:
     """Runs the trace op by op, dropping each intermediate after its last use."""
     stats.stepped += 1
-    steps = state.steps()
-    last: dict[int, int] = {}
-    for n, s in enumerate(steps):
-        for i in s.ids:
-            last[i] = n
-    for i in live:
-        last[i] = -1
     results: list[Any] = []
     at = 0
     call = line = None
     try:
-        for n, s in enumerate(steps):
-            call, ids, line = s.call, s.ids, s.line
-            if call.view and len(results) not in last and type(s.outs) is Aval:  # nothing uses it, and it may be larger than memory
+        for call, shapes, ids, avals, count, line, dead, final in _course(state, live):  # noqa: B007 (errors tell the line)
+            if shapes is None:
                 results.append(None)
-                at += len(call.kinds)
+                at += count
                 continue
-            shapes = known(call, s.avals)  # type: ignore[arg-type]
+            out = None
             if shapes.on_host:
-                operands = [leaves[-i - 1].array if i < 0 else results[i] for i in ids]
+                operands = [leaves[~i].array if i < 0 else results[i] for i in ids]
+                if (quick := shapes.quick) is not None:
+                    for a in operands:
+                        if type(a) is not _ndarray:
+                            break
+                    else:
+                        try:
+                            out = quick(*operands, *numbers[at : at + count]) if count else quick(*operands)
+                        except Exception as error:
+                            if is_signalled(error):
+                                raise
+                            out = None  # the longer way finds out
             else:
-                operands = [_on_device(leaves, results, i, aval) for i, aval in zip(ids, s.avals, strict=True)]
-            if call.kinds:
-                k = at + len(call.kinds)
-                operands += numbers[at:k]
-                at = k
-            if s.avals not in call.warm:
-                call.warm.add(s.avals)
-            try:
-                out = shapes.run(*operands)
-            except _REFUSALS as error:
-                out = _again(call, shapes, operands, error)  # type: ignore[arg-type]
+                operands = [_on_device(leaves, results, i, aval) for i, aval in zip(ids, avals, strict=True)]
+                call.warm.add(avals)
+            if out is None:
+                if count:
+                    operands += numbers[at : at + count]
+                try:
+                    out = shapes.run(*operands)
+                except _REFUSALS as error:
+                    out = _again(call, shapes, operands, error)
+            at += count
             if type(out) is _ndarray or type(out) is _ArrayImpl:
                 results.append(out)
             else:
                 if type(out) is Guarded:
-                    if trace.asked and n == len(steps) - 1:
+                    if trace.asked and final:
                         trace.flags = out.flags
                     out = out.outs
                 if isinstance(out, (tuple, list)):
                     results.extend(out)
                 else:
                     results.append(out)
-            for i in ids:
-                if i >= 0 and last[i] == n:
-                    results[i] = None
+            for i in dead:
+                results[i] = None
     except Exception as error:
         if is_signalled(error):
             raise
@@ -755,6 +758,32 @@ def _step(trace: Any, state: State, live: Sequence[int], values: list[Value], le
                 v.array = results[i]
                 v.trace = None
     state.spent += 1
+
+
+def _course(state: State, live: Sequence[int]) -> list[Any]:
+    """How a trace runs op by op: for each op the call, what is known of it (None where nothing needs its result), its operands and their
+    avals, how many numbers it takes, its line, what nothing uses after it, and whether it is the last. Kept once the trace came again."""
+    course = state.course
+    if course is not None and course[0] == live:
+        return course[1]
+    steps = state.steps()
+    last: dict[int, int] = {}
+    for n, s in enumerate(steps):
+        for i in s.ids:
+            last[i] = n
+    for i in live:
+        last[i] = -1
+    found: list[Any] = []
+    for n, s in enumerate(steps):
+        call: Any = s.call
+        # Nothing uses a view, and it may be larger than memory.
+        unused = call.view and s.first not in last and type(s.outs) is Aval
+        shapes = None if unused else known(call, s.avals)
+        dead = tuple([i for i in dict.fromkeys(s.ids) if i >= 0 and last[i] == n])
+        found.append((call, shapes, s.ids, s.avals, len(call.kinds), s.line, dead, n == len(steps) - 1))
+    if state.hits > 1:
+        state.course = (live, found)
+    return found
 
 
 def _on_device(leaves: list[Value], results: list[Any], i: int, aval: Aval) -> Any:

@@ -32,6 +32,7 @@ class State:
         "worth",
         "begun",
         "schedule",
+        "course",
         "period",
         "device",
         "first",
@@ -65,6 +66,7 @@ class State:
         self.worth: tuple[float, float] | None = None  # what compiling saves in a run, and what it takes (see ``tiers``)
         self.begun = False  # whether another thread has been asked to compile it
         self.schedule: list[State] | None = None
+        self.course: Any = None  # how it runs op by op (see ``run``)
         self.period = -1
         self.device: Any = None  # where the ops so far run
         self.first = 0  # the number of its first result among those of the trace
@@ -148,7 +150,7 @@ def prune() -> None:
         if type(node.next) is not _End:
             node.next = {k: n for k, n in list(node.next.items()) if id(n) in keep}
         if not node.plans:
-            node.schedule = None
+            node.schedule = node.course = None
         stack.extend(node.next.values())
     count = kept
     if count > LIMIT // 2:  # even the compiled ones are too many: start afresh
