@@ -51,3 +51,24 @@ def test_views_of_views_not_written_to_have_a_history_that_ends_there(mode: str)
         assert found.requires_grad and found.grad_fn is not None
         found.sum().backward()
         assert base.grad is None
+
+
+@pytest.mark.parametrize("turn", ["t_", "unsqueeze_"])
+def test_base_that_has_become_like_its_view(turn):
+    x = torch.arange(6.0).reshape(2, 3).clone()
+    view = x.t() if turn == "t_" else x.unsqueeze(0)
+    x.t_() if turn == "t_" else x.unsqueeze_(0)
+    x.requires_grad_()
+    assert view.requires_grad and not view.is_leaf and type(view.grad_fn).__name__ == "AsStridedBackward0"
+    (view * view).sum().backward()
+    assert torch.equal(x.grad, 2 * x.detach())
+
+
+@pytest.mark.parametrize("write", [lambda v: v.bitwise_left_shift_(1), lambda v: v.zero_(), lambda v: v.__setitem__(0, 1)])
+def test_integers_of_a_late_base_may_be_written(write):
+    x = torch.tensor([1.0, 2.0])
+    view = x.view(torch.int32)
+    x.requires_grad_()
+    write(view)
+    assert not view.requires_grad and x.tolist() != [1.0, 2.0]
+    assert torch.equal(x.detach().view(torch.int32), view)

@@ -119,3 +119,13 @@ def _running(templates: set[str], rng: random.Random) -> set[str]:
 def test_the_reasons_are_those_of_the_document() -> None:
     text = (Path(__file__).parents[2] / "docs" / "differences.md").read_text()
     assert all(word in text for word in ("contracts", "too small for a full mantissa"))
+
+
+def test_views_that_must_not_be_asked_are_no_leaves() -> None:
+    base = torch.ones(2, requires_grad=True) * 1
+    with torch.no_grad():
+        view = base[:1]
+    base.mul_(2)
+    fields = Fields(random.Random(0), {"t0": view}, "t1")
+    with pytest.raises(Unfilled):
+        fields["l"]

@@ -261,8 +261,16 @@ _KINDS: dict[str, Any] = {
     "i": lambda t: "int" in str(t.dtype),
     "r": lambda t: not t.dtype.is_complex,
     "g": lambda t: t.requires_grad,
-    "l": lambda t: t.requires_grad and t.is_leaf,
+    "l": lambda t: t.requires_grad and _is_leaf(t),
 }
+
+
+def _is_leaf(t: Any) -> bool:
+    """False also for a view that must not be asked, as its base was written after it had been made without gradients."""
+    try:
+        return t.is_leaf
+    except RuntimeError:
+        return False
 
 
 def _broadcast(a: Any, b: Any) -> bool:

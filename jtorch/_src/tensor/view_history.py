@@ -11,7 +11,7 @@ from ...autograd.tape import tracked
 from ..facts.errors import not_offered
 from ..facts.layouts import contiguous_strides, is_dense
 from .cells import Alias, Step, bits_of, follow
-from .view_steps import memory_steps
+from .view_steps import memory_steps, same_step
 
 if TYPE_CHECKING:
     from ...core import Tensor
@@ -87,7 +87,8 @@ def refresh_history(t: Tensor, al: Alias) -> None:
     pair = (base._read(), base._edge())
     enabled, MODE.enabled = MODE.enabled, True
     try:
-        steps = base_steps(al)
+        # A view that its base has come to be like is still a view, with a node of its own.
+        steps = base_steps(al) or [same_step(al.aval.ndim)]
         for step in steps:
             pair = tracked(step.get, [pair], step.numbers)[0]
     finally:

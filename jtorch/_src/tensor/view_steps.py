@@ -92,6 +92,11 @@ def detaching() -> Step:
     return step_of(view_ops.VIEWS["_C._detach"], ())
 
 
+def same_step(ndim: int) -> Step:
+    """The step from a tensor to a view that is like it."""
+    return step_of(view_ops.VIEWS["permute"], (tuple(range(ndim)),))
+
+
 def memory_steps(
     base: Aval,
     strides: tuple[int, ...] | None,

@@ -47,7 +47,7 @@ def check_inplace(t: Tensor, idempotent: bool | str | None = False) -> None:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
         if t._node is None:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-    elif MODE.enabled and al is not None and al.base is not None:
+    elif MODE.enabled and al is not None and al.base is not None and t._aval.differentiable:  # no history passes through integers
         base = al.base
         if al.origin == "inference" and base._rg:
             raise RuntimeError("A view was created in inference mode and is being modified inplace in normal mode." + UNMIXED)
