@@ -222,11 +222,13 @@ def assign(t: Tensor, v: Value, edge: Any) -> Tensor:
     Raises:
         RuntimeError: if an operand requires grad and ``t`` is a view whose base cannot take over the history; nothing is written then.
     """
-    al = t._al
     if v.trace is SPECIAL:
         check_lifted(t, v)
-    elif (owner := t if al is None or al.base is None else al.base)._state and not owner._rg:
-        check_buffer(owner)
+    else:
+        owner = t if (al := t._al) is None or al.base is None else al.base
+        if owner._state and not owner._rg:
+            check_buffer(owner)
+    al = t._al  # now: reading the tensor may have given up an alias without views
     if edge is not None and al is not None and al.origin is not None and al.base is not None and MODE.enabled:
         raise _not_rebased(t, al)
     if al is None:
