@@ -27,6 +27,8 @@ from . import _subclasses as _subclasses
 from . import _tensor as _tensor
 from . import _tensor_str as _tensor_str
 from . import _utils as _utils
+from . import _vmap_internals as _vmap_internals
+from . import _weights_only_unpickler as _weights_only_unpickler
 from . import accelerator as accelerator
 from . import amp as amp
 from . import ao as ao
@@ -124,7 +126,13 @@ from ._src.facts.layouts import contiguous_format as contiguous_format
 from ._src.facts.layouts import layout as layout
 from ._src.facts.layouts import legacy_contiguous_format as legacy_contiguous_format
 from ._src.facts.layouts import memory_format as memory_format
+from ._src.facts.layouts import per_channel_affine as per_channel_affine
+from ._src.facts.layouts import per_channel_affine_float_qparams as per_channel_affine_float_qparams
+from ._src.facts.layouts import per_channel_symmetric as per_channel_symmetric
+from ._src.facts.layouts import per_tensor_affine as per_tensor_affine
+from ._src.facts.layouts import per_tensor_symmetric as per_tensor_symmetric
 from ._src.facts.layouts import preserve_format as preserve_format
+from ._src.facts.layouts import qscheme as qscheme
 from ._src.facts.layouts import strided as strided
 from ._src.facts.size import Size as Size
 from ._src.facts.size import SymBool as SymBool
@@ -189,6 +197,8 @@ from .amp.autocast_mode import set_autocast_ipu_dtype as set_autocast_ipu_dtype
 from .amp.autocast_mode import set_autocast_ipu_enabled as set_autocast_ipu_enabled
 from .amp.autocast_mode import set_autocast_xla_dtype as set_autocast_xla_dtype
 from .amp.autocast_mode import set_autocast_xla_enabled as set_autocast_xla_enabled
+from .amp.scale_updates import _amp_foreach_non_finite_check_and_unscale_ as _amp_foreach_non_finite_check_and_unscale_
+from .amp.scale_updates import _amp_update_scale_ as _amp_update_scale_
 from .autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
 from .autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
 from .autograd.grad_mode import enable_grad as enable_grad
@@ -204,6 +214,7 @@ from .jit import ScriptFunction as ScriptFunction
 from .jit import ScriptModule as ScriptModule
 from .jit import fork as fork
 from .jit import wait as wait
+from .library.tags import Tag as Tag
 from .torch_version import __version__ as __version__
 from .wrappers.nested.from_dense import _nested_from_padded as _nested_from_padded
 from .wrappers.nested.from_dense import _nested_from_padded_and_nested_example as _nested_from_padded_and_nested_example

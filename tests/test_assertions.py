@@ -67,10 +67,18 @@ def without_assertion(files: dict[str, ast.Module]) -> list[str]:
         asserting |= more
     return [
         f"{file}::{name}"
-        for file, made in functions.items()
-        for name in made
-        if Path(file).name.startswith("test_") and name.startswith("test") and (file, name) not in asserting
+        for file, tree in files.items()
+        for name in collected(tree)
+        if Path(file).name.startswith("test_") and (file, name) not in asserting
     ]
+
+
+def collected(tree: ast.Module) -> Iterator[str]:
+    """The functions that pytest takes for tests: those of the module and of its classes, not those inside functions."""
+    for node in tree.body:
+        for inner in node.body if isinstance(node, ast.ClassDef) else [node]:
+            if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef) and inner.name.startswith("test"):
+                yield inner.name
 
 
 def test_every_test_asserts_something() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._src.bind.everything import T
 from ..autograd.grad_mode import no_grad
 from ..core import Tensor
 from . import debugging
@@ -162,8 +163,6 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_
 
 def _sparse_all_reduce(tensor: Tensor, kind: str, pg: ProcessGroup, async_op: bool) -> Work | None:
     """The sum of sparse tensors: each process gets all elements and adds up those of the same place."""
-    from .. import cat, sparse_coo_tensor
-
     if kind != "sum":
         raise RuntimeError("unsupported reduction operation")
     mine: Any = tensor.detach().coalesce()  # type: ignore[attr-defined]
@@ -178,7 +177,7 @@ def _sparse_all_reduce(tensor: Tensor, kind: str, pg: ProcessGroup, async_op: bo
         rows = [made(np.array(r).view(np.int64).reshape(places.shape[0], -1)) for r in found[0]]
         values = [made(np.array(r).view(elements.dtype).reshape(-1, *elements.shape[1:])) for r in found[1]]
         with no_grad():
-            tensor.copy_(sparse_coo_tensor(cat(rows, 1), cat(values), shape).coalesce())  # type: ignore[attr-defined]
+            tensor.copy_(T.sparse_coo_tensor(T.cat(rows, 1), T.cat(values), shape).coalesce())  # type: ignore[attr-defined]
 
     return start("all_reduce", pg, task, write, [tensor], async_op)
 
