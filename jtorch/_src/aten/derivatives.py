@@ -60,7 +60,9 @@ def find(func: OpOverload, functional_of: Callable[[OpOverload], OpOverload | No
             return None if base is None else find(base, functional_of) if schema.outs == [] else None
         if func._opname in without_gradient():
             return None
-        found = RULES[func.__name__] = _by_name(func) or generic_rule(func)
+        found = _by_name(func) or generic_rule(func)
+        if found is not None:
+            RULES[func.__name__] = found
         return found
     return generic_rule(func)
 

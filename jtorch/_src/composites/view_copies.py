@@ -229,7 +229,7 @@ def _derive(path: str, example: str, shown: str, overloads: tuple[str, ...] = ("
     composite(operands=("input", "out") if written is None else ("input",))(copied)
 
 
-for _case in (
+_CASES: list[tuple[Any, ...]] = [
     (
         "as_strided", "_(torch.arange(4), (2, 2), (1, 1))", "tensor([[0, 1],\n        [1, 2]])",
         ("(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor ; =out",),
@@ -272,7 +272,8 @@ for _case in (
     ("Tensor.col_indices", "_(torch.eye(2).to_sparse_csr())", "tensor([0, 1])"),
     ("Tensor.ccol_indices", "_(torch.eye(2).to_sparse_csc())", "tensor([0, 1, 2])"),
     ("Tensor.row_indices", "_(torch.eye(2).to_sparse_csc())", "tensor([0, 1])"),
-):  # fmt: skip
+]  # fmt: skip
+for _case in _CASES:
     _derive(*_case)
 
 

@@ -115,6 +115,11 @@ def _numeric(value: Any) -> bool:
     return any(map(_numeric, value)) if isinstance(value, list) else isinstance(value, torch.Tensor | float | complex)
 
 
+def _shape(value: Any) -> Any:
+    """What two lists or dicts have in common whose parts are compared one by one."""
+    return set(value) if isinstance(value, dict) else len(value)
+
+
 class TestCase(unittest.TestCase):
     """Tests that are seeded anew, and compare what holds tensors within tolerances of their dtypes."""
 
@@ -157,7 +162,7 @@ class TestCase(unittest.TestCase):
         if isinstance(x, list | dict) and type(x) is type(y) and (_numeric(x) or _numeric(y)):
             given = {"atol": atol, "rtol": rtol, "equal_nan": equal_nan, "exact_dtype": exact_dtype, "exact_device": exact_device}
             given |= {"exact_layout": exact_layout, "exact_stride": exact_stride}
-            super().assertEqual(*(set(part) if isinstance(part, dict) else len(part) for part in (x, y)), msg)
+            super().assertEqual(_shape(x), _shape(y), msg)
             for key in x if isinstance(x, dict) else range(len(x)):
                 self.assertEqual(x[key], y[key], msg, **given)
             return

@@ -103,15 +103,14 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Any:
         state.maybe_increase_iter(bucket)
         return default_hooks.allreduce_hook(group, bucket)
     world, index, buffer = group.size(), bucket.index(), bucket.buffer()
-    if state.use_error_feedback:
-        if index in state.error_dict:
-            buffer.add_(state.error_dict[index])
-        before = buffer.clone()
+    if state.use_error_feedback and index in state.error_dict:
+        buffer.add_(state.error_dict[index])
+    before = buffer.clone() if state.use_error_feedback else None
     matrices, others = [], []
     for gradient in bucket.gradients():
         matrix = gradient.view(gradient.shape[0], -1) if gradient.ndim else gradient.view(1, 1)
         rank = min(*matrix.shape, state.matrix_approximation_rank)
-        (matrices if state._shrinks(*matrix.shape, rank) else others).append(matrix)
+        (matrices if state._shrinks(matrix.shape[0], matrix.shape[1], rank) else others).append(matrix)
     qs = state.q_memory_dict.get(index) if state.warm_start else None
     if qs is None:
         with torch.random.fork_rng(devices=[]):
