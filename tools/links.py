@@ -1,6 +1,6 @@
 """Checks links to other sites: ``python -m tools.links`` asks for each address once, and lists those that do not answer.
 
-Not a part of the tests, which need no network; they check the links within the site (``tests/test_site.py``).
+Not a part of the tests, which need no network; they check the links within the site (``tests/project/test_site.py``).
 """
 
 from __future__ import annotations

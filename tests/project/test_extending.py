@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 #: The pages with blocks, and how many they have.
 PAGES = {
@@ -62,7 +62,7 @@ def test_the_page_runs(page):
 
 def test_every_page_with_blocks_is_run():
     with_blocks = {file.name for file in DOCS.glob("*.md") if BLOCK.search(file.read_text())}
-    assert with_blocks == set(PAGES) | WORLDS | {"operations.md"}  # which adds to the package: tests/test_operations_page.py
+    assert with_blocks == set(PAGES) | WORLDS | {"operations.md"}  # which adds to the package: tests/project/test_operations_page.py
     worlds = (DOCS.parent / "tests" / "distributed" / "programs" / "pages.py").read_text()
     assert all(f'read("{page}"' in worlds for page in WORLDS)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import jtorch
 
-PAGE = Path(__file__).parent.parent / "docs" / "operations.md"
+PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
 PACKAGE = Path(jtorch.__file__).parent
 RUN = """
 import doctest, sys

@@ -1,4 +1,4 @@
-"""The override protocol on real tensors: ducks, subclasses and modes (``tests/test_dispatch.py`` has the machinery alone)."""
+"""The override protocol on real tensors: ducks, subclasses and modes (``tests/protocol/test_dispatch.py`` has the machinery alone)."""
 
 from __future__ import annotations
 

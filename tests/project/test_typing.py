@@ -12,8 +12,8 @@ import pytest
 
 from jtorch._src.start import typings as _typings
 
-ROOT = Path(__file__).resolve().parent.parent
-PROGRAMS = Path(__file__).parent / "typing"
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = Path(__file__).parents[1] / "typing"
 
 
 def run(*command: str, cwd: Path) -> str:

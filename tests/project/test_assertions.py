@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 #: Calls that fail where something is not as it should be.
 FAILING = ("raises", "warns", "deprecated_call", "fail", "gradcheck", "gradgradcheck", "check_call", "check_output")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import jtorch
 
-ROOT = str(Path(__file__).parent.parent)
+ROOT = str(Path(__file__).parents[2])
 
 PROGRAM = """
 import inspect, pickle, sys

@@ -14,7 +14,7 @@ import jtorch as torch
 from jtorch import nn
 from jtorch._src.start import tracebacks as _tracebacks
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import sys, threading, torch
 from torch import nn

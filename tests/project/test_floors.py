@@ -13,7 +13,7 @@ import pytest
 from jtorch._src import hooks
 from tools import structure
 
-ROOT = Path(__file__).parent.parent / "jtorch"
+ROOT = Path(__file__).parents[2] / "jtorch"
 
 #: Module or package below ``jtorch`` -> floor. What is not listed is floor 5.
 FLOORS = {

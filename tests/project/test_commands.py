@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*ROOT.glob("*.md"), ROOT / "benchmarks" / "README.md", *(ROOT / "docs").glob("*.md")]
 #: Programs of others: what their options are is not this package's to say. CI runs those that check it.
 OTHERS = {"ruff", "pyright", "gcloud", "cd", "mypy", "torchrun", "export"}

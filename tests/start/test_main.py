@@ -14,7 +14,7 @@ import pytest
 
 import jtorch
 
-PACKAGE = Path(__file__).parent.parent / "jtorch"
+PACKAGE = Path(__file__).parents[2] / "jtorch"
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +140,7 @@ def test_missing_things(run, tmp_path):
     assert r.returncode == 1 and r.stderr.endswith("No module named no_such_module\n")
     assert run("-m", "jtorch", "-c").returncode == run("-m", "jtorch", "--wrong").returncode == 2
     assert "usage:" in run("-m", "jtorch", "--help").stdout
-    text = (Path(__file__).parent.parent / "pyproject.toml").read_text()
+    text = (Path(__file__).parents[2] / "pyproject.toml").read_text()
     assert f'\nversion = "{jtorch.version.jtorch}"\n' in text
     assert run("-m", "jtorch", "--version").stdout.startswith(f"jtorch {jtorch.version.jtorch} (PyTorch 2.13.0, JAX ")
 

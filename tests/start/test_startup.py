@@ -54,7 +54,7 @@ print(gc.isenabled())
 
 
 def test_the_environment_variables_are_listed() -> None:
-    root = Path(__file__).parent.parent
+    root = Path(__file__).parents[2]
     page = set(re.findall(r"^\| `(JTORCH_\w+)`", (root / "docs" / "environment.md").read_text(), re.MULTILINE))
     sources = set()
     for path in (root / "jtorch").rglob("*.py"):

@@ -13,7 +13,7 @@ import pytest
 
 from jtorch._src.keeping import whole_files as whole
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def _no_link(*args: object, **kwargs: object) -> None:
