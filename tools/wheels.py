@@ -27,12 +27,9 @@ _TIMES = (315_619_200, 1_704_067_200)
 
 
 def sources() -> list[str]:
-    """The files of the package, as git knows them, that belong to it: those that are new too."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "jtorch", "pyproject.toml", "README.md", "LICENSE"],
-        cwd=ROOT, check=True, capture_output=True, text=True,
-    ).stdout.splitlines()  # fmt: skip
-    return [name for name in listed if (ROOT / name).is_file()]
+    """The files that a wheel is built of: the package's, without what Python and other builds leave there."""
+    package = [path for path in sorted((ROOT / "jtorch").rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
+    return [*(path.relative_to(ROOT).as_posix() for path in package), "pyproject.toml", "README.md", "LICENSE"]
 
 
 def build(folder: Path, files: list[str], time: int) -> Path:
