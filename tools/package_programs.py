@@ -28,7 +28,10 @@ FOLDER = Path(__file__).parents[1] / "tests" / "packages"
 NUMBERS = FOLDER / "numbers"
 
 #: Distributions whose modules have other names.
-_DISTRIBUTIONS = {"ignite": "pytorch-ignite", "backpack": "backpack-for-pytorch", "pyro": "pyro-ppl", "sklearn": "scikit-learn"}
+_DISTRIBUTIONS = {
+    "ignite": "pytorch-ignite", "backpack": "backpack-for-pytorch", "pyro": "pyro-ppl", "sklearn": "scikit-learn",
+    "blitz": "blitz-bayesian-pytorch", "laplace": "laplace-torch", "curvlinops": "curvlinops-for-pytorch",
+}  # fmt: skip
 
 #: How far floats may be apart, relative and absolute: sums in another order, over some steps of training.
 RELATIVE, ABSOLUTE = 1e-3, 1e-4

@@ -6,11 +6,14 @@ the data inside; ``refused``: an error, with the reason given here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from inspect import Signature
 from types import MappingProxyType
 from typing import Any
 
 import jtorch as torch
+
+from .._src.protocol.withheld import known_signature
 
 Coverage = dict[str, Any]
 
@@ -18,6 +21,18 @@ Coverage = dict[str, Any]
 def overridable_functions() -> set[Any]:
     """Every function that a handler can be asked about: those of the namespaces, Tensor's methods, its properties' getters."""
     return {f for functions in torch.overrides.get_overridable_functions().values() for f in functions}
+
+
+def signature(func: Callable[..., Any]) -> Signature:
+    """The signature of a function that a handler is asked about, also where ``inspect`` is not told it, as with PyTorch's functions in C++.
+
+    Example:
+        >>> import jtorch as torch
+        >>> from jtorch.wrappers import coverage
+        >>> list(coverage.signature(torch.cumsum).parameters)
+        ['input', 'dim', 'dtype', 'out']
+    """
+    return known_signature(func)
 
 
 def named(names: str | Iterable[str]) -> set[Any]:

@@ -5,16 +5,15 @@ Written as an outsider would: with the public namespace, ``TensorLike`` and the 
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from contextlib import contextmanager
 from contextvars import ContextVar
+from inspect import BoundArguments
 from typing import Any
 
 import pint
 
 import jtorch as torch
-from jtorch._src.protocol.withheld import known_signature
 from jtorch.overrides import resolve_name
 
 from . import coverage, trees
@@ -177,13 +176,13 @@ def _first(args: Any) -> UnitTensor:
 # ``rule(func, *args, **kwargs)``. Which arguments are quantities is told by their names.
 
 
-def _bound(func: Any, args: Any, kwargs: Any) -> inspect.BoundArguments:
+def _bound(func: Any, args: Any, kwargs: Any) -> BoundArguments:
     if kwargs.get("out") is not None:
         raise NotImplementedError(f"{_name(func)}(out=...) with a UnitTensor: the unit of what is written to would change")
-    return known_signature(func).bind(*args, **kwargs)
+    return coverage.signature(func).bind(*args, **kwargs)
 
 
-def _run(func: Any, bound: inspect.BoundArguments) -> Any:
+def _run(func: Any, bound: BoundArguments) -> Any:
     return func(*bound.args, **bound.kwargs)
 
 
@@ -203,7 +202,7 @@ def _telling(func: Any, *args: Any, **kwargs: Any) -> Any:
 _QUANTITIES = frozenset("self input other tensors min max value src end prepend append x1 x2 mat tensor b".split())
 
 
-def _together(func: Any, args: Any, kwargs: Any) -> tuple[inspect.BoundArguments, Any]:
+def _together(func: Any, args: Any, kwargs: Any) -> tuple[BoundArguments, Any]:
     """All quantities in the first one's unit."""
     bound = _bound(func, args, kwargs)
     unit = _first(bound.arguments.values()).unit

@@ -68,7 +68,7 @@ def test_a_trace_seen_once_leaves_the_program_apart() -> None:
             packed.data.mul(2).add(1).sin().exp().sum().backward()
             assert net.weight_hh_l0.grad is not None
             net.weight_hh_l0.grad.sum().item()
-    calls = [c for c in _calls("_rnn_packed", "_rnn_packed_backward") if any(a[0].shape[0] == 28 for a in c.warm)]
+    calls = [c for c in _calls("_rnn_packed", "_rnn_packed_backward") if any(a[0].shape[0] == 28 for a in c.shapes)]
     assert {c.name for c in calls} == {"_rnn_packed", "_rnn_packed_backward"} and all(c.apart for c in calls)
 
 

@@ -52,8 +52,8 @@ class _Loader(importlib.abc.Loader):
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self.spec  # the import system has just set its own
         module.__name__ = _public(self.name)  # programs look at it, and errors of imports show it
-        if self.name == "jtorch":
-            importlib.import_module("jtorch._src.protocol.withheld").withhold_signatures()
+        if self.name == "jtorch" and (withheld := sys.modules.get("jtorch._src.protocol.withheld")) is not None:
+            withheld.withhold_signatures()
 
     def is_package(self, fullname: str) -> bool:
         found = importlib.util.find_spec(self.name)

@@ -9,7 +9,7 @@ import torch
 
 NEEDS = [
     "geomloss", "torchani", "sbi", "FrEIA", "deepxde", "bayesian_torch", "blitz", "torchbnn", "laplace",
-    "curvlinops", "torchdyn", "torch_kmeans", "kmeans_pytorch", "mace",
+    "curvlinops", "torchdyn", "torch_kmeans", "kmeans_pytorch",
 ]  # fmt: skip
 
 
