@@ -226,3 +226,15 @@ def test_exponentials_of_large_matrices_keep_the_digits_of_single_precision(shap
     np.testing.assert_allclose(torch.linalg.matrix_exp(a).numpy(), torch.linalg.matrix_exp(a.double()).numpy(), 3e-6)
     z = a.to(torch.complex64) * (0.5 + 0.5j)
     np.testing.assert_allclose(torch.linalg.matrix_exp(z).numpy(), torch.linalg.matrix_exp(z.to(torch.complex128)).numpy(), 3e-5)
+
+
+@pytest.mark.parametrize("upper", [False, True])
+def test_cholesky_ex_leaves_what_could_be_factored(upper: bool) -> None:
+    """Trust-region methods go on with it. What PyTorch gives for this matrix."""
+    bad = torch.tensor([[4.0, 2.0, 6.0], [2.0, -3.0, 5.0], [6.0, 5.0, 20.0]])
+    good = torch.eye(3) * 4
+    factors, info = torch.linalg.cholesky_ex(torch.stack([bad, good]), upper=upper)
+    assert info.tolist() == [2, 0]
+    first = factors[0].mT if upper else factors[0]
+    assert first.tolist() == [[2.0, 0.0, 0.0], [1.0, -4.0, 0.0], [3.0, 5.0, 20.0]]
+    assert torch.equal(factors[1], torch.eye(3) * 2)

@@ -33,26 +33,41 @@ def _lower_factor(a: Array, upper: bool) -> Array:
     return adjoint(found) if upper else found
 
 
-def _failed_minor(a: Array, upper: bool, factor: Array) -> Array:
-    """The order of the first leading minor that is not positive, 0 if all are: found by elimination, only where a factor is nan."""
+def _as_far_as_it_goes(a: Array, upper: bool, factor: Array) -> tuple[Array, Array]:
+    """The factor, and the order of the first leading minor that is not positive, 0 if all are.
+
+    Where one is not, ``factor`` is nan, and what is given is what LAPACK leaves: the columns before that minor's last, there the pivot that
+    is not positive, and after it the elements of ``a``. Found by elimination, only where a factor is nan.
+    """
     if a.size == 0:
-        return jnp.zeros(a.shape[:-2], np.int32)
+        return factor, jnp.zeros(a.shape[:-2], np.int32)
     n = a.shape[-1]
     a = lax.stop_gradient(adjoint(a) if upper else a)
     full = jnp.tril(a) + adjoint(jnp.tril(a, -1))
+    rows = np.arange(n).reshape((1,) * (a.ndim - 2) + (n,))
 
-    def eliminate(_: Any) -> Array:
-        def step(k: Any, state: tuple[Array, Array]) -> tuple[Array, Array]:
-            rest, info = state
+    def eliminate(_: Any) -> tuple[Array, Array]:
+        def step(k: Any, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+            rest, info, part = state
             pivot = jnp.real(rest[..., k, k])
-            info = jnp.where((info == 0) & ~(pivot > 0), k.astype(np.int32) + np.int32(1), info)
+            goes_on = (info == 0) & (pivot > 0)
+            ends = (info == 0) & ~goes_on
+            info = jnp.where(ends, k.astype(np.int32) + np.int32(1), info)
             column, row = rest[..., :, k], rest[..., k, :]
-            return rest - column[..., :, None] * row[..., None, :] / pivot[..., None, None].astype(rest.dtype), info
+            root = jnp.sqrt(pivot).astype(rest.dtype)[..., None]
+            last = jnp.where(ends[..., None] & (rows == k), pivot[..., None].astype(rest.dtype), part[..., :, k])
+            part = part.at[..., :, k].set(jnp.where(goes_on[..., None], column / root, last))
+            return rest - column[..., :, None] * row[..., None, :] / pivot[..., None, None].astype(rest.dtype), info, part
 
-        found = _loops.fori_loop(0, n, step, (full, jnp.zeros(a.shape[:-2], np.int32)))[1]
-        return jnp.where(jnp.any(jnp.isnan(factor), (-1, -2)), jnp.maximum(found, np.int32(1)), np.int32(0))
+        failed = jnp.any(jnp.isnan(factor), (-1, -2))
+        _, info, part = _loops.fori_loop(0, n, step, (full, jnp.zeros(a.shape[:-2], np.int32), full))
+        part = jnp.tril(part)
+        return (
+            jnp.where(failed[..., None, None], adjoint(part) if upper else part, factor),
+            jnp.where(failed, jnp.maximum(info, np.int32(1)), np.int32(0)),
+        )
 
-    return lax.cond(jnp.any(jnp.isnan(factor)), eliminate, lambda _: jnp.zeros(a.shape[:-2], np.int32), None)
+    return lax.cond(jnp.any(jnp.isnan(factor)), eliminate, lambda _: (factor, jnp.zeros(a.shape[:-2], np.int32)), None)
 
 
 def _cholesky_rule(g: Array, result: Array, A: Array, upper: bool) -> tuple[Array]:
@@ -71,8 +86,7 @@ def _cholesky(a: Array, upper: bool, function: str) -> tuple[Array, Array]:
     if function == "cholesky":
         check_kernel(a, "cholesky_cpu")
     check_float(a, function, kernel="cholesky_cpu")
-    factor = _lower_factor(a, upper)
-    return factor, _failed_minor(a, upper, factor)
+    return _as_far_as_it_goes(a, upper, _lower_factor(a, upper))
 
 
 @op(
@@ -155,7 +169,10 @@ defvjp(torch_cholesky, lambda g, result, input, upper=False: _cholesky_rule(g, r
 )
 @schemas("(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info) ; =L:L,info")
 def cholesky_ex(A: Array, *, upper: bool = False, check_errors: bool = False) -> tuple[Array, Array]:
-    """``cholesky``, and for each matrix 0, or the order of a leading minor that is not positive: then the factor is nan.
+    """``cholesky``, and for each matrix 0, or the order ``k`` of a leading minor that is not positive.
+
+    Then the result is as LAPACK leaves it: the first ``k - 1`` columns are the factor's, the element at ``(k - 1, k - 1)`` is the pivot
+    that is not positive, and elements of ``A`` come after it.
 
     Shapes: A (*, n, n) -> L (*, n, n), info (*).
     Dtypes: float32, float64 and complex ones -> the same; others are refused. Info is int32.
