@@ -67,7 +67,7 @@ class _return_linalg_svd(NamedTuple):
 def cholesky(input: Tensor, *, upper: _bool = False, out: Tensor | None = None) -> Tensor:
     """The lower triangular ``L`` with ``A = L @ L.mH``, or with ``upper`` the upper one with ``A = U.mH @ U``."""
 def cholesky_ex(input: Tensor, *, upper: _bool = False, check_errors: _bool = False, out: Any = None) -> _return_linalg_cholesky_ex:
-    """``cholesky``, and for each matrix 0, or the order of a leading minor that is not positive: then the factor is nan."""
+    """``cholesky``, and for each matrix 0, or the order ``k`` of a leading minor that is not positive."""
 def cond(input: Tensor, p: _float | str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The condition numbers: the norm of a matrix times that of its inverse, inf for a singular one; by default the 2-norm."""
 def cross(input: Tensor, other: Tensor, *, dim: _int = -1, out: Tensor | None = None) -> Tensor:
