@@ -96,9 +96,9 @@ def short(callee: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         elif loose and kind in _NUMBERS:
             key.append(kind)
         elif kind in _WORDS:
-            key += (kind, x)
+            key += (kind, _told(x))
         elif kind in _LISTS and all(type(n) in _WORDS for n in x):
-            key += (kind, len(x), *x)
+            key += (kind, len(x), *map(type, x), *map(_told, x))
         else:
             return MISSING
     if not some:
@@ -107,13 +107,18 @@ def short(callee: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for name, x in kwargs.items():
             if type(x) not in _WORDS:
                 return MISSING
-            key += (name, type(x), x)
+            key += (name, type(x), _told(x))
     identity = tuple(key)
     way = _WAYS.get(identity)
     if way is None:
         return _found_out(callee, args, kwargs, identity)
     way = way[0]
     return MISSING if way is None else _taken(way, args, records)
+
+
+def _told(x: Any) -> Any:
+    """An argument in a key: two zeros are equal to Python, and are not the same."""
+    return x if x or type(x) is not float else str(x)
 
 
 def _taken(way: _Way, args: tuple[Any, ...], records: bool) -> Any:
