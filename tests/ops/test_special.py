@@ -106,3 +106,13 @@ def test_logit_and_entropy() -> None:
 def test_half_precision_is_refused_where_torch_does() -> None:
     with pytest.raises(NotImplementedError, match="\"ndtri_cpu\" not implemented for 'BFloat16'"):
         torch.special.ndtri(torch.ones(1, dtype=torch.bfloat16))
+
+
+def test_mvlgamma_of_many_dimensions() -> None:
+    x = torch.tensor([7.0, 8.5], dtype=torch.float64)
+    alone = sum(torch.lgamma(x - j / 2) for j in range(11)) + 11 * 10 / 4 * math.log(math.pi)
+    assert torch.allclose(torch.mvlgamma(x, 11), alone, rtol=1e-13)
+    with pytest.raises(RuntimeError, match="can't allocate memory: you tried to allocate"):
+        torch.mvlgamma(x, 2**40)
+    with pytest.raises(RuntimeError, match=r"Storage size calculation overflowed with sizes=\[4611686018427387904\]"):
+        torch.special.multigammaln(x, 2**62)

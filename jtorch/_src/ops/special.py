@@ -12,6 +12,7 @@ import jax.scipy.special as jsp
 import numpy as np
 from jax import lax
 
+from ..engine import limits
 from ..engine.host.direct import count_nonzero
 from ..engine.host.rules import Compute
 from ..facts import dtypes
@@ -488,14 +489,22 @@ def mvlgamma(input: Array, p: int) -> Array:
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     require("arange_cpu", input)
+    limits.check_size((p,), input.dtype.itemsize)
+    limits.check_size((*input.shape, p), 8)
     x = input.astype(np.float64)  # the terms of the sum cancel
-    found = sum(lax.lgamma(x - j / 2) for j in range(p)) + p * (p - 1) / 4 * math.log(math.pi)
+    found = jnp.sum(lax.lgamma(_halves_below(x, p)), -1) + p * (p - 1) / 4 * math.log(math.pi)
     return found.astype(input.dtype)
+
+
+def _halves_below(x: Array, p: int) -> Array:
+    """``x``, ``x - 1/2``, and so on, ``p`` of them along a new last dimension."""
+    steps = lax.broadcasted_iota(x.dtype, (*x.shape, p), x.ndim)
+    return x[..., None] - steps * np.asarray(0.5, x.dtype)
 
 
 def _mvlgamma_rule(g: Array, _: None, input: Array, p: int) -> tuple[Array]:
     x = wide(input)
-    return ((wide(g) * sum(digamma(x - j / 2) for j in range(p))).astype(g.dtype),)
+    return ((wide(g) * jnp.sum(digamma(_halves_below(x, p)), -1)).astype(g.dtype),)
 
 
 defvjp(mvlgamma, _mvlgamma_rule)
