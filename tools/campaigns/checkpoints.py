@@ -118,6 +118,7 @@ def _work(part: str, seed: int, first: int, last: int, folder: str) -> None:
     from jaxlib.mlir.dialects import mhlo  # noqa: F401 (which JAX loads when it first compiles some operations)
 
     torch.load(io.BytesIO(_mutants.saved(torch.eye(2).to_sparse())))
+    torch.load(io.BytesIO(_mutants.saved(torch.ones(2, device="meta"))))
     with contextlib.suppress(pickle.UnpicklingError):
         torch.load(io.BytesIO(_mutants.with_pickle(_mutants.saved(), b"\x80\x02cnone\nnone\n.")))
     clear = CLEAR
