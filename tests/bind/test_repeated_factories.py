@@ -73,3 +73,16 @@ def test_few_spellings_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     factories._remembered(known, (None, None), None, ())
     assert None not in known
     assert (None, None) not in known
+
+
+def test_zeros_stay_apart_among_fixed_numbers() -> None:
+    """They are equal to Python, and to most functions they are not: each call gives the zero that it was given."""
+    x = torch.tensor([-2.0])
+    for low in (0.0, -0.0, 0.0, -0.0):
+        found = (
+            torch.nan_to_num(torch.tensor([float("nan")]), nan=low),
+            torch.nn.functional.hardtanh(x, low, 1.0),
+            torch.nn.functional.threshold(x, 0.5, low),
+        )
+        assert [str(t.item()) for t in found] == [str(low)] * 3
+    assert str(torch.nn.functional.elu(x, 0.0).item()) != str(torch.nn.functional.elu(x, -0.0).item())

@@ -36,7 +36,7 @@ from ..ops._declare import (
     Param,
 )
 from ..ops._facts import Facts
-from ..ops._kernel import NUMBERS, Fixed, T, call_of
+from ..ops._kernel import MINUS_ZERO, NUMBERS, Fixed, T, apart, call_of
 from ..tensor import result_strides
 from ..tensor.running import apply, inplace, keep_layout, write_out
 from ..tensor.writing import check_inplace, check_overlap
@@ -79,6 +79,8 @@ class Bound:
                 continue
             entry = next(entries)
             if p.kind in (STATIC, DTYPE):
+                if entry is MINUS_ZERO and "float" in p.annotation:
+                    entry = -0.0
                 fixed = checked_static(op.name, p.name, p.annotation, static(op, p, i + 1, entry))
                 cacheable = cacheable and not _has_tensor(entry) and _ordinary(entry, p.annotation)
                 layout.append(Fixed(fixed))
@@ -183,7 +185,7 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
             if "tuple" in p.annotation:
                 lines += [f"k_{n} = tuple({n}) if type({n}) is list else {n}"]
             else:
-                keys[-1] = n
+                keys[-1] = f"({n} if type({n}) is not float else {n} or _apart({n}))" if "float" in p.annotation else n
         elif p.kind == OPTIONAL_TENSOR:
             lines += [f"if {n} is None:", f"    k_{n} = None", "else:", *_operand(op.name, p, i + 1, "    "), f"    k_{n} = _T"]
         elif p.kind == TENSOR_LIST:
@@ -427,7 +429,8 @@ def _power(value: Any, numbers: list[Any]) -> Any:
 
 #: What generated code finds under its names.
 GENERATED_NAMES = {
-    "_must_be_tensor": must_be_tensor, "_items": _items, "_KINDS": KINDS, "_NONE": NONE, "_T": T, "_Fixed": Fixed, "_coerce": coerce,
+    "_must_be_tensor": must_be_tensor, "_items": _items, "_KINDS": KINDS, "_NONE": NONE, "_T": T, "_Fixed": Fixed,
+    "_apart": apart, "_coerce": coerce,
     "_number": number, "_apply": apply, "_write_out": write_out, "_record": record, "_record_one": record_one, "_record_two": record_two,
     "_new": object.__new__, "_Tensor": Tensor, "_BIRTHS": BIRTHS, "_born": born,
     "_unsigned": unsigned, "_check_numbers": check_numbers,

@@ -32,14 +32,23 @@ _NUMBER_DTYPES = {INT: dtypes.int64, BOOL: dtypes.bool_}
 _KINDS = {FLOAT: np.dtype(np.float64), INT: np.dtype(np.int64), BOOL: np.dtype(np.bool_), COMPLEX: np.dtype(np.complex128)}
 
 
+#: Stands for ``-0.0`` in keys, where it would be the same as zero.
+MINUS_ZERO = "-0.0"
+
+
+def apart(number: float) -> Any:
+    """A number as it stands in a key: ``-0.0`` and ``0.0`` are equal, and most functions tell them apart."""
+    return number if number or str(number) != MINUS_ZERO else MINUS_ZERO
+
+
 class Fixed:
-    """A static argument in a layout, compared by value and type (``2`` is not ``2.0``)."""
+    """A static argument in a layout, compared by value and type (``2`` is not ``2.0``, nor ``0.0`` ``-0.0``)."""
 
     __slots__ = ("value", "key")
 
     def __init__(self, value: Any) -> None:
         self.value = value
-        self.key = (type(value), "nan" if value != value else value)
+        self.key = (type(value), "nan" if value != value else apart(value) if type(value) is float else value)
 
     def __hash__(self) -> int:
         return hash(self.key)
