@@ -25,9 +25,7 @@ from . import _ops as _ops
 from . import _prims_common as _prims_common
 from . import _subclasses as _subclasses
 from . import _tensor as _tensor
-from . import _tensor_str as _tensor_str
 from . import _utils as _utils
-from . import _vmap_internals as _vmap_internals
 from . import _weights_only_unpickler as _weights_only_unpickler
 from . import accelerator as accelerator
 from . import amp as amp

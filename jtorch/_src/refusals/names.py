@@ -197,6 +197,8 @@ _LINES: dict[str, str] = {
 #: Modules whose names are those of another.
 SAME = {
     "_overrides": "overrides",
+    "_tensor_str": "_src.tensor.printed_parts",
+    "_vmap_internals": "func.vmap_internals",
     "distributed._composable.fsdp": "distributed.fsdp",
     "distributed._composable.fsdp.fully_shard": "distributed.fsdp",
     "distributed.fsdp.fully_sharded_data_parallel": "distributed.fsdp",

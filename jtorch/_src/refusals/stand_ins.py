@@ -77,7 +77,9 @@ def find(module: str, name: str) -> Any:
         entry, why = listed[name]
         return make(f"torch.{own}.{entry}" if own else f"torch.{entry}", why)
     if own in _refused.SAME and not name.startswith("__"):
-        return getattr(importlib.import_module(f"{_ROOT}.{_refused.SAME[own]}"), name)
+        same = importlib.import_module(f"{_ROOT}.{_refused.SAME[own]}")
+        if hasattr(same, name):
+            return getattr(same, name)
     path = f"{own}.{name}" if own else name
     # PyTorch has most of its modules loaded once it is imported, so that programs use them as attributes without importing them.
     if path in _refused.modules() or (own and not name.startswith("__") and _has_file(own, name)):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._src.tensor.printing import _options as PRINT_OPTS
-from ._src.tensor.printing import add_suffixes as _add_suffixes
-from ._src.tensor.printing import get_printoptions as get_printoptions
-from ._src.tensor.printing import numbers as _numbers
-from ._src.tensor.printing import printoptions as printoptions
-from ._src.tensor.printing import set_printoptions as set_printoptions
-from ._src.tensor.printing import tensor_repr as _tensor_repr
+from .printing import _options as PRINT_OPTS
+from .printing import add_suffixes as _add_suffixes
+from .printing import get_printoptions as get_printoptions
+from .printing import numbers as _numbers
+from .printing import printoptions as printoptions
+from .printing import set_printoptions as set_printoptions
+from .printing import tensor_repr as _tensor_repr
 
 __all__ = ["PRINT_OPTS", "_add_suffixes", "_str", "_str_intern", "_tensor_str", "get_printoptions", "printoptions", "set_printoptions"]
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ._src.refusals import stand_ins as _refusals
-from .autograd.grad_mode import MODE
-from .func import vmap
-from .func.trees import flatten, unflatten
+from ..autograd.grad_mode import MODE
+from .batching import vmap
+from .trees import flatten, unflatten
 
 
 def _vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, allow_none_pass_through: bool = False) -> Callable[..., Any]:
@@ -30,6 +29,3 @@ def _vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, allow_n
         return unflatten([None if missing else next(found) for missing in shape[1]], shape[0])
 
     return run
-
-
-__getattr__ = _refusals.missing(__name__)
