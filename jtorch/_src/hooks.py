@@ -76,6 +76,11 @@ rearranged = Hook("rearranged")
 #: The texts of operators' signatures, which errors list: the module that reads them.
 schemas = Hook("schemas")
 
+#: The array of a value, running the trace that it is pending in: for a call by itself.
+read = Hook("read")
+#: Operands of several devices on one: for a call by itself.
+gathered = Hook("gathered")
+
 # ---- gradients -------------------------------------------------------------------------------------------------------------------
 
 #: Backward passes on tensors, for modes and classes that see operators: the module.

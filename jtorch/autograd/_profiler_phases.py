@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from .._src.engine import run, tiers
+from .._src.engine import at_once, run, tiers
 
 record = importlib.import_module("jtorch._src.engine.record")  # under this name the package has a function
 
@@ -189,7 +189,7 @@ def _replace(undo: list[Callable[[], None]]) -> None:
     def again(call: Any, shapes: Any, args: Any, error: Exception) -> Any:
         return again_before(call, getattr(shapes, "_known", shapes), args, error)
 
-    again_before = _set(undo, run, "_again", again)
+    again_before = _set(undo, run, "again", again)
 
     def small(trace: Any, state: Any) -> bool:
         name = state.call.name if len(state.small) == 1 else f"{len(state.small)} operations"
@@ -202,13 +202,13 @@ def _replace(undo: list[Callable[[], None]]) -> None:
 
     quickly_before = _set(undo, record, "quickly", quickly)
     timing(record, "immediately", None)
-    timing(run, "immediately", None)
 
     def moved(array: Any, *rest: Any) -> Any:
         return _timed(TRANSFER, "to device", moved_before, (array, *rest), getattr(array, "nbytes", 0))
 
     moved_before = _set(undo, tiers, "moved", moved)
-    _set(undo, run, "moved", moved)
+    for holder in (run, at_once):
+        _set(undo, holder, "moved", moved)
 
     kind = type(jax.device_put(np.zeros(1)))  # the class of arrays, which has no public name
     fetched = vars(kind).get("_value")

@@ -232,14 +232,14 @@ def test_compressed_traces(tmp_path: Path) -> None:
 
 
 def test_the_engine_is_as_it_was_afterwards() -> None:
-    from jtorch._src.engine import run, tiers
+    from jtorch._src.engine import at_once, run, tiers
 
     record = importlib.import_module("jtorch._src.engine.record")
     array = type(torch.ones(1).jax())
 
     def state() -> list[object]:
         found: list[object] = [vars(array)["_value"]]
-        return found + [vars(m)[n] for m in (run, record, tiers) for n in sorted(vars(m)) if callable(vars(m)[n])]
+        return found + [vars(m)[n] for m in (at_once, run, record, tiers) for n in sorted(vars(m)) if callable(vars(m)[n])]
 
     before = state()
     with pytest.raises(ZeroDivisionError), profile():

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch._src.engine import execution, flush, programs, run, stats, trie, values
+from jtorch._src.engine import OutOfMemoryError, execution, flush, programs, run, stats, trie, values
 
 
 def _campaign():
@@ -233,7 +233,7 @@ def test_out_of_memory_in_a_new_program(settled):
 def test_out_of_memory_in_a_program_that_ran_before(settled):
     p, step, _, plan = settled
     plan.fn = _out_of_memory
-    with pytest.raises(run.OutOfMemoryError, match="a program that overwrites its inputs: out of memory"):
+    with pytest.raises(OutOfMemoryError, match="a program that overwrites its inputs: out of memory"):
         step()
     for _ in range(2):
         with pytest.raises(RuntimeError, match="value is lost: a program that overwrites its inputs: out of memory"):
@@ -251,12 +251,12 @@ def test_a_step_that_cannot_be_computed_is_undone(scene, monkeypatch):
     loop.step(0)
 
     def no_memory(*_):
-        raise run.OutOfMemoryError("out of memory")
+        raise OutOfMemoryError("out of memory")
 
     with monkeypatch.context() as patch:
         patch.setattr(run, "_execute", no_memory)
         patch.setattr(run, "_step", no_memory)
-        with pytest.raises(run.OutOfMemoryError):
+        with pytest.raises(OutOfMemoryError):
             loop.step(1)
     assert loop.far_from(1) is None
     loop.step(1)

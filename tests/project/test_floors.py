@@ -218,7 +218,6 @@ CYCLES = {
     "_src.engine.calls _src.engine.checks _src.engine.room _src.engine.tiers _src.engine.trie": (
         "the way of a call, in which each step may lead back to the first"
     ),
-    "_src.engine.record _src.engine.run": "running records what is run again, recording runs what is due",
     "wrappers.masked.functions wrappers.masked.handlers wrappers.masked.tensor": "the class asks its table of functions, which make it",
     "wrappers.nested.custom wrappers.nested.tensor": "the class hands custom functions on, which make it",
     "fx._symbolic_trace fx.graph_module": "a graph module is traced again from its code, tracing makes one",
@@ -230,7 +229,7 @@ CYCLES = {
 
 def test_imports_inside_functions_and_cycles_do_not_grow(trees: dict[Path, ast.Module]) -> None:
     edges, inside = structure.graph(trees)
-    assert inside <= 120
+    assert inside <= 118
     assert {" ".join(group) for group in structure.cycles(edges)} == CYCLES.keys()
 
 

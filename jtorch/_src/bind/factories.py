@@ -12,8 +12,8 @@ import jax
 from ...core import Tensor, contiguous_strides, format_strides, from_value
 from .. import hooks
 from ..engine import META, concrete, default_device, meta_value, record
+from ..engine.at_once import unguarded
 from ..engine.calls import abstract
-from ..engine.run import unguarded
 from ..facts import devices, dtypes, layouts
 from ..facts.errors import HIGHEST_LONG, LOWEST_LONG, check_scalar, must_be_tensor, type_name
 from ..facts.size import Size

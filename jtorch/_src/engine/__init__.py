@@ -6,6 +6,8 @@ The floors above say ``record(call, values, numbers)`` and ``read(value)``. See 
 from . import exiting as _exiting
 from . import forking as _forking
 from . import heap as _heap
+from .at_once import OutOfMemoryError as OutOfMemoryError
+from .at_once import outside_jax as outside_jax
 from .calls import Call as Call
 from .calls import Guarded as Guarded
 from .calls import device_name as device_name
@@ -27,8 +29,6 @@ from .record import record_two as record_two
 from .record import require_gil as require_gil
 from .record import set_execution as set_execution
 from .record import unrecorded as unrecorded
-from .run import OutOfMemoryError as OutOfMemoryError
-from .run import outside_jax as outside_jax
 from .run import stats as stats
 from .values import META as META
 from .values import SPECIAL as SPECIAL

@@ -14,9 +14,9 @@ import numpy as np
 from numpy import ndarray
 
 from . import programs, run, trie, values
+from .at_once import immediately, quickly, several
 from .calls import Call, Guarded, Shapes, common_device, shapes_of
 from .checks import answered, failure
-from .run import immediately, quickly
 from .signalled import is_signalled
 from .tiers import FEW, device_array
 from .trie import DONE, ROOT, State, grow
@@ -260,7 +260,7 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
             return record(call, ins, numbers)
         if asked and all(v.array is not None for v in ins):  # by itself, so that the trace goes on
             _forget(trace, key)
-            return run.immediately(call, ins, numbers)
+            return immediately(call, ins, numbers)
         if type(outs) is Aval:
             made = v = _new(Value)
             v.aval = outs
@@ -369,7 +369,7 @@ def _made_at_once(trace: Trace | None, shapes: Shapes, out: Any) -> Any:
         if len(ahead) > FEW:
             _record_again(trace)
     if type(out) is not ndarray:
-        return run.several(shapes, out)
+        return several(shapes, out)
     v = _new(Value)
     v.aval = shapes.outs  # type: ignore[assignment]
     v.array = out
@@ -390,7 +390,7 @@ def _otherwise(trace: Trace, key: list[Any], v: Value | None, call: Call, ins: S
     _forget(trace, key)
     if v is not None:
         if v.trace is SPECIAL:
-            return run.immediately(call, ins, numbers)
+            return immediately(call, ins, numbers)
         read(v)
     return record(call, ins, numbers)
 
@@ -406,7 +406,7 @@ def _answer(trace: Trace, state: State, ins: Sequence[Value], numbers: tuple[Any
         trace.asked, trace.flags = False, None
     if flags is None:  # a signal's handler ran the trace
         assert state.call is not None
-        run.immediately(state.call, ins, numbers)
+        immediately(state.call, ins, numbers)
         return
     error = failure(flags, state.checks)
     if error is not None:

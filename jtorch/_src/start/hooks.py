@@ -8,6 +8,7 @@ from ... import _C
 from ...autograd import engine as autograd_engine
 from ...autograd.accumulate import end_of
 from .. import hooks
+from ..engine.record import gathered, read
 from ..protocol import overridable
 from ..tensor import untyped_storage as storages
 from ..tensor import view_steps as steps
@@ -19,6 +20,8 @@ hooks.call_of_node.fill(lambda: autograd_engine.call_of_node)
 hooks.internals.fill(lambda: _C)
 hooks.memory_steps.fill(lambda: steps.memory_steps)
 hooks.retain.fill(lambda: autograd_engine.retain)
+hooks.read.fill(lambda: read)
+hooks.gathered.fill(lambda: gathered)
 
 
 # ---- calls and their errors ------------------------------------------------------------------------------------------------------

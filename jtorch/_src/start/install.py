@@ -98,7 +98,7 @@ _PACKAGES = frozenset(
 #: Classes that torch has elsewhere.
 _PLACES = {
     "torch": {
-        "_src.facts.devices": "device", "_src.facts.dtypes": "dtype finfo iinfo", "_src.engine.run": "OutOfMemoryError",
+        "_src.facts.devices": "device", "_src.facts.dtypes": "dtype finfo iinfo", "_src.engine.at_once": "OutOfMemoryError",
         "_src.borders.interop": "AcceleratorError", "_src.facts.layouts": "layout memory_format qscheme",
         "_src.facts.size": "Size SymBool SymFloat SymInt",
     },
