@@ -129,6 +129,10 @@ class Dual(Transformed):
             return dual(out, next(found), level)
         return [dual(v, next(found), level) if a.differentiable else v for v, a in zip(out, outs, strict=True)]
 
+    def start(self, storage: Any) -> int | None:
+        """That of the value."""
+        return self.primal.start(storage) if isinstance(self.primal, Transformed) else None
+
     def may_replace(self, current: Value) -> bool:
         """Whether the value alone may."""
         inner = self.primal
