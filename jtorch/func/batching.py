@@ -144,8 +144,8 @@ def _run(
         if d is None:
             _check_not_batched(o, level, func)
             made.append(o)
-        elif views[id(o)] is not None:
-            found, at = views[id(o)]
+        elif (view := views[id(o)]) is not None:
+            found, at = view
             made.append(found.movedim(at, d) if at != d else found)
         else:
             t = next(leaving)
