@@ -19,6 +19,7 @@ from ._src.engine import (
     THREADS,
     Aval,
     Meta,
+    Transformed,
     Value,
     aval_of,
     leaf,
@@ -397,7 +398,11 @@ class Tensor(TensorBase, metaclass=TensorMeta):
             >>> torch.arange(4)[2:].storage_offset()
             2
         """
-        return self._al.offset if self._al is not None else 0
+        al = self._al
+        if al is None:
+            return 0
+        value = al.storage.value
+        return al.offset if value is None or value.trace is not SPECIAL else al.offset + start_of(al)
 
     def data_ptr(self) -> int:
         """A number that two tensors share exactly if their first elements are the same memory; not a real address.
@@ -893,6 +898,14 @@ def alias_of(t: Tensor) -> Alias:
             t._al = al = made
             t._v = None
     return al
+
+
+def start_of(al: Alias) -> int:
+    """Where the storage begins in the memory of all examples, in elements as the alias has them, if it is that of one example; else 0."""
+    storage = al.storage
+    value = storage.value
+    found = value.start(storage) if isinstance(value, Transformed) else None
+    return found * value.aval.dtype.itemsize // al.aval.dtype.itemsize if found else 0
 
 
 def lazy_bits(t: Tensor) -> tuple[bool, bool]:

@@ -31,6 +31,9 @@ def _plain(given: Any) -> bool:
 
 def _check_inside(outputs: Any, inputs: Any, allow_unused: Any) -> None:
     """Raises torch's errors for gradients inside a function transformation: its graph is only what is made there."""
+    if MODE.batching:
+        _refuse_examples("output", outputs)
+        _refuse_examples("input", inputs)
     for i, t in enumerate(_several(outputs)):
         if isinstance(t, Tensor) and MODE.transforms[-1] is None and hasattr(t._read(), "physical"):
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
@@ -40,6 +43,17 @@ def _check_inside(outputs: Any, inputs: Any, allow_unused: Any) -> None:
             raise RuntimeError(
                 f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this is the "
                 "desired behavior."
+            )
+
+
+def _refuse_examples(kind: str, given: Any) -> None:
+    """Raises the older ``vmap``'s error for operands that are one example of many."""
+    for i, t in enumerate(_several(given)):
+        if isinstance(t, Tensor) and hasattr(t._read(), "physical"):
+            raise RuntimeError(
+                "torch.autograd.grad(outputs, inputs, grad_outputs) called inside torch.vmap. We do not support the case where any "
+                f"{kind}s are vmapped tensors ({kind} {i} is being vmapped over). Please call autograd.grad() outside torch.vmap or file a "
+                "bug report with your use case."
             )
 
 

@@ -129,6 +129,12 @@ class Dual(Transformed):
             return dual(out, next(found), level)
         return [dual(v, next(found), level) if a.differentiable else v for v, a in zip(out, outs, strict=True)]
 
+    def start(self, storage: Any) -> int | None:
+        """Where the value that was given a tangent lies in its memory, or that of one example."""
+        if (whole := getattr(storage, "primal", None)) is not None:
+            return whole.storage_offset()
+        return self.primal.start(storage) if isinstance(self.primal, Transformed) else None
+
     def may_replace(self, current: Value) -> bool:
         """Whether the value alone may."""
         inner = self.primal

@@ -159,6 +159,11 @@ def _start(task: _Task, roots: Sequence[Any], grads: Sequence[Tensor | None]) ->
 
 def refuse_inside() -> None:
     """Raises torch's error inside a function transformation."""
+    if MODE.batching:
+        raise RuntimeError(
+            "backward() called inside torch.vmap. This is not supported, please call backward() outside torch.vmap or instead use "
+            "torch.autograd.grad inside torch.vmap"
+        )
     if MODE.transforms:
         raise RuntimeError(
             "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp instead or "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..core import Tensor
-from . import dual
+from . import dual, pairs
 from .grad_mode import _Decorating
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
@@ -70,8 +70,11 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         RuntimeError: outside of a level, or if the two do not fit.
         ValueError: if one of them is not of a floating-point or complex dtype.
 
+    The result shares memory with ``tensor``, and its tangent is ``tangent`` itself where the two have the same strides: what is written
+    into one is seen in the other.
+
     Differs from torch:
-        The result does not share memory with ``tensor``.
+        If one of the two requires grad, the result has memory of its own.
 
     Example:
         >>> import jtorch as torch
@@ -95,7 +98,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     t = tangent._read()
     if type(t) is dual.Dual and t.level is _levels[-1]:
         raise RuntimeError(f"Setting a forward grad that itself has a forward gradient at the same level{number} is not supported.")
-    return dual.enter(tensor, tangent, _levels[-1])
+    return pairs.make(tensor, tangent, _levels[-1])
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -119,6 +122,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     number = _current_level if level is None else level
     if number < 0 or not _levels:
         return UnpackedDualTensor(tensor, None)
+    if (found := pairs.unpack(tensor, _levels[-1])) is not None:
+        return UnpackedDualTensor(*found)
     primal, tangent = dual.leave(tensor, _levels[-1])
     given = getattr(tensor._v, "given", None)  # as long as nothing was written into either
     if given is not None and tangent is not None and given._read() is tangent._read():

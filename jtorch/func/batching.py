@@ -55,8 +55,8 @@ def _name(func: Callable[..., Any]) -> str:
     return getattr(func, "__name__", repr(func))
 
 
-def _inputs(in_dims: Any, args: tuple[Any, ...], func: Callable[..., Any]) -> tuple[int, list[Any], list[Any], Any]:
-    """The number of examples, and the flat arguments with their dimensions."""
+def _inputs(in_dims: Any, args: tuple[Any, ...], func: Callable[..., Any], negative: bool = True) -> tuple[int, list[Any], list[Any], Any]:
+    """The number of examples, and the flat arguments with their dimensions, which may be counted from the end if ``negative``."""
     what = f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): "
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
@@ -85,10 +85,11 @@ def _inputs(in_dims: Any, args: tuple[Any, ...], func: Callable[..., Any]) -> tu
                 f"{what}Got in_dim={dim} for an input but the input is of type {type(arg)}. We cannot vmap over non-Tensor arguments, "
                 "please use None as the respective in_dim"
             )
-        if not -arg.dim() <= dim < arg.dim():
+        lowest = -arg.dim() if negative else 0
+        if not lowest <= dim < arg.dim():
             raise ValueError(
                 f"{what}Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {arg.dim()} so expected in_dim to "
-                f"satisfy -{arg.dim()} <= in_dim < {arg.dim()}."
+                f"satisfy {f'-{arg.dim()}' if negative else 0} <= in_dim < {arg.dim()}."
             )
         dims[i] = dim % arg.dim()
         sizes.append(arg.size(dim))
@@ -136,16 +137,16 @@ def _run(
             MODE.transforms.pop()
         outs, out_spec, places = _outputs(out_dims, result, func)
     _give_back(came.values(), level)
-    views = {id(o): _as_view(o, came) for o, d in zip(outs, places, strict=True) if d is not None}
+    views = {id(o): _as_view(o, d, came) for o, d in zip(outs, places, strict=True) if d is not None}
     leaving = iter(leave([o for o, d in zip(outs, places, strict=True) if d is not None and views[id(o)] is None], level))
     made = []
     for o, d in zip(outs, places, strict=True):
         if d is None:
             _check_not_batched(o, level, func)
             made.append(o)
-        elif views[id(o)] is not None:
-            found = views[id(o)]
-            made.append(found.movedim(0, d) if d else found)
+        elif (view := views[id(o)]) is not None:
+            found, at = view
+            made.append(found.movedim(at, d) if at != d else found)
         else:
             t = next(leaving)
             if MODE.inference and t._al is None:
@@ -154,16 +155,19 @@ def _run(
     return unflatten(made, out_spec)
 
 
-def _as_view(o: Any, came: dict[int, Any]) -> Any:
-    """A result that is an argument or a view of one, as such a view of all examples along the first axis; None for others."""
+def _as_view(o: Any, to: int, came: dict[int, Any]) -> tuple[Any, int] | None:
+    """A result that is an argument or a view of one, as such a view of all examples, and the axis that goes over them; None for others.
+
+    An argument whose examples are to lie along ``to``, where they lay, is that argument itself.
+    """
     if id(o) in came:
         a, dim, _, _ = came[id(o)]
-        return a.movedim(dim, 0) if dim else a
+        return (a, dim) if dim == to else (a.movedim(dim, 0) if dim else a, 0)
     if o._al is not None and o._al.chain:
         for a, dim, example, _ in came.values():
             found = looked_at(o, example, a.movedim(dim, 0) if dim else a)
             if found is not None:
-                return found
+                return found, 0
     return None
 
 

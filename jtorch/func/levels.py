@@ -25,7 +25,7 @@ from ..autograd.ends import ends_of
 from ..autograd.engine import _add_pairs, _add_values, _item, _tensor
 from ..autograd.grad_mode import MODE
 from ..autograd.tape import FREED, Node, _Task, next_seq
-from ..core import Tensor, from_value, view
+from ..core import Tensor, alias_of, from_value, view
 from .trees import broadcast_and_flatten, flatten, unflatten
 
 _new = object.__new__
@@ -49,15 +49,17 @@ class Level:
         depth: how many levels there are up to this one.
         sources: tensors of examples that came in, by identity, each with the tensor of all examples that it was made of.
         spans: creation numbers of the nodes that were recorded inside, as [start, end) pairs.
+        starts: storages of examples of memory that begins before them, by identity, each with the place where the first example lies.
     """
 
-    __slots__ = ("depth", "order", "randomness", "size", "sources", "spans")
+    __slots__ = ("depth", "order", "randomness", "size", "sources", "spans", "starts")
 
     def __init__(self, size: int, randomness: str = "error") -> None:
         self.size, self.randomness = size, randomness
         self.order = self.depth = 0
         self.sources: dict[int, tuple[Tensor, Tensor]] = {}
         self.spans: list[tuple[int, float]] = []
+        self.starts: dict[int, tuple[Any, int]] = {}
 
     def __enter__(self) -> Level:
         self.order = orders()
@@ -108,6 +110,11 @@ class Batched(Transformed):
         physical = [v.physical if m else v for v, m in zip(ins, mine, strict=True)]  # type: ignore[union-attr]
         out = INNER.record(vmapped(call, mine, len(numbers)), physical, numbers)
         return batched(out, level) if isinstance(out, Value) else [batched(v, level) for v in out]
+
+    def start(self, storage: Any) -> int | None:
+        """Where the first of the examples lies in the memory of all."""
+        found = self.level.starts.get(id(storage))
+        return 0 if found is None else found[1]
 
     def may_replace(self, current: Value) -> bool:
         """Whether what is there has a place for each example too."""
@@ -214,6 +221,9 @@ def enter(t: Tensor, dim: int, level: Level) -> Tensor:
     strides = moved._strides
     if strides is not None and strides[1:] != contiguous_strides(found._aval.shape):
         found._strides = strides[1:]  # what views of an example are possible follows from where its elements lie
+    if start := moved.storage_offset():
+        storage = alias_of(found).storage
+        level.starts[id(storage)] = (storage, start)
     if MODE.enabled and moved.requires_grad:
         found._rg = True
         level.sources[id(found)] = (found, moved)

@@ -69,6 +69,12 @@ def test_nonzero(x: torch.Tensor) -> None:
     assert torch.equal(x[rows, columns], x[even])
     assert torch.nonzero(torch.tensor(3)).shape == (1, 0)
     assert [i.tolist() for i in torch.nonzero(torch.tensor(3), as_tuple=True)] == [[0]]
+    places = torch.empty(0, 2, dtype=torch.int64)
+    with pytest.raises(RuntimeError, match="nonzero does not support the out kwarg when as_tuple is True"):
+        torch.nonzero(torch.ones(2, 2), out=places, as_tuple=True)
+    with pytest.raises(TypeError, match="argument 'out' must be Tensor, not tuple"):
+        torch.nonzero(torch.ones(2, 2), out=(places, places), as_tuple=True)
+    assert torch.nonzero(torch.eye(2), out=places, as_tuple=False) is places and places.tolist() == [[0, 0], [1, 1]]
     assert torch.nonzero_static(torch.tensor([0, 5, 0, 6]), size=3).tolist() == [[1], [3], [-1]]
 
 

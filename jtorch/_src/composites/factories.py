@@ -401,21 +401,26 @@ def empty_strided(
         >>> torch.empty_strided((2, 3), (1, 2)).stride()
         (1, 2)
     """
-    size, stride = tuple(size), tuple(stride)
+    options = {"dtype": dtype, "layout": layout, "device": device, "pin_memory": pin_memory}
+    made = _with_strides(tuple(size), tuple(stride), options, None)
+    return requiring(made) if requires_grad else made
+
+
+def _with_strides(size: tuple[int, ...], stride: tuple[int, ...], options: dict[str, Any], example: Any) -> Any:
+    """New memory of these sizes and strides; for each of the examples that the value ``example`` is one of, if it is given."""
     if len(size) != len(stride):
         raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
     if any(n < 0 for n in size):
         raise RuntimeError(f"Trying to create tensor with negative dimension {next(n for n in size if n < 0)}: {list(size)}")
     if SYMBOLIC and {type(n) for n in size} & SYMBOLIC:  # traced without data: strides are all that is to be made
-        made = _empty(size, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
+        made = _empty(size, **options)
         made._strides = stride if stride != contiguous_strides(size) else None
-        return requiring(made) if requires_grad else made
+        return made
     length = 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
     if length * 8 > HIGHEST_LONG or any(s < 0 for s in stride):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
-    flat = _empty((length,), dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
-    made = flat.as_strided(size, stride).detach()
-    return requiring(made) if requires_grad else made
+    flat = _empty((length,), **options)
+    return (flat if example is None else of_examples(flat, example)).as_strided(size, stride).detach()
 
 
 @composite(native=True, factory=True, differentiable=False)
@@ -574,12 +579,14 @@ def new_empty_strided(
         >>> torch.tensor([1]).new_empty_strided((2, 3), (1, 2)).stride()
         (1, 2)
     """
-    return empty_strided(
-        size,
-        stride,
-        dtype=check_dtype("new_empty_strided", dtype) or self.dtype,
-        device=self.device if device is None else device,
-        layout=layout,
-        pin_memory=pin_memory,
-        requires_grad=requires_grad,
-    )
+    options = {
+        "dtype": check_dtype("new_empty_strided", dtype) or self.dtype,
+        "device": self.device if device is None else device,
+        "layout": layout,
+        "pin_memory": pin_memory,
+    }
+    v = self._read()
+    if v.trace is not SPECIAL or not hasattr(v, "physical"):
+        return empty_strided(size, stride, requires_grad=requires_grad, **options)
+    made = _with_strides(tuple(size), tuple(stride), options, v)
+    return requiring(made) if requires_grad else made

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...autograd.dual import has_tangent
 from ...autograd.grad_mode import MODE
 from ...core import Tensor, alias_of, contiguous_strides, detached, from_host
 from ..bind.arguments import sizes as whole_sizes
@@ -51,6 +52,8 @@ def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None)
         check_captured(self)
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
+    if has_tangent(self):
+        raise RuntimeError("cannot resize variables that has a forward grad")
     if tuple(self.shape) == size and memory_format is None:
         return self
     if min(size, default=0) < 0:

@@ -123,6 +123,10 @@ class Transformed(Lifted):
 
     __slots__ = ()
 
+    def start(self, storage: Any) -> int | None:
+        """Where in the memory outside the first element of ``storage`` lies, if it stands for one example of what lies there; else None."""
+        return None
+
 
 class Laid(Lifted):
     """The value of a tensor in another layout than strided: stands for ``tensor`` as a whole."""

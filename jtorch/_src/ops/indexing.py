@@ -313,6 +313,7 @@ def _index_flat(input: Array, positions: Array, start: int, count: int) -> Array
     aten="nonzero",
     strides="positions",
     out_dtype="nonzero: Expected out tensor to have scalar type {its} but got scalar type{mine}",
+    out_of_one="nonzero does not support the out kwarg when as_tuple is True",
 )
 @schemas("(Tensor self) -> Tensor ; =out")
 def nonzero(input: Array, *, as_tuple: bool = False) -> np.ndarray | tuple[np.ndarray, ...]:

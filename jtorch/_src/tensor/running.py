@@ -294,6 +294,10 @@ def write_out(
         TypeError: if ``out`` is no tensor.
     """
     if isinstance(result, tuple):
+        if facts is not None and facts.out_of_one is not None:
+            if isinstance(out, Tensor):
+                raise RuntimeError(facts.out_of_one)
+            raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             raise TypeError(f"{name}(): argument 'out' must be tuple of Tensors, not {type(out).__name__}")
         fields = getattr(result, "_fields", ("",) * len(result))

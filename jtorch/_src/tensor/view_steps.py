@@ -113,7 +113,7 @@ def memory_steps(
         strides = strides or contiguous_strides(base.shape)
     if strides is not None:
         if not is_dense(base.shape, strides):
-            raise not_offered("the memory of one example of a vmap", "between its elements lie those of the other examples")
+            raise not_offered("the memory of one example of a vmap, or of a dual tensor", "between its elements lie others")
         order = tuple(sorted(range(len(strides)), key=lambda i: -strides[i]))
         found.append(step_of(view_ops.VIEWS["_C._memory"], (order,)))
     itemsize, reach = base.dtype.itemsize, 0 if 0 in size else offset + 1 + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)])

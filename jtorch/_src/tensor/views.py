@@ -8,11 +8,11 @@ from typing import Any
 
 from ...autograd.grad_mode import MODE
 from ...autograd.tape import Node
-from ...core import Tensor, alias_of, contiguous_strides, count_apart, detached, lazy_bits, view
+from ...core import Tensor, alias_of, contiguous_strides, count_apart, detached, lazy_bits, start_of, view
 from ..bind.arguments import plain, sizes, whole
 from ..bind.cores import BOUND, composite, signature_of
 from ..bind.forms import annotations_of, packed, spelled, spellings
-from ..engine import SPECIAL, Call, limits, shapes_of
+from ..engine import SPECIAL, Call, Transformed, limits, record, shapes_of
 from ..facts import dtypes
 from ..facts.errors import HIGHEST_LONG, canonical_dim, check_long, check_longs, must_be_tensor, not_offered
 from ..facts.size import SYMBOLIC, slice_bounds
@@ -22,9 +22,9 @@ from ..ops._declare import OPS, Op
 from ..ops._facts import schemas
 from ..ops._kernel import Fixed, T, caches, call_of
 from ..protocol.overridable import specialise
-from .cells import Counter, bits_of
+from .cells import Alias, Counter, bits_of
 from .running import apply, rebind
-from .view_steps import dynamic_step, memory_steps, step_of
+from .view_steps import detaching, dynamic_step, memory_steps, step_of
 from .writing import check_captured, check_inplace
 
 _geometries: dict[Any, Any] = {}
@@ -371,7 +371,7 @@ def _view_as_dtype(t: Tensor, dtype: dtypes.dtype) -> Tensor:
     old, new = t._aval.dtype.itemsize, dtype.itemsize
     _VIEW_DTYPE.bits(*lazy_bits(t))  # type: ignore[misc]
     shape, strides = t._aval.shape, t.stride()
-    offset = t.storage_offset()
+    offset = t._al.offset if t._al is not None else 0
     if old != new:
         if not shape:
             raise RuntimeError(f"self.dim() cannot be 0 to view {t.dtype.scalar_name} as {dtype.scalar_name} (different element sizes)")
@@ -654,6 +654,10 @@ def as_strided(input: Any, size: tuple[int, ...], stride: tuple[int, ...], stora
     al = alias_of(input)
     storage = al.storage
     base = storage.aval if storage.value is None else storage.value.aval
+    if isinstance(storage.value, Transformed) and storage.value.start(storage) is not None:
+        _check_part(input, al, size, stride, offset)
+        memory_steps(base, storage.strides, (), (), 0, base.dtype)  # which refuses parts that have gaps
+        offset -= start_of(al)
     last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1 if 0 not in size else offset
     itemsize = input._aval.dtype.itemsize
     if last * itemsize > HIGHEST_LONG:
@@ -683,6 +687,33 @@ def as_strided(input: Any, size: tuple[int, ...], stride: tuple[int, ...], stora
             made._node = Node(_part_call(geometry), (v,), (input._edge(),), (), (made._v or made._read(),))  # type: ignore[union-attr]
             made._rg = True
     return made
+
+
+def _check_part(t: Any, al: Alias, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> None:
+    """Raises torch's error for a look at memory beyond one example of a ``vmap``; refuses one beyond the value of a dual tensor."""
+    if 0 in size:
+        return
+    shape, begin = t._aval.shape, start_of(al)
+    last = offset + 1 + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)])
+    pair = [getattr(al.storage, name, None) for name in ("primal", "tangent")]
+    if pair[0] is not None and not any(hasattr(t._read(), "physical") for t in pair):  # type: ignore[union-attr]
+        if offset < begin or (last - begin) * t._aval.dtype.itemsize > al.storage.aval.nbytes:
+            raise not_offered("as_strided of a dual tensor, beyond the value that it was made of,", "its tangent has no more elements")
+        return
+    start = al.offset + begin
+    end = start + 1 + sum([(n - 1) * s for n, s in zip(shape, t._strides or contiguous_strides(shape), strict=True)])
+    if 0 not in shape and start <= offset and last <= end:
+        return
+    within = (
+        "`tensor` has no storage but the passed-in (size, stride, storage_offset) imply a result with some storage."
+        if 0 in shape
+        else f"`result` can access some memory in range [{offset}, {last}], but `tensor` can only access some memory in range "
+        f"[{start}, {end}]."
+    )
+    raise RuntimeError(
+        f"result = tensor.as_strided({list(size)}, {list(stride)}, {offset}) can access memory outside of `tensor`. {within} This is not "
+        "supported inside of vmap, please try to rewrite the `as_strided` call as a sequence of PyTorch view operations"
+    )
 
 
 def _part_call(geometry: tuple[Any, ...]) -> Call:
@@ -777,7 +808,8 @@ def detach_(self: Any) -> Any:
     """
     if MODE.starts:
         check_captured(self)
-    if self._is_view():
+    al = self._al
+    if self._is_view() or (al is not None and hasattr(al.storage, "primal")):  # a dual tensor: it looks at its value's memory
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
             "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
@@ -785,6 +817,13 @@ def detach_(self: Any) -> Any:
             "the solution."
         )
     self._node, self._nr, self._rg = None, 0, False
+    v = self._read()
+    if isinstance(v, Transformed) and (stopped := record(detaching().get, (v,), ())) is not v:
+        al = self._al
+        if al is None:
+            self._v = stopped
+        else:
+            al.now(stopped, al.storage.put(al, stopped))
     return self
 
 
