@@ -955,7 +955,8 @@ def small_view(t: Tensor, steps: tuple[Step, ...], strides: tuple[int, ...], off
     """
     al = t._al
     if al is None:
-        whole, aval = t._v, t._aval
+        whole = t._v
+        aval = whole.aval  # type: ignore[union-attr]
     else:
         if not (al.direct or not al.chain):
             return None
@@ -966,10 +967,12 @@ def small_view(t: Tensor, steps: tuple[Step, ...], strides: tuple[int, ...], off
     array = whole.array  # type: ignore[union-attr]
     if type(array) is not np.ndarray:
         return None
+    recording = LOCAL.trace is not None
     for step in steps:
         if not step.geometric or type(step) is not Step:
             return None
-        found: Any = unrecorded(step.get, aval)
+        get = step.get
+        found: Any = unrecorded(get, aval) if recording else get.shapes.get((aval,))
         if found is None:
             return None
         aval = found.outs
@@ -980,10 +983,13 @@ def small_view(t: Tensor, steps: tuple[Step, ...], strides: tuple[int, ...], off
         if al.storage.strides is not None:
             return None
     r = _new(Tensor)
-    r._al = mine = Alias(al.storage, (*al.chain, *steps), None, al.base if al.base is not None else t, al.counter.n, offset)
+    r._al = mine = _new(Alias)  # as ``Alias`` makes it, each attribute once
+    base = al.base
+    mine.storage, mine.chain, mine.value, mine.version = al.storage, (*al.chain, *steps), None, -1
+    mine.base, mine.gen, mine.offset = t if base is None else base, al.counter.n, offset
     mine.aval, mine.strides, mine.counter, mine.direct = aval, strides, al.counter, True
-    mine.contiguous = strides == contiguous_strides(aval.shape)
-    if not mine.contiguous:
+    mine.contiguous = contiguous = strides == contiguous_strides(aval.shape)
+    if not contiguous:
         r._strides = strides
     mine.origin = al.origin if MODE.enabled else "inference" if MODE.inference else "no_grad"
     return r

@@ -276,6 +276,12 @@ RULES: dict[str, tuple[Callable[..., None], str]] = {
 }  # fmt: skip
 
 
+def is_of_strided(declared: str) -> bool:
+    """Whether what an op's declaration says has no effect as long as all its operands are contiguous."""
+    function, guard = RULES[declared.partition(" if ")[0].partition(":")[0]]
+    return bool(guard) or function is rows
+
+
 def code(declared: str, names: dict[str, Any], operands: str = "_ts") -> list[str]:
     """Lines that give the result ``_r`` of an op its strides, where its declaration says ``declared``."""
     rule, _, condition = declared.partition(" if ")
