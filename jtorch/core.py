@@ -32,9 +32,9 @@ from ._src.engine import (
 )
 from ._src.facts import devices, dtypes
 from ._src.facts.errors import canonical_dim
+from ._src.facts.layouts import contiguous_format, in_format
 from ._src.facts.layouts import contiguous_strides as contiguous_strides
 from ._src.facts.layouts import format_strides as format_strides
-from ._src.facts.layouts import in_format
 from ._src.facts.layouts import is_contiguous as is_contiguous
 from ._src.facts.layouts import is_dense as is_dense
 from ._src.facts.size import Size
@@ -707,7 +707,7 @@ class Tensor(TensorBase, metaclass=TensorMeta):
             >>> torch.zeros(2, 3).is_contiguous(), torch.zeros(2, 3).t().is_contiguous()
             (True, False)
         """
-        if memory_format is None or str(memory_format) == "torch.contiguous_format":
+        if memory_format is None or memory_format is contiguous_format or str(memory_format) == "torch.contiguous_format":
             return self._strides is None or is_contiguous(self._aval.shape, self._strides)
         if hasattr(self._v, "physical"):
             raise RuntimeError("NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format")
