@@ -33,9 +33,9 @@ from ._src.engine import (
 )
 from ._src.facts import devices, dtypes
 from ._src.facts.errors import canonical_dim
+from ._src.facts.layouts import contiguous_format, in_format
 from ._src.facts.layouts import contiguous_strides as contiguous_strides
 from ._src.facts.layouts import format_strides as format_strides
-from ._src.facts.layouts import in_format
 from ._src.facts.layouts import is_contiguous as is_contiguous
 from ._src.facts.layouts import is_dense as is_dense
 from ._src.facts.size import Size
@@ -712,7 +712,7 @@ class Tensor(TensorBase, metaclass=TensorMeta):
             >>> torch.zeros(2, 3).is_contiguous(), torch.zeros(2, 3).t().is_contiguous()
             (True, False)
         """
-        if memory_format is None or str(memory_format) == "torch.contiguous_format":
+        if memory_format is None or memory_format is contiguous_format or str(memory_format) == "torch.contiguous_format":
             return self._strides is None or is_contiguous(self._aval.shape, self._strides)
         if hasattr(self._v, "physical"):
             raise RuntimeError("NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format")
@@ -968,7 +968,8 @@ def small_view(t: Tensor, steps: tuple[Step, ...], strides: tuple[int, ...], off
     """
     al = t._al
     if al is None:
-        whole, aval = t._v, t._aval
+        whole = t._v
+        aval = whole.aval  # type: ignore[union-attr]
     else:
         if not (al.direct or not al.chain):
             return None
@@ -979,10 +980,12 @@ def small_view(t: Tensor, steps: tuple[Step, ...], strides: tuple[int, ...], off
     array = whole.array  # type: ignore[union-attr]
     if type(array) is not np.ndarray:
         return None
+    recording = LOCAL.trace is not None
     for step in steps:
         if not step.geometric or type(step) is not Step:
             return None
-        found: Any = unrecorded(step.get, aval)
+        get = step.get
+        found: Any = unrecorded(get, aval) if recording else get.shapes.get((aval,))
         if found is None:
             return None
         aval = found.outs
@@ -993,10 +996,13 @@ def small_view(t: Tensor, steps: tuple[Step, ...], strides: tuple[int, ...], off
         if al.storage.strides is not None:
             return None
     r = _new(Tensor)
-    r._al = mine = Alias(al.storage, (*al.chain, *steps), None, al.base if al.base is not None else t, al.counter.n, offset)
+    r._al = mine = _new(Alias)  # as ``Alias`` makes it, each attribute once
+    base = al.base
+    mine.storage, mine.chain, mine.value, mine.version = al.storage, (*al.chain, *steps), None, -1
+    mine.base, mine.gen, mine.offset = t if base is None else base, al.counter.n, offset
     mine.aval, mine.strides, mine.counter, mine.direct = aval, strides, al.counter, True
-    mine.contiguous = strides == contiguous_strides(aval.shape)
-    if not mine.contiguous:
+    mine.contiguous = contiguous = strides == contiguous_strides(aval.shape)
+    if not contiguous:
         r._strides = strides
     mine.origin = al.origin if MODE.enabled else "inference" if MODE.inference else "no_grad"
     return r

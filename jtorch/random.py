@@ -239,6 +239,11 @@ def examples() -> list[Any]:
     return [level for mode, level in _restrictions.modes if mode == "different"]
 
 
+def undisturbed() -> bool:
+    """Whether no ``vmap`` and no block of ``with_key`` has a say in where random numbers come from."""
+    return not _restrictions.modes and not _keys.stack
+
+
 def _refuse_batching() -> None:
     """Raises torch's error inside the ``vmap`` that autograd uses itself."""
     if MODE.batching:

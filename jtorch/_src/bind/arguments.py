@@ -51,6 +51,8 @@ def coerce(name: str, argument: str, position: int, value: Any) -> Any:
 
 def number(name: str, argument: str, value: Any) -> Any:
     """A Python number from what was given where a number is due: NumPy scalars and 0-dim tensors serve too."""
+    if type(value) in _PYTHON_NUMBERS:
+        return value
     if isinstance(value, Tensor):
         if value._aval.ndim == 0 and not value._rg:
             return array_of(value._read()).item()

@@ -237,8 +237,8 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
         lines.append(f"if _far: _check_numbers(_ts, {{{', '.join(f'{n!r}: ({n}, k_{n})' for n in exact)}}}, {op.fits!r})")
     lines += [f"_key = {key}", *known]
     if simple:
-        if sum(p.kind == TENSOR for p in params) == 1 and params[0].kind == TENSOR and op.strides is None and not op.returns:
-            lines += _fast_unary(op)
+        if tensors and (op.strides is None or result_strides.is_of_strided(op.strides)):
+            lines += _fast(op)
         lines.append(f"_ts = ({tensors}{comma})")
         lines.append(f"_r = _apply(_call, _ts, ({values}{comma}))")
     else:
@@ -371,17 +371,20 @@ def _fast_number(op: Op, names: dict[str, Any]) -> list[str]:
     ]
 
 
-def _fast_unary(op: Op) -> list[str]:
-    """The path of one tensor that needs nothing special, once the call is known: ``_apply`` without what there is nothing to do for."""
-    n = op.params[0].name
+def _fast(op: Op) -> list[str]:
+    """The path of tensors that need nothing special, once the call is known: ``_apply`` without what there is nothing to do for."""
+    given = [p.name for p in op.params if p.kind == TENSOR]
+    values = ", ".join([f"v_{n}" for n in given])
+    record = {1: f"_record_one(_call, {values})", 2: f"_record_two(_call, {values})"}.get(len(given), f"_record(_call, ({values}))")
+    several = "_bound.wrapped(_v)"
     return [
-        f"if not ({n}._rg or {n}._strides){' and out is None' if op.out else ''}:",
-        f"    _v = _record_one(_call, v_{n})",
+        f"if not ({' or '.join([f'{n}._rg or {n}._strides' for n in given])}){' and out is None' if op.out else ''}:",
+        f"    _v = {record}",
         "    if type(_v) is not list:",
         "        _r = _new(_Tensor); _r._v = _v",
         "        if _BIRTHS: _r._birth = _born()",
         "        return _r",
-        "    return _bound.wrapped(_v)",
+        f"    return {f'_bound.returns({several})' if op.returns else several}",
     ]
 
 

@@ -40,6 +40,8 @@ _MANY = 512
 def _spelled(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """Positional arguments as a key under which the call may be found again; None where others that mean something else would equal it
     (``True == 1 == 1.0``, ``0.0 == -0.0``)."""
+    if not args:
+        return args
     key: list[Any] = []
     for a in args:
         kind = type(a)
@@ -315,21 +317,21 @@ def like(op: Op, path: str, *, method: bool = False) -> Callable[..., Any]:
             check_pinned(pin_memory, device or input.device)
         if layout is not None and layout is not layouts.strided:
             return _in_layout(op.name, layout, tuple(input.shape), dtype or input.dtype, device or input.device, requires_grad)
-        if len(args) > len(extra):
-            n = 1 + len(extra)
-            raise TypeError(f"{op.name}() takes {n} positional argument{'s' if n > 1 else ''} but {1 + len(args)} were given")
-        arguments = {p.name: p.default for p in extra if not p.required}
-        arguments.update(zip([p.name for p in extra], args, strict=False))
-        for k, v in kwargs.items():
-            if k not in {p.name for p in extra}:
-                raise TypeError(f"{op.name}() got an unexpected keyword argument '{k}'")
-            arguments[k] = v
-        for p in extra:
-            if p.name not in arguments:
-                raise TypeError(f'{op.name}() missing 1 required positional arguments: "{p.name}"')
         key = None if kwargs else (_spelled(args), dtype)
         call, numbers = (key is not None and known.get(key)) or (None, ())
         if call is None:
+            if len(args) > len(extra):
+                n = 1 + len(extra)
+                raise TypeError(f"{op.name}() takes {n} positional argument{'s' if n > 1 else ''} but {1 + len(args)} were given")
+            arguments = {p.name: p.default for p in extra if not p.required}
+            arguments.update(zip([p.name for p in extra], args, strict=False))
+            for k, v in kwargs.items():
+                if k not in {p.name for p in extra}:
+                    raise TypeError(f"{op.name}() got an unexpected keyword argument '{k}'")
+                arguments[k] = v
+            for p in extra:
+                if p.name not in arguments:
+                    raise TypeError(f'{op.name}() missing 1 required positional arguments: "{p.name}"')
             entries, numbers = _layout_of(op, arguments, check_dtype(op.name, dtype), input)
             call = call_of(op, entries)
             _remembered(known, key, call, numbers)
@@ -344,7 +346,7 @@ def like(op: Op, path: str, *, method: bool = False) -> Callable[..., Any]:
         else:
             result = from_value(record(call, (input._read(),), numbers))
         if result._aval.shape == aval.shape:
-            if memory_format is None or str(memory_format) == "torch.preserve_format":
+            if memory_format is None or memory_format is layouts.preserve_format or str(memory_format) == "torch.preserve_format":
                 preserve_layout(result, input)
             elif str(memory_format) != "torch.contiguous_format":
                 result._strides = format_strides(aval.shape, memory_format)

@@ -16,7 +16,7 @@ from ...autograd.dual import has_tangent
 from ...autograd.grad_mode import MODE
 from ...autograd.names import camel, written
 from ...core import Tensor, contiguous_strides, from_value, is_contiguous
-from ...random import Generator, examples, next_key, refuse_same, twister_of
+from ...random import Generator, examples, next_key, refuse_same, twister_of, undisturbed
 from ..bind.cores import composite
 from ..draws import key_sampling as _key_sampling
 from ..draws import sampling as _sampling
@@ -104,6 +104,11 @@ def numbers(
     if not 0 < math.prod(shape) * dtype.itemsize <= limits.SMALL:
         limits.check_size(shape, dtype.itemsize)
     twister = twister_of(generator)
+    if undisturbed() and outside_jax():
+        found = drawn(draw, twister, shape, strides).astype(dtype, copy=False)
+        if place is not None and values.on_host(place):
+            return from_value(put(found, place))
+        return taken(found, device if place is None else devices.of_placement(place))
     levels = examples()
     key = key_for(generator)
     if key is not None:
@@ -287,6 +292,17 @@ def _paired(draw: Draw) -> Draw:
 
 def uniform_draw(dtype: dtypes.dtype, low: float = 0.0, high: float = 1.0) -> Draw:
     """Draws numbers of ``dtype`` in [low, high)."""
+    if low == 0.0 and high == 1.0:
+        return _unit_draw(dtype)
+    return _uniform_draw(dtype, low, high)
+
+
+@functools.cache
+def _unit_draw(dtype: dtypes.dtype) -> Draw:
+    return _uniform_draw(dtype, 0.0, 1.0)
+
+
+def _uniform_draw(dtype: dtypes.dtype, low: float, high: float) -> Draw:
     need("check_uniform_bounds", dtype, (dtypes.FLOATING, dtypes.COMPLEX))
     real = dtype.to_real().np
 
@@ -417,7 +433,8 @@ def uniform_(self: Any, from_: float = 0.0, to: float = 1.0, *, generator: Any =
     """
     low, high = float(from_), float(to)
     draw = uniform_draw(self.dtype, low, high)
-    _check_uniform(self.dtype.to_real(), low, high)
+    if (low, high) != (0.0, 1.0):
+        _check_uniform(self.dtype.to_real(), low, high)
     return fill("uniform_", self, generator, draw)
 
 

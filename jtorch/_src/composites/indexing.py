@@ -77,9 +77,11 @@ def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
     """
     if mask.dtype is not dtypes.bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    shape = broadcast_shapes(mask.shape, input.shape)
-    ndim = max(len(shape), 1)
-    found = _C._index_flat(input.expand(shape).reshape(shape or (1,)), _C.index_by_mask(mask.expand(shape)), 0, ndim)
+    if input._aval.shape == mask._aval.shape != ():
+        found = _C._index_flat(input, _C.index_by_mask(mask), 0, input._aval.ndim)
+    else:
+        shape = broadcast_shapes(mask.shape, input.shape)
+        found = _C._index_flat(input.expand(shape).reshape(shape or (1,)), _C.index_by_mask(mask.expand(shape)), 0, max(len(shape), 1))
     named(found, "MaskedSelectBackward0")
     return found if out is None else write_out(found, out, "masked_select", (input, mask), True, facts=facts_of(masked_select))
 

@@ -206,7 +206,10 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
     made: Any
     trace = LOCAL.trace
     if trace is None or trace.state is ROOT:
-        found = call.shapes.get((ins[0].aval, ins[1].aval) if len(ins) == 2 else tuple([v.aval for v in ins]))
+        n = len(ins)
+        found = call.shapes.get(
+            (ins[0].aval, ins[1].aval) if n == 2 else (ins[0].aval,) if n == 1 else tuple([v.aval for v in ins]) if n else ()
+        )
         if found is not None and found.quick is not None:
             if trace is None:
                 if (made := quickly(found, ins, numbers)) is not None:

@@ -183,22 +183,30 @@ def _runner(call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Progra
         return outs[0] if single else tuple(outs)
 
     def count() -> None:
-        nonlocal left, due
+        nonlocal left
         if saved > 0:
             left -= saved
-            if left > due or values.alone is not None:
-                return
-            if due:
-                _begin_alone(call, avals, shapes)
-                due = 0.0
-            if left <= 0:
-                shapes.quick = None
-                shapes.run, shapes.on_host = compiled_alone(call, avals, shapes), False
-                shapes.estimate = estimate._replace(calls=LAUNCH, work=(1 - SAVED) * estimate.work)
+            if left <= due:
+                look()
+
+    def look() -> None:
+        nonlocal due
+        if values.alone is not None:
+            return
+        if due:
+            _begin_alone(call, avals, shapes)
+            due = 0.0
+        if left <= 0:
+            shapes.quick = None
+            shapes.run, shapes.on_host = compiled_alone(call, avals, shapes), False
+            shapes.estimate = estimate._replace(calls=LAUNCH, work=(1 - SAVED) * estimate.work)
 
     def counted(code: Callable[..., Any]) -> Callable[..., Any]:
         def run(*args: Any) -> Any:
-            count()
+            nonlocal left
+            left -= saved
+            if left <= due:
+                look()
             return code(*args)
 
         return run

@@ -337,8 +337,19 @@ def nonzero(input: Array, *, as_tuple: bool = False) -> np.ndarray | tuple[np.nd
         (tensor([0, 2]),)
     """
     if not as_tuple:
-        return np.argwhere(input).astype(np.int64)
+        return _rows_of_places(input)
     return tuple(i.astype(np.int64) for i in np.nonzero(np.atleast_1d(input)))
+
+
+def _rows_of_places(x: Array) -> np.ndarray:
+    """What ``np.argwhere`` gives, in row-major order."""
+    if not x.ndim:
+        return np.empty((np.count_nonzero(x), 0), np.int64)
+    places = x.nonzero()
+    found = np.empty((places[0].size, x.ndim), np.int64)
+    for d, at in enumerate(places):
+        found[:, d] = at
+    return found
 
 
 @op(host=True, differentiable=False, aten="argwhere", strides="positions", implicit=True)
@@ -355,13 +366,13 @@ def argwhere(input: Array) -> np.ndarray:
         tensor([[0, 1],
                 [1, 0]])
     """
-    return np.argwhere(input).astype(np.int64)
+    return _rows_of_places(input)
 
 
 @op(namespace="_C", host=True, differentiable=False, aten="nonzero")
 def index_by_mask(mask: Array) -> np.ndarray:
     """The positions of the true elements of the flattened mask. (Errors name this op, so it is called by what users do.)"""
-    return np.flatnonzero(mask).astype(np.int64)
+    return mask.reshape(-1).nonzero()[0].astype(np.int64, copy=False)
 
 
 @op(

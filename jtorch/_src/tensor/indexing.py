@@ -287,9 +287,14 @@ def getitem(t: Tensor, index: Any) -> Tensor:
             return _sliced(t, 0, index)
     elif kind is tuple and not t._rg and (part := _element(t, index)) is not None:
         return part
-    elif kind is Tensor and index._aval.ndim and t._aval.ndim and index._aval.dtype == np.int64:
-        found = _index(t, (index,))
-        return found if t._strides is None and index._strides is None else _ordered(found, t, [index])
+    elif kind is tuple and (places := _places_alone(t, index)) is not None:
+        return _index(t, places)
+    elif kind is Tensor and index._aval.ndim and t._aval.ndim:
+        if index._aval.dtype == np.int64:
+            found = _index(t, (index,))
+            return found if t._strides is None and index._strides is None else _ordered(found, t, [index])
+        if index._aval.dtype == np.bool_ and index._aval.shape == t._aval.shape and t._strides is None:
+            return _index_flat(t, _positions_of(index), 0, t._aval.ndim)
     result, advanced = _basic(t, _items(index))
     if advanced:
         return _gathered(result, advanced)
@@ -297,6 +302,28 @@ def getitem(t: Tensor, index: Any) -> Tensor:
         result = named(viewed(t, t._aval.shape), "AliasBackward0")
         result._strides = t._strides  # those of dimensions of size 1 as well
     return result
+
+
+def _places_alone(t: Tensor, index: tuple[Any, ...]) -> list[Tensor | None] | None:
+    """The index tensors of ``t[:, i, j]`` and the like, where each is one of integers for one dimension and everything lies row by row, so
+    that nothing is left to be found out; else None."""
+    if t._strides is not None or len(index) > t._aval.ndim:
+        return None
+    found: list[Tensor | None] = []
+    last = 0
+    for item in index:
+        kind = type(item)
+        if kind is Tensor:
+            aval = item._aval
+            if aval.dtype != np.int64 or not aval.ndim or item._strides is not None:
+                return None
+            found.append(item)
+            last = len(found)
+        elif kind is slice and item.start is None and item.stop is None and item.step is None:
+            found.append(None)
+        else:
+            return None
+    return found[:last] if last else None
 
 
 def _element(t: Tensor, index: tuple[Any, ...]) -> Tensor | None:

@@ -131,6 +131,10 @@ def contiguous(self: Any, memory_format: layouts.memory_format = layouts.contigu
     """
     if self.is_contiguous(memory_format):
         return self
+    if memory_format is layouts.contiguous_format:
+        r = _copy(self)
+        r._strides = None
+        return r
     return clone(self, memory_format=memory_format)
 
 
@@ -413,6 +417,15 @@ def _same_memory(a: Tensor, b: Tensor) -> bool:
     return a._aval is b._aval and (a._strides or ()) == (b._strides or ()) and lazy_bits(a) == lazy_bits(b)
 
 
+def _is_of_plain_memory(t: Tensor) -> bool:
+    """Whether a tensor's memory is the engine's own, outside of transformations, and no history passes through it."""
+    al = t._al
+    if al is None:
+        return t._v.trace is not SPECIAL  # type: ignore[union-attr]
+    value = al.storage.value
+    return value is not None and value.trace is not SPECIAL and (al.base is None or not al.base._rg)
+
+
 @composite(namespace="Tensor", operands=("self", "other"), numbers_do=True, opaque=2)
 def copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
     """Writes ``other``, broadcast and cast, into the tensor.
@@ -457,7 +470,7 @@ def copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
         both = broadcast_shapes(mine.shape, shape)
         if both != mine.shape:
             raise RuntimeError(f"output with shape {list(mine.shape)} doesn't match the broadcast shape {list(both)}")
-    if not src._rg and not self._rg and v.aval is mine and self._al is None and self._v.trace is not SPECIAL:
+    if not src._rg and not self._rg and v.aval is mine and _is_of_plain_memory(self):
         result = apply(call_of(OPS["clone"], (T,)), (src,), (v,))
     else:
         me = self._v or self._read()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core import Tensor
+from ..engine import Aval
 from ..facts.layouts import (
     channels_last,
     channels_last_3d,
@@ -20,6 +21,7 @@ from ..facts.layouts import (
     suggested_format,
     suggests_channels_last,
 )
+from ..ops._kernel import caches
 from .running import keep_layout, pointwise_strides, preserve_layout
 
 _FORMATS = {4: channels_last, 5: channels_last_3d}
@@ -185,19 +187,43 @@ def _transformed(shape: tuple[int, ...], strides: tuple[int, ...], dims: Sequenc
     return sizes, tuple(found)
 
 
+#: The strides of transforms' results, by all that they depend on; None for row-major ones.
+_transforms: dict[Any, tuple[int, ...] | None] = {}
+caches.append(_transforms)
+
+
+def _are_numbers(given: Any) -> bool:
+    """Whether sizes or dimensions can be a part of a key: there are lists, and tensors among them."""
+    return given is None or type(given) is int or (type(given) is tuple and set(map(type, given)) == {int})
+
+
 def _fourier(r: Tensor, t: Tensor, n: Any, dim: Any, kind: str) -> None:
-    result, shape = r._aval.shape, t._aval.shape
+    key = (r._aval, t._aval, t._strides, n, dim, kind)
+    if _are_numbers(n) and _are_numbers(dim):
+        try:
+            strides = _transforms[key]
+        except KeyError:
+            strides = _transforms[key] = _fourier_strides(*key)
+    else:
+        strides = _fourier_strides(*key)
+    if strides is not None:
+        r._strides = strides
+
+
+def _fourier_strides(made: Aval, aval: Aval, strides: tuple[int, ...] | None, n: Any, dim: Any, kind: str) -> tuple[int, ...] | None:
+    result, shape = made.shape, aval.shape
     ndim = len(shape)
     if not ndim or 0 in result:
-        return
+        return None
     count = len(n) if isinstance(n, (tuple, list)) else 1
     if dim is None:
         dim = range(ndim) if n is None else range(ndim - count, ndim)
     dims = [d % ndim for d in ((dim,) if isinstance(dim, int) else dim)]
     if not dims:
-        return
+        return None
     end = dims[-1]
-    strides = t._strides or contiguous_strides(shape)
+    ordered = strides is None
+    strides = strides or contiguous_strides(shape)
     whole = result[end] // 2 + 1 if kind == "to real" else result[end]
     if kind.startswith("from real") and n is not None:
         whole = n[-1] if isinstance(n, (tuple, list)) else n
@@ -206,7 +232,7 @@ def _fourier(r: Tensor, t: Tensor, n: Any, dim: Any, kind: str) -> None:
         given = tuple([shape[end] if d == end else m for d, m in enumerate(given)])
     if any(a > b for a, b in zip(given, shape, strict=True)):  # padding copies
         strides = contiguous_strides(given)
-    if t._strides is not None and (t._aval.dtype.kind not in "fc" or (t._aval.dtype.kind == "f" and kind in ("complex", "to real"))):
+    if not ordered and (aval.dtype.kind not in "fc" or (aval.dtype.kind == "f" and kind in ("complex", "to real"))):
         # It was converted first.
         strides = pointwise_strides(shape, ((shape, strides),)) or contiguous_strides(shape)
     sized = {end: result[end]}
@@ -218,7 +244,7 @@ def _fourier(r: Tensor, t: Tensor, n: Any, dim: Any, kind: str) -> None:
         _, strides = _transformed(given, strides, dims[:-1], {}, False)
     else:
         _, strides = _transformed(given, strides, dims, sized, kind == "from real")
-    _give(r, strides)
+    return None if strides == contiguous_strides(result) else strides
 
 
 def _fourier_rules() -> dict[str, tuple[Callable[..., None], str]]:
@@ -248,6 +274,12 @@ RULES: dict[str, tuple[Callable[..., None], str]] = {
     "weighted": (weighted, _EITHER), "signal": (signal, _FIRST), "filtered": (filtered, "_ts[1]._strides is not None"),
     "resized": (resized, _FIRST), **_fourier_rules(),
 }  # fmt: skip
+
+
+def is_of_strided(declared: str) -> bool:
+    """Whether what an op's declaration says has no effect as long as all its operands are contiguous."""
+    function, guard = RULES[declared.partition(" if ")[0].partition(":")[0]]
+    return bool(guard) or function is rows
 
 
 def code(declared: str, names: dict[str, Any], operands: str = "_ts") -> list[str]:

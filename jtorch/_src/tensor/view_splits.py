@@ -20,19 +20,29 @@ from ..facts.errors import canonical_dim, check_long, check_longs
 from ..facts.size import slice_bounds
 from ..ops._declare import OPS
 from ..ops._facts import schemas
-from ..ops._kernel import Fixed, T, call_of
+from ..ops._kernel import Fixed, T, caches, call_of
 from .cells import Step
 from .view_steps import dynamic_step, step_of
-from .views import _SELECT, _SLICE, SELECT_AT, _check_tensor, _is_data, select_at, slice_at
+from .views import _SELECT, _SLICE, SELECT_AT, _check_tensor, _is_data, slice_at
+
+#: Splits by strides, dimension and sizes: the call, and each part's step, strides and offset.
+_splits: dict[Any, tuple[Call, list[Step], list[tuple[int, ...]], list[int]]] = {}
+caches.append(_splits)
+_MOST_SPLITS = 1024
 
 
 def _split_views(t: Tensor, d: int, sizes: tuple[int, ...], listed: bool = False) -> tuple[Tensor, ...]:
     """Consecutive parts of a dimension as views of one operation."""
     strides = t._strides or contiguous_strides(t._aval.shape)
-    starts = (0, *itertools.accumulate(sizes))
-    steps = [step_of(_SLICE, (d, a, a + n, 1)) for a, n in zip(starts, sizes, strict=False)]
-    call = _multi_call("_split", (tuple(sizes), d))
-    made = _several(t, call, steps, [strides] * len(sizes), [strides[d] * a for a in starts[:-1]])
+    key = (strides, d, sizes)
+    known = _splits.get(key)
+    if known is None:
+        starts = (0, *itertools.accumulate(sizes))
+        steps = [step_of(_SLICE, (d, a, a + n, 1)) for a, n in zip(starts, sizes, strict=False)]
+        known = _multi_call("_split", (sizes, d)), steps, [strides] * len(sizes), [strides[d] * a for a in starts[:-1]]
+        if len(_splits) < _MOST_SPLITS:
+            _splits[key] = known
+    made = _several(t, *known)
     return named(made, "SplitWithSizesBackward0") if listed else made
 
 
@@ -383,12 +393,13 @@ def unbind(input: Any, dim: int = 0) -> Any:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     d = canonical_dim(whole("unbind", "dim", dim), len(shape))
     strides = input._strides or contiguous_strides(shape)
+    rest = (*strides[:d], *strides[d + 1 :])
     if shape[d] > _MANY and not input._rg and (rows := _rows(input, d)) is not None:
         return rows
     if _is_data(input) and not input._rg:  # one small program for any index, rather than one for each length
-        return tuple([_multi(select_at(input, d, i)) for i in range(shape[d])])
+        at, stride = input._al.offset if input._al is not None else 0, strides[d]
+        return tuple([_multi(view(input, dynamic_step(SELECT_AT, d, i), rest, at + stride * i)) for i in range(shape[d])])
     steps = [step_of(_SELECT, (d, i)) for i in range(shape[d])]
-    rest = (*strides[:d], *strides[d + 1 :])
     if not steps:
         return ()
     return _several(input, _multi_call("_unbind", (d,)), steps, [rest] * len(steps), [strides[d] * i for i in range(shape[d])])

@@ -28,6 +28,9 @@ from .view_steps import detaching, dynamic_step, memory_steps, step_of
 from .writing import check_captured, check_inplace
 
 _geometries: dict[Any, Any] = {}
+#: Annotations of parameters that tuples of ints are given for as they are.
+_SIZES = frozenset(("tuple[int, ...]", "int | tuple[int, ...]", "int | tuple[int, ...] | None", "tuple[int, ...] | None"))
+_INT = frozenset((int,))
 
 
 def make_view(record_: view_ops.View, t: Tensor, statics: tuple[Any, ...]) -> Tensor:
@@ -63,8 +66,9 @@ def _public(record_: view_ops.View) -> Callable[..., Tensor]:
         if op.itself is not None and op.itself(input._aval.dtype):
             return input
         if not kwargs and len(args) < len(others):
-            for x in args:
-                if type(x) is not int:
+            for x, p in zip(args, params, strict=False):
+                kind = type(x)
+                if kind is not int and x is not p.default and not (kind is tuple and p.annotation in _SIZES and set(map(type, x)) == _INT):
                     break
             else:
                 return make_view(record_, input, args + others[len(args)])
