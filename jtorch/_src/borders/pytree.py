@@ -291,7 +291,13 @@ def register(cls: type = Tensor) -> None:
     _NODES.add(cls)
     jax.tree_util.register_pytree_node(cls, _flatten, _unflatten)
     cls.__jax_array__ = to_jax  # type: ignore[attr-defined]
+    cls.__numpy_dtype__ = property(_numpy_dtype)  # type: ignore[attr-defined]
     _say_how(cls)
+
+
+def _numpy_dtype(self: Tensor) -> Any:
+    """NumPy's dtype of the elements: ``jnp.result_type(x)``, with which many functions on arrays begin."""
+    return self.dtype.np
 
 
 def _say_how(cls: type) -> None:
