@@ -235,7 +235,7 @@ def test_numpy_and_jax_know_dtypes_of_tensors() -> None:
     with pytest.raises(TypeError, match="qint8"):
         np.dtype(torch.qint8)
     assert np.dtype(np.int8) != torch.qint8
-    assert jnp.result_type(torch.ones(2), np.float16) == np.float32 and np.dtype(torch.ones(2, dtype=torch.int8)) == np.int8
+    assert jnp.result_type(torch.ones(2)) == np.float32 and np.dtype(torch.ones(2, dtype=torch.int8)) == np.int8
 
 
 def test_a_function_of_ones_own_may_have_leaves(x) -> None:
