@@ -192,13 +192,50 @@ def test_no_gradient_is_dropped_in_silence(x) -> None:
         jax.jit(square)(inner)
 
 
-@pytest.mark.parametrize("call", [jnp.abs, jnp.around, jnp.corrcoef, jax.nn.relu, jax.nn.softplus, jax.nn.selu, jax.scipy.linalg.lu])
-def test_no_gradient_is_dropped_where_functions_of_jax_call_others(x, call) -> None:
-    leaf = torch.ones(3, 3, requires_grad=True)
+@pytest.mark.parametrize(
+    "call",
+    [
+        *(jnp.abs, jnp.around, jnp.corrcoef, jax.nn.relu, jax.nn.softplus, jax.nn.selu, jax.scipy.linalg.lu),
+        *(jax.nn.hard_sigmoid, jax.nn.sparse_sigmoid),  # these compute on the tensor itself before they call another
+    ],
+)
+@pytest.mark.parametrize("kind", [torch.Tensor, torch.nn.Parameter])
+def test_no_gradient_is_dropped_where_functions_of_jax_call_others(call, kind) -> None:
+    plain = torch.ones(3, 3).as_subclass(kind)
+    leaf = plain.clone().detach().as_subclass(kind).requires_grad_()
+    assert leaf.is_leaf and jax.tree.leaves(call(plain.requires_grad_(False)))  # what JAX has compiled for others is no way round
     for _ in range(2):
         with pytest.raises(RuntimeError, match=CUT):
             call(leaf)
     assert jax.tree.leaves(jax.jit(lambda v: (call(v),))(leaf))  # a function of the user's own may have it
+
+
+def test_trees_are_alike_whether_gradients_are_asked_for() -> None:
+    leaf, plain = torch.nn.Parameter(torch.ones(2)), torch.nn.Parameter(torch.ones(2), requires_grad=False)
+    trees = jax.tree.structure({"w": leaf}), jax.tree.structure({"w": plain})
+    assert trees[0] == trees[1]
+    assert jax.tree.map(lambda a, b: a + b, {"w": leaf}, {"w": plain})["w"].tolist() == [2.0, 2.0]
+    assert jax.jvp(lambda p: jnp.sin(p["w"]), ({"w": leaf},), ({"w": plain},))[1].shape == (2,)
+    carried, _ = jax.lax.scan(lambda p, _: (jax.tree.map(lambda a: a * 2, p), None), {"w": leaf}, None, length=2)
+    assert carried["w"].tolist() == [4.0, 4.0]
+    for choice in (True, False):
+        assert jax.lax.cond(choice, lambda p: p, lambda p: jax.tree.map(jnp.zeros_like, p), leaf).sum().item() == 2.0 * choice
+
+
+def test_what_a_watched_leaf_computes_on_the_way_is_a_constant_at_last() -> None:
+    leaf = torch.ones(2, requires_grad=True)
+    assert not jax.lax.scan(lambda c, _: (c * 2, None), leaf, None, length=2)[0].requires_grad
+    assert not jax.lax.cond(True, lambda v: v * 2, lambda v: v + 1, leaf).requires_grad
+
+
+def test_numpy_and_jax_know_dtypes_of_tensors() -> None:
+    for dtype in (torch.float32, torch.bfloat16, torch.int8, torch.bool):
+        assert np.dtype(dtype) == torch.zeros(1, dtype=dtype).jax().dtype
+    assert jnp.issubdtype(torch.float16, jnp.floating) and not jnp.issubdtype(torch.int64, jnp.floating)
+    with pytest.raises(TypeError, match="qint8"):
+        np.dtype(torch.qint8)
+    assert np.dtype(np.int8) != torch.qint8
+    assert jnp.result_type(torch.ones(2)) == np.float32 and np.dtype(torch.ones(2, dtype=torch.int8)) == np.int8
 
 
 def test_a_function_of_ones_own_may_have_leaves(x) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import opcode
 import sys
 from typing import Any
 
@@ -76,14 +77,17 @@ def _flatten(t: Tensor) -> tuple[tuple[Any, ...], Any]:
     return (child,), _kind(type(t), _asks(t, child), _attributes(t))
 
 
-#: Whether what is made of a leaf requires grad, and whether ``to_jax`` has to look where it goes.
-NO, YES, WATCHED = 0, 1, 2
+#: Whether what is made of a leaf requires grad, and whether ``to_jax`` has to look where it goes. What is computed from a leaf that is
+#: watched (``PASSED``) is watched as long as JAX traces; what comes out at last is a constant.
+NO, YES, WATCHED, PASSED = 0, 1, 2, 3
 
 
 class Kind:
     """What a tree knows of a tensor beside its array.
 
-    Trees with and without ``requires_grad`` are alike: a tangent has the structure of its primal, a gradient that of its parameter.
+    Trees with and without ``requires_grad`` are alike: a tangent has the structure of its primal, a gradient that of its parameter. Only
+    where JAX looks for a function that it has compiled are leaves that are watched told apart from others: what was compiled for these has
+    not been looked at.
     """
 
     __slots__ = ("cls", "asks", "attributes")
@@ -94,16 +98,34 @@ class Kind:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Kind):
             return False
-        return self is other or (
-            self.cls is other.cls and (self.asks == WATCHED) == (other.asks == WATCHED) and self.attributes == other.attributes
-        )
+        if self is other:
+            return True
+        if self.cls is not other.cls or self.attributes != other.attributes:
+            return False
+        return (self.asks >= WATCHED) == (other.asks >= WATCHED) or _structures_compared(sys._getframe(1))
 
     def __hash__(self) -> int:
-        return hash((self.cls, self.asks == WATCHED))
+        return hash(self.cls)
 
     def __repr__(self) -> str:
         return f"{self.cls.__name__}{'' if self.asks == NO else ', requires_grad=True'}"
 
+
+_COMPARISON = opcode.opmap["COMPARE_OP"]
+
+
+def _structures_compared(frame: Any) -> bool:
+    """Whether code compares two trees, in ``==`` and ``!=`` or as ``jax.tree.map`` does. Otherwise a cache looks for a key, maybe one that
+    trees are part of."""
+    if frame.f_code.co_name not in ("__eq__", "__ne__") and frame.f_globals.get("__name__") == _MAPS:
+        return True
+    while frame is not None and frame.f_code.co_name in ("__eq__", "__ne__"):
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_code[frame.f_lasti] == _COMPARISON
+
+
+#: Where JAX goes through several trees at once.
+_MAPS = "jax._src.tree_util"
 
 _KINDS: dict[tuple[type, int], Kind] = {}
 
@@ -126,15 +148,15 @@ def _asks(t: Tensor, child: Any) -> int:
     if not t._rg:
         return NO
     if isinstance(child, jax.core.Tracer):  # gradients are JAX's there
-        if t._read().meta is WATCHING and MODE.enabled and _directly():
-            return WATCHED  # a function of JAX's calls another: ``jnp.abs`` calls ``jnp.absolute``
-        return YES if t.is_leaf else NO
+        leaf = t.is_leaf
+        if MODE.enabled and (not leaf or t._read().meta is WATCHING) and _directly():
+            return WATCHED if leaf else PASSED  # a function of JAX's calls another: ``jnp.abs`` calls ``jnp.absolute``
+        return YES if leaf else NO
     if not MODE.enabled:
         return YES if t.is_leaf else NO
     if not t.is_leaf:
         raise RuntimeError(CUT)
-    # Parameters go into functions that are trained by JAX, beside tangents and gradients, which nobody watches.
-    return WATCHED if type(t) is Tensor else YES
+    return WATCHED
 
 
 def to_jax(self: Tensor) -> jax.Array:
@@ -147,7 +169,7 @@ def to_jax(self: Tensor) -> jax.Array:
     """
     if self._rg and MODE.enabled:
         value = self._read()
-        if value.trace is not SPECIAL or (value.meta is WATCHING and _directly()):
+        if value.trace is not SPECIAL or ((value.meta is WATCHING or not self.is_leaf) and _directly()):
             raise RuntimeError(CUT)
     return self.jax()
 
@@ -196,13 +218,14 @@ def _unflatten(aux: Any, children: Any) -> Any:
         t = _new(cls)
         t._al = Held(child, aux)
     else:
-        if asks == WATCHED and value.trace is SPECIAL:
+        traced = value.trace is SPECIAL
+        if asks >= WATCHED and traced:
             value.meta = WATCHING
         t = _new(cls)
         t._v = value
         if BIRTHS:
             t._birth = born()
-        t._rg = asks != NO and t._aval.differentiable
+        t._rg = asks != NO and (asks != PASSED or traced) and t._aval.differentiable
     if attributes is not None:
         everything(t).update(attributes.all)
     return t
@@ -268,7 +291,13 @@ def register(cls: type = Tensor) -> None:
     _NODES.add(cls)
     jax.tree_util.register_pytree_node(cls, _flatten, _unflatten)
     cls.__jax_array__ = to_jax  # type: ignore[attr-defined]
+    cls.__numpy_dtype__ = property(_numpy_dtype)  # type: ignore[attr-defined]
     _say_how(cls)
+
+
+def _numpy_dtype(self: Tensor) -> Any:
+    """NumPy's dtype of the elements: ``jnp.result_type(x)``, with which many functions on arrays begin."""
+    return self.dtype.np
 
 
 def _say_how(cls: type) -> None:

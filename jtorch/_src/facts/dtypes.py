@@ -39,6 +39,11 @@ class dtype:
         self.abbr = abbr
 
     @property
+    def __numpy_dtype__(self) -> np.dtype:
+        """NumPy's dtype of the elements, for code of NumPy and JAX that asks of what kind they are: ``jnp.issubdtype(t.dtype, ...)``."""
+        return self.np
+
+    @property
     def is_floating_point(self) -> bool:
         """Whether this is a real floating-point type."""
         return self.category == FLOATING
@@ -105,6 +110,11 @@ class _Absent(dtype):
             NotImplementedError: always.
         """
         raise NotImplementedError(f"torch.{self._name} is not offered by jtorch: JAX has no arrays of this type")
+
+    @property
+    def __numpy_dtype__(self) -> Any:
+        """There is none, so that NumPy refuses the type and finds it equal to none of its own."""
+        raise AttributeError(f"torch.{self._name} has no NumPy dtype")
 
 
 def _define(name: str, np_dtype: Any, category: int, legacy: str, abbr: str) -> dtype:
