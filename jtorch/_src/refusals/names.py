@@ -68,10 +68,8 @@ _LINES: dict[str, str] = {
         _C._distributed_c10d: Reducer GradBucket FakeProcessGroup ProcessGroupGloo
     """,
     _CHECKPOINT: """
-        distributed.checkpoint: HuggingFaceStorageReader HuggingFaceStorageWriter QuantizedHuggingFaceStorageReader
-            load_sharded_optimizer_state_dict
+        distributed.checkpoint: load_sharded_optimizer_state_dict
         distributed.checkpoint._fsspec_filesystem: FsspecReader FsspecWriter
-        distributed.checkpoint._consolidate_hf_safetensors: consolidate_safetensors_files consolidate_safetensors_files_on_every_rank
     """,
     _RPC: """
         distributed.rpc: TensorPipeRpcBackendOptions RpcBackendOptions BackendType(TENSORPIPE) RRef WorkerInfo init_rpc
