@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -86,12 +86,14 @@ def read_tensor(stream: BinaryIO, entry: Entry, name: str) -> torch.Tensor:
     return made(read_bytes(stream, entry, name).view(torch.empty(0, dtype=entry.dtype)._aval.dtype).reshape(entry.shape).copy())
 
 
-def in_order(kinds: dict[str, tuple[torch.dtype, Sequence[int]]]) -> list[str]:
+def in_order(kinds: Mapping[str, tuple[torch.dtype, Sequence[int]]]) -> list[str]:
     """Names in the order in which tensors are written: the largest elements first, so that each begins where its dtype may."""
     return sorted(kinds, key=lambda key: (-kinds[key][0].itemsize, key))
 
 
-def write_header(stream: BinaryIO, kinds: dict[str, tuple[torch.dtype, Sequence[int]]], offsets: dict[str, Sequence[int]] | None) -> None:
+def write_header(
+    stream: BinaryIO, kinds: Mapping[str, tuple[torch.dtype, Sequence[int]]], offsets: Mapping[str, Sequence[int]] | None
+) -> None:
     """Writes what stands before the bytes of tensors, which follow by ``in_order``.
 
     Raises:
@@ -115,7 +117,7 @@ def write_header(stream: BinaryIO, kinds: dict[str, tuple[torch.dtype, Sequence[
     stream.write(_LENGTH.pack(len(text)) + text)
 
 
-def write_file(stream: BinaryIO, tensors: dict[str, torch.Tensor], offsets: dict[str, Sequence[int]]) -> None:
+def write_file(stream: BinaryIO, tensors: dict[str, torch.Tensor], offsets: Mapping[str, Sequence[int]]) -> None:
     """Writes tensors, and where they lie in larger ones."""
     kinds = {key: (t.dtype, tuple(t.shape)) for key, t in tensors.items()}
     write_header(stream, kinds, offsets)
