@@ -10,6 +10,7 @@ import _thread
 import queue
 import struct
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,10 @@ CARRIED, SAID = 4096, 192
 _HEAD = struct.Struct("<QQH")
 #: Up to how many bytes all processes' arrays are gathered and combined here, which takes one step where XLA's takes more.
 GATHERED = 1 << 16
+
+
+#: Those whose threads may be running.
+LANES: weakref.WeakSet[Lane] = weakref.WeakSet()
 
 
 class Ticket:
@@ -69,7 +74,9 @@ class Lane:
         #: Why nothing works any more.
         self.broken: str | None = None
         self._busy = False
-        threading.Thread(target=self._work, daemon=True, name="jtorch collectives").start()
+        self._thread = threading.Thread(target=self._work, daemon=True, name="jtorch collectives")
+        self._thread.start()
+        LANES.add(self)
 
     def submit(self, function: Callable[[Lane], Any]) -> Ticket:
         """Has the thread call ``function``, after what it was given before."""
@@ -92,6 +99,10 @@ class Lane:
             fabric = self._fabric
             if fabric is not None:
                 fabric.abort()
+
+    def ended(self, seconds: float) -> None:
+        """Waits until the thread has ended, at most some seconds; for one that was closed."""
+        self._thread.join(seconds)
 
     def is_busy(self) -> bool:
         """Whether something is being done, or waits to be."""

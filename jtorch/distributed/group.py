@@ -13,7 +13,7 @@ from typing import Any
 
 from ._backends import Backend as Backend
 from ._backends import ReduceOp as ReduceOp
-from ._lanes import Alone, Disagreement, Lane, Ticket
+from ._lanes import LANES, Alone, Disagreement, Lane, Ticket
 from ._wire import Client
 from .constants import default_pg_timeout
 from .errors import DistBackendError as DistBackendError
@@ -292,6 +292,8 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
 
 #: Seconds that a process which leaves waits for the others to leave, too, before it closes a store that it holds.
 _PARTING = 5.0
+#: Seconds that a program which ends gives the threads of collectives to end.
+_ENDING = 2.0
 
 
 def _forget() -> None:
@@ -329,13 +331,15 @@ def _forget() -> None:
 @atexit.register
 def _leave() -> None:
     """Lets the interpreter go: nothing is awaited, as a process that ends early must not wait for those that do not."""
-    for found in STATE.groups:
-        lane = found._lane
-        if lane is not None:
-            lane.close()
-            # A thread that comes back from XLA while the interpreter ends would abort the process.
-            if lane.is_busy():
-                lane.give_up("the program has ended")
+    lanes = list(LANES)
+    for lane in lanes:
+        lane.close()
+        if lane.is_busy():
+            lane.give_up("the program has ended")
+    # A thread that comes back from XLA while the interpreter ends would abort the process; what is given up comes back at once.
+    end = time.monotonic() + _ENDING
+    for lane in lanes:
+        lane.ended(max(0.0, end - time.monotonic()))
 
 
 def world(group: Any = None) -> ProcessGroup:

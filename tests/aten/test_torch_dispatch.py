@@ -53,6 +53,17 @@ def test_refusals_of_construction():
         torch.Tensor._make_wrapper_subclass(wrapper(), (2,), dtype=torch.int64, requires_grad=True)
 
 
+def test_instances_of_inference_mode():
+    W = wrapper()
+    with torch.inference_mode():
+        w = W(torch.ones(2, 2))
+        assert w.is_inference() and (w + 1).is_inference() and w.t().is_inference()
+    assert w.is_inference() and not W(torch.ones(2)).is_inference()
+    assert not w.t().is_inference() and torch.nn.Parameter(w).requires_grad  # a view made outside is an ordinary tensor
+    with pytest.raises(RuntimeError, match="requires_grad=True on inference tensor"):
+        w.requires_grad_()
+
+
 def test_python_dispatch_tells_who_takes_part():
     W = wrapper()
     assert W(torch.ones(1))._python_dispatch

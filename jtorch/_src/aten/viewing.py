@@ -22,7 +22,8 @@ def mark_view(func: OpOverload, values: list[Any], out: Any) -> None:
     base, path = source._al.seen or (source, ())
     for j, t in enumerate(out if many else (out,)):
         if isinstance(t, Tensor) and type(t._al) is Look and t is not source and t._al.seen is None:
-            t._al.counter = source._al.counter
+            if source._al.counter.n >= 0 or MODE.inference:  # outside of inference mode the view is an ordinary tensor
+                t._al.counter = source._al.counter
             if func._opname != "detach":
                 t._al.seen = (base, (*path, (func, tuple(values[1:]), j if many else None)))
                 t._al.made = base._al.rebased  # type: ignore[union-attr]

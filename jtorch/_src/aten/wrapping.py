@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...autograd.grad_mode import MODE
 from ...core import INTERNAL, Tensor, contiguous_strides, format_strides, from_value
 from ..borders.pytree import known
 from ..engine import META, SPECIAL, aval_of, meta_value
@@ -70,6 +71,8 @@ def make_wrapper_subclass(
     t._strides = kept
     if requires_grad:
         t._rg = True
+    if MODE.inference:
+        t._uncount()
     return t
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 
 _SHARDED = "tensors spread over processes are not offered; collectives and DistributedDataParallel are"
-_RING = "attention is not passed around a ring of processes; cut examples or heads instead"
 _COUNTS = "layouts are not drawn; DTensor.placements says how a tensor lies"
 _SYMMETRIC = "processes do not write into each other's memory; collectives of XLA do it where they can"
 _PROCESSES = "it is a part of PyTorch's process groups in C++, whose place one engine takes, the collectives of XLA"
@@ -39,10 +38,6 @@ _NUMA = "processes are not bound to memory nodes here; use numactl"
 
 #: Reason -> lines.
 _LINES: dict[str, str] = {
-    _RING: """
-        distributed.tensor.experimental: context_parallel
-        distributed.tensor.experimental._attention: set_rotate_method context_parallel_unshard
-    """,
     _COUNTS: """
         distributed.tensor.debug: visualize_sharding
     """,
@@ -68,10 +63,8 @@ _LINES: dict[str, str] = {
         _C._distributed_c10d: Reducer GradBucket FakeProcessGroup ProcessGroupGloo
     """,
     _CHECKPOINT: """
-        distributed.checkpoint: HuggingFaceStorageReader HuggingFaceStorageWriter QuantizedHuggingFaceStorageReader
-            load_sharded_optimizer_state_dict
+        distributed.checkpoint: load_sharded_optimizer_state_dict
         distributed.checkpoint._fsspec_filesystem: FsspecReader FsspecWriter
-        distributed.checkpoint._consolidate_hf_safetensors: consolidate_safetensors_files consolidate_safetensors_files_on_every_rank
     """,
     _RPC: """
         distributed.rpc: TensorPipeRpcBackendOptions RpcBackendOptions BackendType(TENSORPIPE) RRef WorkerInfo init_rpc

@@ -1,4 +1,4 @@
-"""Checkpoints that all processes write and read together, in PyTorch's own files, whatever the number of processes."""
+"""Checkpoints that all processes write and read together, in PyTorch's own files or in safetensors, whatever the number of processes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from .default_planner import DefaultLoadPlanner as DefaultLoadPlanner
 from .default_planner import DefaultSavePlanner as DefaultSavePlanner
 from .filesystem import FileSystemReader as FileSystemReader
 from .filesystem import FileSystemWriter as FileSystemWriter
+from .hf_storage import HuggingFaceStorageReader as HuggingFaceStorageReader
+from .hf_storage import HuggingFaceStorageWriter as HuggingFaceStorageWriter
 from .metadata import BytesStorageMetadata as BytesStorageMetadata
 from .metadata import ChunkStorageMetadata as ChunkStorageMetadata
 from .metadata import Metadata as Metadata
@@ -19,6 +21,7 @@ from .planner import ReadItem as ReadItem
 from .planner import SavePlan as SavePlan
 from .planner import SavePlanner as SavePlanner
 from .planner import WriteItem as WriteItem
+from .quantized_hf_storage import QuantizedHuggingFaceStorageReader as QuantizedHuggingFaceStorageReader
 from .state_dict_loader import load as load
 from .state_dict_loader import load_state_dict as load_state_dict
 from .state_dict_saver import async_save as async_save

@@ -8,6 +8,7 @@ from typing import Any
 
 import jtorch as torch
 from jtorch import nn
+from jtorch.autograd.grad_mode import MODE
 
 from ..device_mesh import DeviceMesh, current_mesh, known_mesh
 from ..objects import all_gather_object
@@ -132,6 +133,8 @@ class DTensor(torch.Tensor):
             cls, meta.shape, strides=meta.stride, dtype=local_tensor.dtype, device=local_tensor.device, requires_grad=requires_grad
         )
         made._local_tensor, made._spec = local_tensor, one_of(spec)
+        if MODE.inference and not local_tensor._inference:  # a view of an ordinary tensor is one as well
+            made._al.counter.n = 0
         return made
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

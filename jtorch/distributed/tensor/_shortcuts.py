@@ -152,11 +152,15 @@ def _taken(way: _Way, args: tuple[Any, ...], records: bool) -> Any:
             model, spec = way.models[0]
             made = like(model, _CLS)
             made._local_tensor, made._spec = out, spec
+            if MODE.inference and out._inference:
+                made._uncount()
         else:
             found = []
             for (model, spec), part in zip(way.models, out, strict=True):
                 t = like(model, _CLS)
                 t._local_tensor, t._spec = part, spec
+                if MODE.inference and part._inference:
+                    t._uncount()
                 found.append(t)
             made = tuple(found)
     if way.view:

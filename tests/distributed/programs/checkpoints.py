@@ -2,12 +2,16 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
-from _cases import RANK, WORLD, raises, run
+from _cases import RANK, WORLD, raises, run, same
 
 import jtorch as torch
 import jtorch.distributed as dist
 import jtorch.distributed.checkpoint as dcp
+from jtorch.distributed.checkpoint._consolidate_hf_safetensors import consolidate_safetensors_files_on_every_rank
+from jtorch.distributed.device_mesh import init_device_mesh
+from jtorch.distributed.tensor import DTensor, Shard, distribute_tensor
 
 FOLDER = Path(os.environ["WORLD_FOLDER"])
 
@@ -71,6 +75,50 @@ def check_background_beside_other_collectives() -> None:
     found = {f"t{i}": torch.zeros(50) for i in range(20)}
     dcp.load(found, checkpoint_id=FOLDER / "background")
     assert [value[0].item() for value in found.values()] == list(range(20))
+
+
+def check_safetensors() -> None:
+    mesh = init_device_mesh("cpu", (WORLD,))
+
+    def state(scale: float) -> dict[str, Any]:
+        rows, columns = torch.arange(20.0).reshape(5, 4) * scale, torch.arange(24).reshape(3, 8)
+        held = {"rows": distribute_tensor(rows, mesh, [Shard(0)]), "columns": distribute_tensor(columns * int(scale), mesh, [Shard(1)])}
+        return held | {"same": torch.arange(6.0).to(torch.bfloat16) * scale, "one": torch.tensor(scale)}
+
+    def others() -> dict[str, Any]:  # they lie otherwise than they were written
+        rows, columns = torch.zeros(5, 4), torch.zeros(3, 8, dtype=torch.int64)
+        held = {"rows": distribute_tensor(rows, mesh, [Shard(1)]), "columns": columns}
+        return held | {"same": torch.zeros(6, dtype=torch.bfloat16), "one": torch.tensor(0.0)}
+
+    def found(folder: Path) -> None:
+        read = others()
+        dcp.load(read, storage_reader=dcp.HuggingFaceStorageReader(folder))
+        for name, value in state(2.0).items():
+            full = [t.full_tensor() if isinstance(t, DTensor) else t for t in (read[name], value)]
+            same(*full)
+
+    folder = FOLDER / "parts"
+    if RANK == 0:
+        folder.mkdir()
+        (folder / "shard-00009-model-00001-of-00001.safetensors").write_bytes(b"of more processes")
+    dist.barrier()
+    dcp.save(state(2.0), storage_writer=dcp.HuggingFaceStorageWriter(folder, save_distributed=True))
+    names = [f"shard-{rank:05d}-model-00001-of-00001.safetensors" for rank in range(1, WORLD + 1)]
+    dist.barrier()
+    assert sorted(os.listdir(folder)) == names
+    found(folder)
+    mapping = {"rows": 1, "columns": 2, "same": 2, "one": 3}
+    consolidate_safetensors_files_on_every_rank(str(folder), str(FOLDER / "by all"), mapping)
+    assert len(os.listdir(FOLDER / "by all")) == 4
+    found(FOLDER / "by all")
+    writer = dcp.HuggingFaceStorageWriter(FOLDER / "joined", save_distributed=True, enable_consolidation=True)
+    dcp.save(state(2.0), storage_writer=writer)
+    found(FOLDER / "joined")
+    found(FOLDER / "joined" / "sharded")
+    with raises(dcp.CheckpointException, "save_distributed=True"):
+        dcp.save(state(2.0), storage_writer=dcp.HuggingFaceStorageWriter(FOLDER / "clash"))
+    dist.barrier()
+    assert not os.listdir(FOLDER / "clash")
 
 
 if __name__ == "__main__":

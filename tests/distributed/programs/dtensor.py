@@ -17,7 +17,8 @@ from jtorch.distributed.tensor import DTensor, Partial, Replicate, Shard, distri
 from jtorch.distributed.tensor import full as dfull
 from jtorch.distributed.tensor import randn as drandn
 from jtorch.distributed.tensor import zeros as dzeros
-from jtorch.distributed.tensor.experimental import implicit_replication, local_map
+from jtorch.distributed.tensor.experimental import context_parallel, implicit_replication, local_map
+from jtorch.distributed.tensor.experimental._attention import context_parallel_unshard, set_rotate_method
 from jtorch.distributed.tensor.parallel import (
     ColwiseParallel,
     PrepareModuleInput,
@@ -542,6 +543,52 @@ def check_functions_of_parts() -> None:
     out, said = moved(dw, 2.0)
     assert said == "said"
     same(out.full_tensor(), w * 2)
+
+
+def check_inference_mode() -> None:
+    a, b = spread(numbers(8, 4), ROWS), spread(numbers(8, 4, seed=1), ROWS)
+    for _ in range(3):  # the later calls go the short way
+        with torch.inference_mode():
+            for made in (a + b, a @ b.t(), spread(torch.ones(8), ROWS), a.redistribute(placements=[R]), (a + b).t()):
+                assert made.is_inference() and made.to_local().is_inference()
+            assert not a.detach().is_inference() and not a.t().is_inference()
+            kept = a * 2
+        assert not (kept + 1).is_inference() and not (a + 1).is_inference()
+        with raises(RuntimeError, "Inplace update to inference tensor"):
+            kept.add_(1)
+        assert torch.nn.Parameter(kept).requires_grad
+
+
+def check_context_parallel() -> None:
+    names = ("query", "key", "value")
+    for length, causal in ((16, True), (16, False), (12, True)):  # 12 has no two stretches for each
+        whole = [numbers(2, 2, length, 4, seed=i).requires_grad_() for i in range(3)]
+        result = F.scaled_dot_product_attention(*whole, is_causal=causal, scale=0.7)
+        result.square().sum().backward()
+        parts = [t.detach().clone() for t in whole] + [t.grad.clone() for t in whole] + [torch.arange(length)]
+        before = [t.clone() for t in parts]
+        plain = F.scaled_dot_product_attention
+        with context_parallel(mesh(), buffers=parts, buffer_seq_dims=[2] * 6 + [0], no_restore_buffers={parts[-1]}):
+            mine = [t.clone().requires_grad_() for t in parts[:3]]
+            assert mine[0].shape == (2, 2, length // WORLD, 4)
+            own = F.scaled_dot_product_attention(*mine, is_causal=causal, scale=0.7)
+            own.square().sum().backward()
+            for name, t, grad in zip(names, mine, parts[3:6], strict=True):
+                assert torch.allclose(t.grad, grad, atol=1e-5), name
+            same(context_parallel_unshard(mesh(), [own], [2])[0], result.detach())
+            with raises(NotImplementedError, "attn_mask"):
+                F.scaled_dot_product_attention(*mine, attn_mask=torch.zeros(1))
+        assert F.scaled_dot_product_attention is plain
+        for t, was in zip(parts[:-1], before, strict=False):
+            same(t, was)
+        places = [RANK * 2, RANK * 2 + 1, 14 - 2 * RANK, 15 - 2 * RANK] if length == 16 else [3 * RANK, 3 * RANK + 1, 3 * RANK + 2]
+        assert parts[-1].tolist() == places
+    with raises(ValueError, "no part for each"), context_parallel(mesh(), buffers=[torch.zeros(5)], buffer_seq_dims=[0]):
+        pass
+    with raises(ValueError, "same number"), context_parallel(mesh(), buffers=[torch.zeros(8)], buffer_seq_dims=[]):
+        pass
+    with raises(NotImplementedError, "nope"):
+        set_rotate_method("nope")
 
 
 run(dict(globals()))

@@ -35,4 +35,8 @@ try:
 except dist.DistBackendError as e:
     sys.stdout.write(f"{time.time() - begin:.1f} seconds: {e}\n")
     sys.stdout.flush()
+    if how == "hangs":  # it ends at once, while the thread of the call that was given up comes back
+        if rank:
+            dist.destroy_process_group()
+        sys.exit(1)
     raise

@@ -1,4 +1,4 @@
-"""``local_map``, which runs functions of plain tensors on parts, ``register_sharding`` and ``implicit_replication``."""
+"""Functions of plain tensors on parts (``local_map``), parts of sequences, rules of programs, and operands that count as replicated."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from contextlib import contextmanager
 
 from ...._src.refusals import stand_ins as _refusals
 from .. import DTensor
+from ._attention import context_parallel as context_parallel
 from ._func_map import local_map as local_map
 from ._register_sharding import register_sharding as register_sharding
 
-__all__ = ["implicit_replication", "local_map", "register_sharding"]
+__all__ = ["context_parallel", "implicit_replication", "local_map", "register_sharding"]
 
 
 @contextmanager
@@ -25,6 +26,6 @@ def implicit_replication() -> Iterator[None]:
         dispatcher._allow_implicit_replication = before
 
 
-implicit_replication.__module__ = local_map.__module__ = register_sharding.__module__ = __name__
+context_parallel.__module__ = implicit_replication.__module__ = local_map.__module__ = register_sharding.__module__ = __name__
 
 __getattr__ = _refusals.missing(__name__)
