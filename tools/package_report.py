@@ -2,10 +2,11 @@
 
 ``--cold`` and ``--warm`` are results of programs with an empty cache and with the one that the cold run left: lists of ``name, status,
 ratio, step_ratio``, the ratios being times in PyTorch's. ``--manifest`` tells which packages each program needs and what it does.
-``--ours`` are two folders with what ``tools.package_programs`` wrote for each program of ``tests/packages``, on PyTorch and on jtorch; the
-first may be ``tests/packages/numbers``. ``--suites`` are results of packages' own tests: lists of ``suite, passed, total, seconds, tests``;
-``--specification`` tells the package of each suite. ``--site`` is the folder of packages that the runs used, which tells the versions.
-Tables whose results are not given stay as the page has them.
+``--ours`` are two folders with what ``tools.package_programs`` wrote for each program of ``tests/packages``, on PyTorch and on jtorch;
+the first may be ``tests/packages/numbers``. ``--suites`` are results of packages' own tests with an empty cache: lists of ``suite,
+passed, total, seconds, cpu, tests``; ``--suites-warm`` and ``--suites-pytorch`` those of the same tests with the cache that these left,
+and on PyTorch, for their times. ``--specification`` tells the package of each suite. ``--site`` is the folder of packages that the runs
+used, which tells the versions. Tables whose results are not given stay as the page has them.
 """
 
 from __future__ import annotations
@@ -49,10 +50,12 @@ and on PyTorch.
 _SUITES = """
 ## The packages' own tests
 
-Of the tests that pass with PyTorch, samples of what is named here; what did not pass is listed below with its reason.
+Of the tests that pass with PyTorch, samples of what is named here; what did not pass is listed below with its reason. Times are seconds of
+processor time of the whole run (the machine was shared, so wall time tells little), with the start of Python, imports and collection: on
+PyTorch, on jtorch with an empty cache, and with the one that the first run left. What is empty was not measured.
 
-| package | suite | passed | seconds |
-|---|---|---|---|
+| package | suite | passed | PyTorch | cold | warm |
+|---|---|---|---|---|---|
 """
 
 
@@ -114,14 +117,17 @@ def ours(folders: Sequence[str]) -> list[str]:
     return rows
 
 
-def suites(results: list[Any], specification: dict[str, Any], known: dict[str, str]) -> list[str]:
-    """The rows of the second table, and the reasons of what did not pass."""
+def suites(results: list[Any], warm: list[Any], pytorch: list[Any], specification: dict[str, Any], known: dict[str, str]) -> list[str]:
+    """The rows of the third table, and the reasons of what did not pass. Times are compared where the same tests were run."""
     of = {entry["name"]: entry for entry in specification["suites"]}
+    beside = [{result["suite"]: result for result in others} for others in (pytorch, results, warm)]
     rows, reasons = [], []
     for result in sorted(results, key=lambda r: r["suite"]):
         entry = of[result["suite"]]
         package = _package(entry["package"], known) if _key(entry["package"]) in known else f"{entry['package']} {entry['version']}"
-        rows.append(f"| {package} | {result['suite']} | {result['passed']} of {result['total']} | {result['seconds']:.0f} |")
+        runs = [others.get(result["suite"]) for others in beside]
+        times = [f"{run['cpu']:.0f}" if run and "cpu" in run and set(run["tests"]) == set(result["tests"]) else "" for run in runs]
+        rows.append(f"| {package} | {result['suite']} | {result['passed']} of {result['total']} | {' | '.join(times)} |")
         why = Counter(str(t.get("reason", t["outcome"])).split("\n")[0][:160] for t in result["tests"].values() if t["outcome"] != "passed")
         reasons += [f"- {result['suite']}: {count} of `{reason}`" for reason, count in why.most_common(8)]
     return [*rows, "", *reasons]
@@ -137,7 +143,7 @@ def page(options: argparse.Namespace, before: str = "") -> str:
         tables[_OURS] = ours(options.ours)
     if options.suites:
         specification = json.loads(Path(options.specification).read_text())
-        tables[_SUITES] = suites(_all(options.suites), specification, known)
+        tables[_SUITES] = suites(*map(_all, (options.suites, options.suites_warm, options.suites_pytorch)), specification, known)
     return "".join(
         head + "\n".join(tables[head]).rstrip() + "\n" if head in tables else _kept(before, head) for head in (_HEAD, _OURS, _SUITES)
     )
@@ -170,6 +176,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--manifest")
     parser.add_argument("--ours", nargs=2, metavar=("PYTORCH", "JTORCH"))
     parser.add_argument("--suites", nargs="*", default=[])
+    parser.add_argument("--suites-warm", nargs="*", default=[])
+    parser.add_argument("--suites-pytorch", nargs="*", default=[])
     parser.add_argument("--specification")
     parser.add_argument("--to", type=Path, default=Path("docs/packages.md"))
     options = parser.parse_args(argv)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import operator
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -339,6 +341,50 @@ def tracked(call: Call, ins: Sequence[tuple[Value, Edge]], numbers: tuple[Any, .
     return [(v, (node, j) if v.aval.differentiable else None) for j, v in enumerate(results[: node.visible])]
 
 
+#: Histories of so many nodes are worth remembering for who asks again for the gradient of their result, and of so few results at once.
+_LONG, _FEW = 256, 8
+#: For nodes whose gradients were asked for: the identities of all that lies behind them, nodes and leaves, once it was asked for twice.
+_behind: weakref.WeakKeyDictionary[Node, frozenset[int] | None] = weakref.WeakKeyDictionary()
+_SEQ = operator.attrgetter("seq")
+
+
+def _dead_ends(wanted: dict[Node, set[int]], leaves: set[int]) -> set[Node]:
+    """Those of the wanted nodes behind which nothing is wanted, as far as that is remembered: a walk need not go on there.
+
+    Solvers that go back step by step (adjoint methods) ask at each step for gradients of the same tensors with the same long history.
+    """
+    found: set[Node] = set()
+    for node in wanted:
+        if node in _behind:
+            known = _behind[node]
+            if known is None:
+                known = _behind[node] = frozenset(_all_behind(node))
+            if known.isdisjoint(leaves) and known.isdisjoint([id(n) for n in wanted]):
+                found.add(node)
+    return found
+
+
+def _note_size(wanted: dict[Node, set[int]], size: int) -> None:
+    """Notes that a walk for these nodes was long, if it was."""
+    if size > _LONG and len(wanted) <= _FEW:
+        for node in wanted:
+            _behind.setdefault(node, None)
+
+
+def _all_behind(node: Node) -> set[int]:
+    """The identities of the nodes and leaves that lead to a node, which live as long as it does."""
+    found: set[int] = set()
+    stack = [node]
+    while stack:
+        for e in stack.pop().edges:
+            there = e[0] if type(e) is tuple else e
+            if there is not None and id(there) not in found:
+                found.add(id(there))
+                if there is not e:
+                    stack.append(there)
+    return found
+
+
 class Above(Exception):
     """Raised by a node that works on tensors rather than values; ``proceed`` takes the walk over."""
 
@@ -393,20 +439,30 @@ class _Task:
         """Nodes on a path to a wanted end; None if all are."""
         if self.only_leaves is None:
             return None
+        wanted = self.wanted
+        ends = _dead_ends(wanted, self.only_leaves)
+        # Nothing was made of what came later: with nodes alone to look for, what is older than all of them is of no interest.
+        oldest = -1 if self.only_leaves or not wanted else min([node.seq for node in wanted])
         seen = set(roots)
         stack = list(seen)
         while stack:
-            for e in stack.pop().edges:
+            node = stack.pop()
+            if node.seq <= oldest or node in ends:
+                continue
+            for e in node.edges:
                 if type(e) is tuple and e[0] not in seen:
                     seen.add(e[0])
                     stack.append(e[0])
+        _note_size(wanted, len(seen))
         found: set[Node] = set()
-        for node in sorted(seen, key=lambda n: n.seq):  # operands were made before their node
+        for node in sorted(seen, key=_SEQ):  # operands were made before their node
+            if node in ends:
+                continue
             for e in node.edges:
                 if e is None:
                     continue
                 if type(e) is tuple:
-                    if e[0] in found or e[1] in self.wanted.get(e[0], ()):
+                    if e[0] in found or e[1] in wanted.get(e[0], ()):
                         found.add(node)
                         break
                 elif id(e) in self.only_leaves:

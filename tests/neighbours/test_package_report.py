@@ -19,13 +19,16 @@ def test_the_page(tmp_path: Path) -> None:
     cold = [{"name": "b", "status": "match", "ratio": 12.34, "step_ratio": 3.0}, {"name": "a", "status": "error", "error": "x | y"}]
     manifest = [{"name": "a", "needs": ["other"], "about": "A."}, {"name": "b", "needs": ["some-thing"], "about": "B."}]
     tests = {"t1": {"outcome": "passed"}, "t2": {"outcome": "failed", "reason": "no such\nthing"}}
-    suites = [{"suite": "s", "passed": 1, "total": 2, "seconds": 3.2, "tests": tests}]
+    suites = [{"suite": "s", "passed": 1, "total": 2, "seconds": 9.9, "cpu": 3.2, "tests": tests}]
+    warm, others = {**suites[0], "cpu": 2.4}, {**suites[0], "cpu": 1.0, "tests": {"t1": {"outcome": "passed"}}}
     arguments = {
         "--site": str(tmp_path),
         "--cold": file("cold.json", cold),
         "--warm": file("warm.json", [{"name": "b", "status": "match", "ratio": 1.0, "step_ratio": 0.5}]),
         "--manifest": file("manifest.json", manifest),
         "--suites": file("suites.json", suites),
+        "--suites-warm": file("suites_warm.json", [warm]),
+        "--suites-pytorch": file("suites_pytorch.json", [others]),  # of other tests: their time says nothing
         "--specification": file("specification.json", {"suites": [{"name": "s", "package": "other", "version": "7"}]}),
         "--to": str(tmp_path / "page.md"),
     }
@@ -33,7 +36,7 @@ def test_the_page(tmp_path: Path) -> None:
     lines = (tmp_path / "page.md").read_text().splitlines()
     assert "| other | A | error: x / y |  |  |  |" in lines
     assert "| some-thing 1.2 | B | match | 12.3 | 1.0 | 0.5 |" in lines
-    assert "| other 7 | s | 1 of 2 | 3 |" in lines and "- s: 1 of `no such`" in lines
+    assert "| other 7 | s | 1 of 2 |  | 3 | 2 |" in lines and "- s: 1 of `no such`" in lines
 
     # Another run of one table leaves the others alone.
     results = {}
