@@ -55,7 +55,7 @@ def _program(make: Make) -> Callable[[Any], Step]:
         torch.manual_seed(0)
         if torch.__name__ != "jtorch":
             return Step(lambda: make(torch, operands) is None)
-        flush = torch.engine.flush
+        flush = torch._src.engine.flush
 
         def step() -> bool:
             made = make(torch, operands)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch._src.ops import embedding
+from jtorch._src.engine.host.staging import stage
+from jtorch._src.ops import _bags, embedding
 
 F = torch.nn.functional
 
@@ -126,7 +127,25 @@ def test_equal_bags_are_reduced() -> None:
     assert ["scatter" in t for t in text] == [False, True]
 
 
+@pytest.mark.parametrize("columns", [1, 4, 16, 17, 64, 65])
+def test_sums_of_bags_by_xla_and_by_scipy(columns: int) -> None:
+    rng = np.random.default_rng(columns)
+    table, indices = rng.standard_normal((9, columns)), rng.integers(0, 9, (5, 7))
+    expected = [sum((table[i] for i in row), np.zeros(columns)) for row in indices]
+    np.testing.assert_allclose(jax.jit(_bags.sums_of_bags)(table, indices), expected, rtol=1e-12, atol=1e-12)
+    by_host = stage(jax.make_jaxpr(_bags.sums_of_bags)(table, indices))
+    assert by_host is not None
+    np.testing.assert_array_equal(by_host(table, indices)[0], expected)
+
+
+def test_numbers_outside_a_bag_do_not_reach_it() -> None:
+    table = torch.tensor([[1.0], [float("inf")], [float("nan")], [-0.0]])
+    sums = F.embedding_bag(torch.tensor([[0, 3], [1, 0], [2, 0], [3, 3]]), table, mode="sum")
+    np.testing.assert_array_equal(sums.numpy(), [[1.0], [np.inf], [np.nan], [0.0]])
+
+
 def test_rows_without_elements() -> None:
+    assert F.embedding_bag(torch.tensor([[1, 1], [3, 0]]), torch.zeros(4, 0)).shape == (2, 0)
     w = torch.zeros(4, 0, requires_grad=True)
     F.embedding(torch.tensor([[1, 1], [3, 0]]), w).sum().backward()
     assert w.grad.shape == (4, 0)

@@ -34,12 +34,14 @@ def hosted(
     dtypes: tuple[np.dtype, ...] = _FLOATS,
     elementwise: bool = True,
     alike: bool = True,
+    mixed: bool = False,
+    cost: Callable[[Equation], float] | None = None,
     most: int | None = None,
     kept: bool = False,
     keeps: bool | None = None,
     linear: Callable[..., Array] | None = None,
 ) -> Callable[[Callable[..., Array]], Callable[..., Array]]:
-    """Decorator of a formula on JAX arrays of one dtype and shape: on the host what ``make`` gives computes it.
+    """Decorator of a formula on JAX arrays of one dtype and shape (but ``mixed``, ``alike``): on the host what ``make`` gives computes it.
 
     In jaxprs it is one equation, that XLA sees as the formula. Derivatives are the formula's. Other dtypes than ``dtypes``, and operands
     that differ, are left to the formula.
@@ -50,6 +52,8 @@ def hosted(
         ns, calls: nanoseconds an element, and calls of NumPy, that it takes, about (see ``rules.by_elements``).
         elementwise: that it computes element by element.
         alike: that the operands must have one shape.
+        mixed: that the operands behind the first may have other dtypes than it.
+        cost: the seconds that an equation takes, about, where ``ns`` for each element of the result does not tell.
         keeps: that it keeps shape and dtype, as what is elementwise does.
         linear: the same in another formulation, whose derivative is the better one, for what is linear.
         most: larger operands are left to the formula.
@@ -90,13 +94,15 @@ def hosted(
         batching.primitive_batchers[primitive] = batched
         ad.primitive_jvps[primitive] = jvp
 
-        @rule(primitive.name, cost=by_elements(ns, None, calls), broadcasts=elementwise, kept=kept)
+        @rule(primitive.name, cost=cost or by_elements(ns, None, calls), broadcasts=elementwise, kept=kept)
         def _(e: Equation) -> Compute:
             return make(**e.params)
 
         def function(*operands: Array, **params: Any) -> Array:
             first = operands[0]
-            if first.dtype not in dtypes or any(x.dtype != first.dtype or (alike and x.shape != first.shape) for x in operands):
+            if first.dtype not in dtypes or any(
+                (x.dtype != first.dtype and not mixed) or (alike and x.shape != first.shape) for x in operands
+            ):
                 return formula(*operands, **params)
             if any(not x.size or (most is not None and not fewer(x.size, most + 1)) for x in operands):
                 return formula(*operands, **params)

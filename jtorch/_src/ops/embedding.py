@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 
 from ..facts import dtypes
+from ._bags import sums_of_bags
 from ._declare import Array, defvjp, guard, guard_range, op
 from ._facts import schemas
 from ._kernel import cast
@@ -176,6 +177,10 @@ def _embedding_bag_fwd(
         guard(last > n, RuntimeError, f"offsets[-1] can not be greater than input's length {n} but got offsets[-1] of {{}}", last)
         guard(offsets[1:] < offsets[:-1], RuntimeError, _DECREASING)
     bag = lax.iota(np.int32, n) // np.int32(width) if width else _bags(offsets, n)
+    if width and mode != "max" and per_sample_weights is None and padding_idx < 0 and weight.size and weight.dtype.itemsize >= 4:
+        guard_range(indices, 0, weight.shape[0] - 1, RuntimeError, _NO_ROW)
+        out = sums_of_bags(weight, indices.reshape(count, width))
+        return (out / width if mode == "mean" else out), (bag, jnp.full((count,), width, np.int32))
     rows = _rows(weight, indices, RuntimeError, _NO_ROW)
     used = indices != padding_idx
     if not width:

@@ -1,0 +1,73 @@
+"""Sums of the rows of a table in bags of one size, without the rows being put together before they are added."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..engine.host.rules import CALL, Equation
+from ._declare import Array
+from ._hosted import hosted
+
+#: XLA adds up to so many columns at once, each element's sums in registers, and for more columns reads the indices again.
+_AT_ONCE = 16
+#: So many at a time if there are more, and no more than this in all: compiling takes 5 ms a column.
+_AT_A_TIME, _MOST = 8, 64
+
+
+def sums_of_bags(table: Array, indices: Array) -> Array:
+    """The sums of the rows of ``table`` that each row of ``indices`` names, which must be in range.
+
+    Shapes: (n, d), (b, w) -> (b, d).
+    """
+    return (_sums if table.shape[1] <= _AT_ONCE else _sums_of_many)(table, indices)
+
+
+def _by_scipy() -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    from scipy.sparse import csr_array
+
+    def sums(table: np.ndarray, indices: np.ndarray) -> np.ndarray:
+        count, width = indices.shape
+        # A matrix of bags by rows, whose loop in C adds one row after another.
+        ends = np.arange(0, indices.size + 1, width, dtype=indices.dtype)
+        bags = csr_array((np.ones(indices.size, table.dtype), indices.reshape(-1), ends), shape=(count, table.shape[0]))
+        return np.asarray(bags @ table)
+
+    return sums
+
+
+def _cost(e: Equation) -> float:
+    return 25 * CALL + e.ins[1].size * (3e-9 + 0.1e-9 * e.ins[0].shape[1])
+
+
+def _formula(table: Array, indices: Array) -> Array:
+    def whole(table: Array, indices: Array) -> Array:
+        return jnp.sum(jnp.take(table, indices, axis=0, mode="clip"), axis=1)
+
+    columns = table.shape[1]
+    if columns > _MOST:
+        return whole(table, indices)
+    at_a_time = _AT_ONCE if columns <= _AT_ONCE else _AT_A_TIME
+    return lax.platform_dependent(table, indices, cpu=functools.partial(_by_columns, at_a_time=at_a_time), default=whole)
+
+
+def _by_columns(table: Array, indices: Array, at_a_time: int) -> Array:
+    """The same as reductions of several columns each: one of rows would look up each index once for each of its elements."""
+    sums: list[Array] = []
+    for first in range(0, table.shape[1], at_a_time):
+        columns = [jnp.take(table[:, k], indices, mode="clip") for k in range(first, min(first + at_a_time, table.shape[1]))]
+        zeros = [np.zeros((), table.dtype)] * len(columns)
+        sums += lax.reduce(columns, zeros, lambda a, b: [x + y for x, y in zip(a, b, strict=True)], (1,))
+    return jnp.stack(sums, axis=1)
+
+
+_sums = hosted(_by_scipy, elementwise=False, alike=False, mixed=True, cost=_cost)(_formula)
+
+
+@hosted(_by_scipy, elementwise=False, alike=False, mixed=True, cost=_cost, kept=True)
+def _sums_of_many(table: Array, indices: Array) -> Array:
+    return _formula(table, indices)
