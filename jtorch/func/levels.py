@@ -108,7 +108,12 @@ class Batched(Transformed):
         level = max((v.level for v in ins if type(v) is Batched), key=lambda found: found.order)
         mine = tuple([type(v) is Batched and v.level is level for v in ins])
         physical = [v.physical if m else v for v, m in zip(ins, mine, strict=True)]  # type: ignore[union-attr]
-        out = INNER.record(vmapped(call, mine, len(numbers)), physical, numbers)
+        try:
+            out = INNER.record(vmapped(call, mine, len(numbers)), physical, numbers)
+        except RuntimeError:
+            if (misfit := _misfit(call, ins)) is not None:
+                raise misfit from None
+            raise
         return batched(out, level) if isinstance(out, Value) else [batched(v, level) for v in out]
 
     def start(self, storage: Any) -> int | None:
@@ -143,6 +148,28 @@ class Batched(Transformed):
                 "boolean mask."
             )
         return RuntimeError(UNREADABLE)
+
+
+def _misfit(call: Call, ins: Sequence[Value]) -> RuntimeError | None:
+    """torch's error for a product of examples that have not the dimensions that it needs; None where they have, and for other calls."""
+    ranks, shapes = call.extra.op.ranks if call.extra.op is not None else (), [v.aval.shape for v in ins]
+    if not ranks or ranks == tuple(map(len, shapes)):
+        return None
+    name = call.name
+    if MODE.batching:
+        which = [_RANKS[n].format(which=which) for n, which in zip(ranks, ("self", "other"), strict=True)]
+        one, two = [f"{w} (got `{o}` of size {list(s)})" for w, o, s in zip(which, ("self", "other"), shapes, strict=True)]
+        return RuntimeError(f"{name}(self, other): Shape mismatch: {'expected ' * (ranks != (1, 1))}{one} and {two}")
+    if ranks == (1, 1):
+        return RuntimeError(f"Got wrong shapes for {name}")
+    return RuntimeError(
+        f"Shape mismatch: Got incorrect dims for {name}(a, b). a has dim {len(shapes[0])}and b has dim {len(shapes[1])}but expected them "
+        f"to have dim {ranks[0]} and dim {ranks[1]}"
+    )
+
+
+#: What the older ``vmap`` calls operands of so many dimensions.
+_RANKS = {1: "vector", 2: "matrix", 3: "3D `{which}`"}
 
 
 def batched(physical: Value, level: Level) -> Batched:

@@ -68,6 +68,36 @@ def test_refuses_random_numbers(x):
         _vmap(torch.rand_like)(x)
 
 
+@pytest.mark.parametrize(
+    ("product", "words", "older"),
+    [
+        (
+            torch.mm,
+            "mm(a, b). a has dim 1and b has dim 2but expected",
+            "expected matrix (got `self` of size [4])",
+        ),
+        (
+            torch.mv,
+            "mv(a, b). a has dim 1and b has dim 2but expected",
+            "and vector (got `other` of size [3, 4])",
+        ),
+        (
+            torch.bmm,
+            "b has dim 2but expected them to have dim 3 and dim 3",
+            "and 3D `other` (got `other` of size",
+        ),
+        (torch.dot, "Got wrong shapes for dot", "dot(self, other): Shape mismatch: vector (got `self` of size [4]) and vector"),
+    ],
+)
+def test_products_of_examples_that_do_not_fit(x, product, words, older):
+    for vmapped, expected in ((torch.vmap, words), (_vmap, older)):
+        with pytest.raises(RuntimeError) as caught:
+            vmapped(product)(x[:, 0], x)
+        assert expected in str(caught.value)
+    with pytest.raises(RuntimeError, match="same number of elements"):
+        torch.vmap(torch.dot)(x[:, 0], x[:, 0, :2])
+
+
 # ---- memory of examples, of either vmap --------------------------------------------------------------------------------------------
 
 

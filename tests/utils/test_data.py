@@ -332,6 +332,25 @@ def test_what_cannot_be_sent_is_inherited() -> None:
         list(DataLoader(data, num_workers=1, multiprocessing_context="spawn"))
 
 
+@pytest.mark.parametrize("exhausted", [True, False])
+def test_workers_of_an_iterator_end_with_it(exhausted: bool) -> None:
+    iterator = iter(DataLoader(Subset(Squares(), range(9)), num_workers=2))
+    workers = iterator._workers
+    ids = {worker.pid for worker in workers}
+    first = next(iterator)
+    assert all(worker.is_alive() and worker.exitcode is None for worker in workers)
+    if exhausted:
+        list(iterator)
+    del iterator
+    for worker in workers:
+        worker.join(20)
+        worker.terminate()  # not theirs any more
+        assert not worker.is_alive() and worker.exitcode == 0
+    again = iter(DataLoader(Subset(Squares(), range(9)), num_workers=2))
+    assert {worker.pid for worker in again._workers} & ids  # processes are used again
+    assert str(next(again)) == str(first)
+
+
 def test_forks_are_made_when_asked_for() -> None:
     class Where(Behaviour):
         def __getitem__(self, i: int) -> Any:

@@ -48,6 +48,7 @@ class Facts:
     *Arguments*
 
     ``numbers_do``: numbers may stand for all of its tensors.
+    ``ranks``: the dimensions of its operands, which errors under ``vmap`` tell.
     ``old_orders``: the parameters in the order of deprecated overloads that are still taken: ``("input alpha other",)``.
 
     *What is written into*
@@ -74,6 +75,7 @@ class Facts:
     """
 
     numbers_do: bool = False
+    ranks: tuple[int, ...] = ()
     old_orders: tuple[str, ...] = ()
     native: bool | tuple[str, ...] = True
     home: str = ""

@@ -205,7 +205,7 @@ def _linear_rule(g: Array, result: Array, input: Array, weight: Array, bias: Arr
 defvjp(linear, _linear_rule)
 
 
-@op(out=True, aten="mm", saves=("input", "mat2"), out_dtype="expected", autocast="lower")
+@op(out=True, aten="mm", saves=("input", "mat2"), ranks=(2, 2), out_dtype="expected", autocast="lower")
 @schemas(".", ".dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor ; =dtype_out")
 def mm(input: Array, mat2: Array) -> Array:
     """The product of two matrices.
@@ -238,7 +238,7 @@ def mm(input: Array, mat2: Array) -> Array:
 defvjp(mm, _matmul_rule)
 
 
-@op(out=True, aten="bmm", saves=("input", "mat2"), out_dtype="expected", autocast="lower")
+@op(out=True, aten="bmm", saves=("input", "mat2"), ranks=(3, 3), out_dtype="expected", autocast="lower")
 @schemas(".", ".dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor ; =dtype_out")
 def bmm(input: Array, mat2: Array) -> Array:
     """The products of two batches of matrices, one by one, without broadcasting.
@@ -275,7 +275,7 @@ def _check_batches(batch1: Array, batch2: Array) -> None:
 defvjp(bmm, _matmul_rule)
 
 
-@op(out=True, aten="mv", saves=("input", "vec"), autocast="cuda lower")
+@op(out=True, aten="mv", saves=("input", "vec"), ranks=(2, 1), autocast="cuda lower")
 def mv(input: Array, vec: Array) -> Array:
     """The product of a matrix and a vector.
 
@@ -305,6 +305,7 @@ defvjp(mv, lambda g, _, input, vec: (g[:, None] * conj(vec)[None, :], conj(input
     out=True,
     aten="dot",
     saves=("input", "tensor"),
+    ranks=(1, 1),
     out_dtype="result dtype {mine} does not match input dtype {its}",
     autocast="cuda widest",
 )

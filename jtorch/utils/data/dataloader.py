@@ -9,7 +9,7 @@ import os
 import queue
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 import jtorch as torch
@@ -400,8 +400,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         payloads = None if _wants_fork(loader) else _packed(jobs, loader)
         self._jobs = jobs if payloads is not None and _may_fork(loader) else None  # until a worker has loaded its own
         self._fork = pool.fork
-        self._workers: list[Any] = pool.fork(jobs, self._results) if payloads is None else pool.take(self._num_workers, self._results)  # type: ignore[assignment]
-        self._number_of = {worker: i for i, worker in enumerate(self._workers)}
+        taken: Sequence[Any] = pool.fork(jobs, self._results) if payloads is None else pool.take(self._num_workers, self._results)
+        self._workers = list(taken)
+        self._number_of = {getattr(worker, "worker", worker): i for i, worker in enumerate(self._workers)}
         self._shutdown = False
         for worker, payload in zip(self._workers, payloads or ()):
             worker.send_packed(payload)

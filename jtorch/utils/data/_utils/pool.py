@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from multiprocessing.connection import Connection
 from typing import Any
@@ -168,6 +169,50 @@ class Worker(_Lent):
         return self.process.poll()
 
 
+class Lease:
+    """What an iterator holds of a worker started afresh. It ends when the worker is given back, whose process may wait for the next one.
+
+    Attributes:
+        worker: who is lent; all that is not told here is asked of it.
+    """
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+        self._ended = threading.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.worker, name)
+
+    def end(self) -> None:
+        """The worker is no longer this iterator's."""
+        self._ended.set()
+
+    def is_alive(self) -> bool:
+        """Whether the worker serves the iterator."""
+        return not self._ended.is_set() and self.worker.is_alive()
+
+    def join(self, timeout: float | None = None) -> None:
+        """Waits for it to be given back, or to end, for ``timeout`` seconds at most."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while self.is_alive() and (deadline is None or time.monotonic() < deadline):
+            self._ended.wait(0.05)
+
+    @property
+    def exitcode(self) -> int | None:
+        """0 if it was given back; else what the process ended with, None while it runs."""
+        return 0 if self._ended.is_set() else self.worker.exitcode
+
+    def terminate(self) -> None:
+        """Asks the process to end, while it is this iterator's."""
+        if not self._ended.is_set():
+            self.worker.terminate()
+
+    def kill(self) -> None:
+        """Ends the process, while it is this iterator's."""
+        if not self._ended.is_set():
+            self.worker.kill()
+
+
 #: Who holds it may come by again: making a worker can collect an iterator, which gives its own workers back.
 _lock = threading.RLock()
 _idle: list[Worker] = []
@@ -176,7 +221,7 @@ _all: set[_Lent] = set()
 MAX_IDLE = 16
 
 
-def take(count: int, results: queue.SimpleQueue[tuple[Worker, bytes | None]]) -> list[Worker]:
+def take(count: int, results: queue.SimpleQueue[tuple[_Lent, bytes | None]]) -> list[Lease]:
     """``count`` workers that wait for a job, whose messages go to ``results``."""
     with _lock:
         taken = []
@@ -193,7 +238,7 @@ def take(count: int, results: queue.SimpleQueue[tuple[Worker, bytes | None]]) ->
     for worker in taken:
         worker.job += 1
         worker.results = results
-    return taken
+    return [Lease(worker) for worker in taken]
 
 
 def fork(jobs: list[Job], results: queue.SimpleQueue[tuple[_Lent, bytes | None]]) -> list[_Lent]:
@@ -208,11 +253,14 @@ def fork(jobs: list[Job], results: queue.SimpleQueue[tuple[_Lent, bytes | None]]
     return taken
 
 
-def give_back(worker: _Lent, healthy: bool = True) -> None:
+def give_back(lent: _Lent | Lease, healthy: bool = True) -> None:
     """Keeps a worker for the next iterator, or ends it if it is not ``healthy`` or enough are idle.
 
     What it was still asked for it computes first; those late results are dropped by their job's number.
     """
+    worker: _Lent = lent.worker if isinstance(lent, Lease) else lent
+    if healthy and worker.is_alive() and isinstance(lent, Lease):
+        lent.end()
     with _lock:
         if healthy and worker.reusable and worker.is_alive() and len(_idle) < MAX_IDLE:
             worker.send(END)
