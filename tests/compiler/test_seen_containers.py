@@ -1,4 +1,4 @@
-"""Containers that a compiled function can see and that read themselves in ways of their own are read by the methods of what they are made of."""
+"""Containers that read themselves in ways of their own, and are seen by compiled functions, are read as what they are made of."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ import pytest
 import jtorch as torch
 
 
-def _refuse(*_: Any) -> Any:
+def _raise(*_: Any) -> Any:
     raise NotImplementedError
+
+
+_refuse: Any = _raise
 
 
 class Pair(tuple):
