@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 import types
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from enum import Enum
 from functools import partial
@@ -27,6 +27,9 @@ _LIBRARIES -= {"__main__"}
 #: Attributes that are caches: what they hold follows from the rest.
 _CACHES = frozenset(("_plans", "_compiled_call_impl"))
 _LIMIT = 200_000
+#: Containers, and the methods by which they are read.
+_CONTAINERS = (OrderedDict, dict, list, tuple, deque, set, frozenset)
+_READING = ("__bool__", "__iter__", "__len__", "get", "keys", "values")
 _MISSING: Any = object()
 
 
@@ -125,6 +128,23 @@ def _sequence(place: Place) -> Any:
     return list(place.container)
 
 
+def _redefined(kind: type) -> Any:
+    """The built-in container that a class is made of, if the class reads it in ways of its own: these may do anything, or raise."""
+    for base in _CONTAINERS:
+        if issubclass(kind, base):
+            return base if any(getattr(kind, n, None) is not getattr(base, n, None) for n in _READING) else None
+    return None
+
+
+def _values_by(base: Any, place: Place) -> Any:
+    keys = list(base.__iter__(place.container))
+    return list(base.values(place.container)) if len(keys) == len(place.names) and all(map(same, keys, place.names)) else None
+
+
+def _elements_by(base: Any, place: Place) -> Any:
+    return list(base.__iter__(place.container))
+
+
 def _cell(place: Place) -> Any:
     try:
         return [place.container.cell_contents]
@@ -196,7 +216,7 @@ class World:
         return found
 
     def _add(self, container: Any, names: Any, read: Callable[[Place], Any]) -> None:
-        place = Place(container, names, read, len(container) if hasattr(container, "__len__") else 0)
+        place = Place(container, names, read, len(container) if read is _whole or read is _some else 0)
         if place.values or read is _some:  # no name that the code mentions: but it may come to have one
             self.places.append(place)
             self._pending.extend([v for v in place.values if type(v) not in ATOMS])
@@ -214,6 +234,8 @@ class World:
             names = [n for n in own if n not in _CACHES]
             self._add(own, names, _globals)
             self._visit(kind)
+        elif isinstance(x, _CONTAINERS) and kind not in _CONTAINERS and (base := _redefined(kind)):
+            self._subclass(x, base)
         elif isinstance(x, dict):
             if x:
                 self._add(x, list(x), _whole)
@@ -257,6 +279,15 @@ class World:
             self._attributes(x)
             if not is_library(kind.__module__):
                 self._visit(kind)
+
+    def _subclass(self, x: Any, base: Any) -> None:
+        keyed = issubclass(base, dict)
+        keys = list(base.__iter__(x))
+        read = partial(_values_by if keyed else _elements_by, base)
+        place = Place(x, keys if keyed else range(len(keys)), read, 0)
+        self.places.append(place)
+        self._pending.extend([v for v in (*place.values, *keys) if type(v) not in ATOMS])
+        self._attributes(x)
 
     def _attributes(self, x: Any) -> None:
         own = getattr(x, "__dict__", None)

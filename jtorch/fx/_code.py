@@ -76,13 +76,11 @@ class Namespace:
             candidate = "_unnamed"
         if candidate[0].isdigit():
             candidate = f"_{candidate}"
-        match = re.match(r"(.*)_(\d+)$", candidate)
-        base, num = (candidate, None) if match is None else (match.group(1), int(match.group(2)))
+        match = re.match(r"(.+)_(\d+)$", candidate)
+        base, num = (candidate, 0) if match is None else (match.group(1), int(match.group(2)))
         if match is None or candidate in self._used_names:
-            num = self._base_count.get(candidate if match is None else base, 0) if match is None or num is None else num
-        if num is None:
-            num = 0
-        name = candidate if (match is not None or not num) else f"{base}_{num}"
+            num = self._base_count.get(base, 0)
+        name = candidate
         while name in self._used_names or self._is_illegal(name, obj):
             num += 1
             name = f"{base}_{num}"

@@ -19,7 +19,9 @@ from typing import Any
 import jtorch as torch
 from jtorch.utils import _pytree as pytree
 
+from .._C import ScriptObject as ScriptObject
 from ._code import WRAPPED
+from ._compatibility import compatibility as compatibility
 from .graph import Graph, _PyTreeCodeGen, _PyTreeInfo
 from .graph_module import GraphModule
 from .node import Argument, has_side_effect
@@ -30,6 +32,8 @@ _wrapped_fns_to_patch: dict[tuple[int, str], dict[str, Any]] = {}
 _wrapped_methods_to_patch: list[tuple[type, str]] = []
 _proxyable_classes: dict[type, None] = {}
 _is_fx_tracing_flag = False
+#: What modules' attributes and calls are while nothing is traced.
+_orig_module_getattr, _orig_module_call = torch.nn.Module.__getattr__, torch.nn.Module.__call__
 
 
 def is_fx_tracing() -> bool:
@@ -143,26 +147,29 @@ class _Patcher:
     """Replaces names in dictionaries and attributes of classes for the time of a block."""
 
     def __init__(self) -> None:
-        self._undo: list[Callable[[], None]] = []
+        self._made: list[tuple[Callable[[], None], Callable[[], None]]] = []
         self._seen: set[int] = set()
 
-    def item(self, table: dict[str, Any], name: str, value: Any) -> None:
-        """Puts ``value`` into a dictionary."""
-        before = table.get(name, _Patcher)
+    def patch(self, frame_dict: dict[str, Any], name: str, new_fn: Any, deduplicate: bool = True) -> None:
+        """Puts ``new_fn`` into a dictionary; not in the place of one that was put with ``deduplicate``, if that is asked again."""
+        before = frame_dict.get(name, _Patcher)
+        if _marked(before, new_fn, deduplicate):
+            return
 
         def undo() -> None:
             if before is _Patcher:
-                table.pop(name, None)
+                frame_dict.pop(name, None)
             else:
-                table[name] = before
+                frame_dict[name] = before
 
-        self._undo.append(undo)
-        table[name] = value
+        self._do(functools.partial(frame_dict.__setitem__, name, new_fn), undo)
 
-    def method(self, cls: type, name: str, value: Any) -> None:
-        """Gives a class a method."""
+    def patch_method(self, cls: type, name: str, new_fn: Any, deduplicate: bool = True) -> None:
+        """Gives a class a method, as ``patch`` does."""
         own = name in cls.__dict__
         before = cls.__dict__.get(name)
+        if _marked(getattr(cls, name), new_fn, deduplicate):
+            return
 
         def undo() -> None:
             if own:
@@ -170,22 +177,95 @@ class _Patcher:
             else:
                 delattr(cls, name)
 
-        self._undo.append(undo)
-        setattr(cls, name, value)
+        self._do(functools.partial(setattr, cls, name, new_fn), undo)
 
-    def first_visit(self, table: dict[str, Any]) -> bool:
-        """Whether a dictionary was not seen before."""
-        new = id(table) not in self._seen
-        self._seen.add(id(table))
+    def _do(self, do: Callable[[], None], undo: Callable[[], None]) -> None:
+        self._made.append((do, undo))
+        do()
+
+    def visit_once(self, thing: object) -> bool:
+        """Whether an object was not seen before."""
+        new = id(thing) not in self._seen
+        self._seen.add(id(thing))
         return new
+
+    def revert_all_patches(self) -> None:
+        """Takes all back, until ``reapply_all_patches``."""
+        for _, undo in reversed(self._made):
+            undo()
+
+    def reapply_all_patches(self) -> None:
+        """Puts all in place again."""
+        for do, _ in self._made:
+            do()
 
     def __enter__(self) -> _Patcher:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        for undo in reversed(self._undo):
-            undo()
-        self._undo.clear()
+        self.revert_all_patches()
+        self._made.clear()
+        self._seen.clear()
+
+
+def _marked(before: Any, new_fn: Any, deduplicate: bool) -> bool:
+    """Marks what is put in a place; whether it need not be, as what is there is marked."""
+    new_fn.__fx_already_patched = deduplicate
+    return deduplicate and getattr(before, "__fx_already_patched", False)
+
+
+#: The patcher of the trace that is being made; None outside.
+CURRENT_PATCHER: _Patcher | None = None
+
+
+@contextlib.contextmanager
+def _new_patcher() -> Iterator[_Patcher]:
+    """A patcher for the time of a block, as the thread's current one."""
+    global CURRENT_PATCHER
+    before = CURRENT_PATCHER
+    try:
+        with _Patcher() as patcher:
+            CURRENT_PATCHER = patcher
+            yield patcher
+    finally:
+        CURRENT_PATCHER = before
+
+
+@contextlib.contextmanager
+def _maybe_revert_all_patches() -> Iterator[None]:
+    """Takes the current trace's replacements back for the time of a block; nothing outside of a trace."""
+    patcher = CURRENT_PATCHER
+    if patcher is None:
+        yield
+        return
+    patcher.revert_all_patches()
+    try:
+        yield
+    finally:
+        patcher.reapply_all_patches()
+
+
+def _autowrap_check(patcher: _Patcher, frame_dict: dict[str, Any], function_ids: set[int]) -> None:
+    """Makes single nodes of the functions in a dictionary that are known by their identity."""
+    if patcher.visit_once(frame_dict):
+        for name, value in list(frame_dict.items()):
+            if not name.startswith("_") and callable(value) and id(value) in function_ids:
+                patcher.patch(frame_dict, name, _create_wrapped_func(value))
+
+
+def _patch_wrapped_functions(patcher: _Patcher) -> None:
+    """Makes single nodes of what ``wrap`` was given."""
+    for cls, name in _wrapped_methods_to_patch:
+        patcher.patch_method(cls, name, _create_wrapped_method(cls, name))
+    for (_, name), frame_dict in list(_wrapped_fns_to_patch.items()):
+        if name in frame_dict:
+            found = frame_dict[name]
+        elif hasattr(builtins, name):
+            found = getattr(builtins, name)
+        else:
+            continue
+        if not getattr(found, "__fx_wrapped__", False):
+            patcher.patch(frame_dict, name, _create_wrapped_func(found))
 
 
 class Tracer(TracerBase):
@@ -417,7 +497,7 @@ class Tracer(TracerBase):
             _check_traceable(fn)
             given = fn
             fn, args = self.create_args_for_root(fn, isinstance(root, torch.nn.Module), concrete_args)
-            with _Patcher() as patcher:
+            with _new_patcher() as patcher:
                 self._patch(patcher, fn)
                 result = fn(*args)
             notes = _annotations(inspect.unwrap(fn)) if fn is given else {}
@@ -436,7 +516,7 @@ class Tracer(TracerBase):
 
     def _patch(self, patcher: _Patcher, fn: Any) -> None:
         cache: dict[str, Any] = {}
-        original_getattr, original_call = torch.nn.Module.__getattr__, torch.nn.Module.__call__
+        original_getattr, original_call = torch.nn.Module.__getattr__, torch.nn.Module.__call__  # those of a trace around this one
         tracer = self
 
         @functools.wraps(original_getattr)
@@ -447,25 +527,11 @@ class Tracer(TracerBase):
         def call(mod: Any, *args: Any, **kwargs: Any) -> Any:
             return tracer.call_module(mod, lambda *a, **k: original_call(mod, *a, **k), args, kwargs)
 
-        patcher.method(torch.nn.Module, "__getattr__", getattr_)
-        patcher.method(torch.nn.Module, "__call__", call)
-        scope = getattr(inspect.unwrap(fn), "__globals__", {})
-        for frame_dict in (scope, *[vars(m) for m in self._autowrap_search]):
-            if patcher.first_visit(frame_dict):
-                for name, value in list(frame_dict.items()):
-                    if not name.startswith("_") and callable(value) and id(value) in self._autowrap_function_ids:
-                        patcher.item(frame_dict, name, _create_wrapped_func(value))
-        for cls, name in _wrapped_methods_to_patch:
-            patcher.method(cls, name, _create_wrapped_method(cls, name))
-        for (_, name), frame_dict in list(_wrapped_fns_to_patch.items()):
-            if name in frame_dict:
-                found = frame_dict[name]
-            elif hasattr(builtins, name):
-                found = getattr(builtins, name)
-            else:
-                continue
-            if not getattr(found, "__fx_wrapped__", False):
-                patcher.item(frame_dict, name, _create_wrapped_func(found))
+        patcher.patch_method(torch.nn.Module, "__getattr__", getattr_, deduplicate=False)
+        patcher.patch_method(torch.nn.Module, "__call__", call, deduplicate=False)
+        _patch_wrapped_functions(patcher)
+        for scope in (getattr(inspect.unwrap(fn), "__globals__", {}), *map(vars, self._autowrap_search)):
+            _autowrap_check(patcher, scope, self._autowrap_function_ids)
 
     def __deepcopy__(self, memo: Any) -> Tracer:
         made = type(self).__new__(type(self))
@@ -564,11 +630,6 @@ def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> Gr
     graph = tracer.trace(root, concrete_args)
     name = root.__class__.__name__ if isinstance(root, torch.nn.Module) else root.__name__
     return GraphModule(tracer.root, graph, name)
-
-
-@contextlib.contextmanager
-def _maybe_revert_all_patches() -> Iterator[None]:
-    yield
 
 
 def _assert_is_none_registered() -> None:
