@@ -20,6 +20,7 @@ import jtorch as torch
 from jtorch.utils import _pytree as pytree
 
 from ._code import WRAPPED
+from ._compatibility import compatibility as compatibility
 from .graph import Graph, _PyTreeCodeGen, _PyTreeInfo
 from .graph_module import GraphModule
 from .node import Argument, has_side_effect

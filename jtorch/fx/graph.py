@@ -11,6 +11,7 @@ import jtorch as torch
 from jtorch.utils import _pytree as pytree
 
 from ._code import CodeGen, Namespace, PythonCode, snake_case
+from ._compatibility import compatibility as compatibility
 from .node import Argument, Node, Target, _get_qualified_name, _type_repr, map_arg
 
 _Namespace = Namespace

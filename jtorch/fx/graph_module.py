@@ -17,6 +17,7 @@ import jtorch as torch
 from jtorch import nn
 
 from .._src.refusals import stand_ins as _refusals
+from ._compatibility import compatibility as compatibility
 from .graph import Graph, PythonCode
 
 _USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"

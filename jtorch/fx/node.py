@@ -11,6 +11,7 @@ from typing import Any
 import jtorch as torch
 from jtorch.overrides import resolve_name
 
+from ._compatibility import compatibility as compatibility
 from .immutable_collections import immutable_dict, immutable_list
 from .operator_schemas import normalize_function, normalize_module
 

@@ -17,6 +17,7 @@ from jtorch.overrides import is_tensor_method_or_property, resolve_name
 
 from . import traceback as fx_traceback
 from ._code import MAGIC
+from ._compatibility import compatibility as compatibility
 from .graph import Graph
 from .node import Argument, Node, Target, map_aggregate
 

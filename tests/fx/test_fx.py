@@ -194,3 +194,18 @@ def test_convolutions_take_in_normalizations_and_dropout_goes() -> None:
         fuse(net.train())
     with pytest.raises(NotImplementedError, match="MKL-DNN"):
         optimize_for_inference(net)
+
+
+def test_marks_of_what_stays_as_it_is() -> None:
+    def steady() -> None:
+        """Once.
+
+        Twice.
+        """
+
+    mark = torch.fx._symbolic_trace.compatibility
+    assert mark(is_backward_compatible=True)(steady) is steady
+    assert steady.__doc__ == "Once.\n\n        Twice.\n\n\n.. note::\n    Backwards-compatibility for this API is guaranteed.\n"
+    made = mark(is_backward_compatible=False)(lambda: None)
+    assert made.__doc__ == "\n\n.. warning::\n    This API is experimental and is *NOT* backward-compatible.\n"
+    assert torch.fx.node.compatibility is mark is torch.fx.passes.split_module.compatibility
