@@ -32,6 +32,11 @@ _wrapped_methods_to_patch: list[tuple[type, str]] = []
 _proxyable_classes: dict[type, None] = {}
 _is_fx_tracing_flag = False
 
+# What tracers of libraries put in the place of their own look up here.
+ScriptObject = torch._C.ScriptObject
+_orig_module_call = torch.nn.Module.__call__
+_orig_module_getattr = torch.nn.Module.__getattr__
+
 
 def is_fx_tracing() -> bool:
     """Whether a function is being traced."""
@@ -147,21 +152,23 @@ class _Patcher:
         self._undo: list[Callable[[], None]] = []
         self._seen: set[int] = set()
 
-    def item(self, table: dict[str, Any], name: str, value: Any) -> None:
-        """Puts ``value`` into a dictionary."""
-        before = table.get(name, _Patcher)
+    def patch(self, frame_dict: dict[str, Any], name: str, new_fn: Any, deduplicate: bool = True) -> None:
+        """Puts ``new_fn`` into a dictionary. ``deduplicate`` changes nothing, as in PyTorch."""
+        del deduplicate
+        before = frame_dict.get(name, _Patcher)
 
         def undo() -> None:
             if before is _Patcher:
-                table.pop(name, None)
+                frame_dict.pop(name, None)
             else:
-                table[name] = before
+                frame_dict[name] = before
 
         self._undo.append(undo)
-        table[name] = value
+        frame_dict[name] = new_fn
 
-    def method(self, cls: type, name: str, value: Any) -> None:
-        """Gives a class a method."""
+    def patch_method(self, cls: type, name: str, new_fn: Any, deduplicate: bool = True) -> None:
+        """Gives a class a method. ``deduplicate`` changes nothing, as in PyTorch."""
+        del deduplicate
         own = name in cls.__dict__
         before = cls.__dict__.get(name)
 
@@ -172,12 +179,12 @@ class _Patcher:
                 delattr(cls, name)
 
         self._undo.append(undo)
-        setattr(cls, name, value)
+        setattr(cls, name, new_fn)
 
-    def first_visit(self, table: dict[str, Any]) -> bool:
+    def visit_once(self, thing: Any) -> bool:
         """Whether a dictionary was not seen before."""
-        new = id(table) not in self._seen
-        self._seen.add(id(table))
+        new = id(thing) not in self._seen
+        self._seen.add(id(thing))
         return new
 
     def __enter__(self) -> _Patcher:
@@ -187,6 +194,29 @@ class _Patcher:
         for undo in reversed(self._undo):
             undo()
         self._undo.clear()
+
+
+def _autowrap_check(patcher: _Patcher, frame_dict: dict[str, Any], function_ids: set[int]) -> None:
+    """Makes those functions among the names of a module that are wanted single nodes while tracing."""
+    if patcher.visit_once(frame_dict):
+        for name, value in list(frame_dict.items()):
+            if not name.startswith("_") and callable(value) and id(value) in function_ids:
+                patcher.patch(frame_dict, name, _create_wrapped_func(value))
+
+
+def _patch_wrapped_functions(patcher: _Patcher) -> None:
+    """Makes what modules gave to ``wrap`` single nodes while tracing."""
+    for (_, name), frame_dict in list(_wrapped_fns_to_patch.items()):
+        if name in frame_dict:
+            found = frame_dict[name]
+        elif hasattr(builtins, name):
+            found = getattr(builtins, name)
+        else:
+            continue
+        if not getattr(found, "__fx_wrapped__", False):
+            patcher.patch(frame_dict, name, _create_wrapped_func(found))
+    for cls, name in _wrapped_methods_to_patch:
+        patcher.patch_method(cls, name, _create_wrapped_method(cls, name))
 
 
 class Tracer(TracerBase):
@@ -448,25 +478,12 @@ class Tracer(TracerBase):
         def call(mod: Any, *args: Any, **kwargs: Any) -> Any:
             return tracer.call_module(mod, lambda *a, **k: original_call(mod, *a, **k), args, kwargs)
 
-        patcher.method(torch.nn.Module, "__getattr__", getattr_)
-        patcher.method(torch.nn.Module, "__call__", call)
+        patcher.patch_method(torch.nn.Module, "__getattr__", getattr_, deduplicate=False)
+        patcher.patch_method(torch.nn.Module, "__call__", call, deduplicate=False)
         scope = getattr(inspect.unwrap(fn), "__globals__", {})
         for frame_dict in (scope, *[vars(m) for m in self._autowrap_search]):
-            if patcher.first_visit(frame_dict):
-                for name, value in list(frame_dict.items()):
-                    if not name.startswith("_") and callable(value) and id(value) in self._autowrap_function_ids:
-                        patcher.item(frame_dict, name, _create_wrapped_func(value))
-        for cls, name in _wrapped_methods_to_patch:
-            patcher.method(cls, name, _create_wrapped_method(cls, name))
-        for (_, name), frame_dict in list(_wrapped_fns_to_patch.items()):
-            if name in frame_dict:
-                found = frame_dict[name]
-            elif hasattr(builtins, name):
-                found = getattr(builtins, name)
-            else:
-                continue
-            if not getattr(found, "__fx_wrapped__", False):
-                patcher.item(frame_dict, name, _create_wrapped_func(found))
+            _autowrap_check(patcher, frame_dict, self._autowrap_function_ids)
+        _patch_wrapped_functions(patcher)
 
     def __deepcopy__(self, memo: Any) -> Tracer:
         made = type(self).__new__(type(self))
