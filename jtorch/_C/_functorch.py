@@ -7,12 +7,12 @@ from typing import Any
 from .._src.engine import Lifted
 from .._src.refusals import stand_ins as _refusals
 from ..core import Tensor
+from ..func import stages
+from ..func.levels import RUNNING, Batched
 
 
 def is_batchedtensor(tensor: Tensor) -> bool:
     """Whether a tensor is one example inside of a running ``vmap``."""
-    from ..func.levels import Batched
-
     return type(tensor._read()) is Batched
 
 
@@ -33,15 +33,41 @@ def is_gradtrackingtensor(tensor: Tensor) -> bool:
     return False
 
 
+def _add_batch_dim(self: Tensor, batch_dim: int, level: int) -> Tensor:
+    """One example of ``self``, whose examples lie along ``batch_dim``, inside of the running ``vmap`` of that number."""
+    return stages._add_batch_dim(self, batch_dim, level)
+
+
+def _remove_batch_dim(self: Tensor, level: int, batch_size: int, out_dim: int) -> Tensor:
+    """All examples of ``self`` along ``out_dim``."""
+    return stages._remove_batch_dim(self, level, batch_size, out_dim)
+
+
+def maybe_current_level() -> int | None:
+    """The number of the innermost running ``vmap``; None outside of one."""
+    return len(RUNNING) or None
+
+
+def maybe_get_level(tensor: Tensor) -> int:
+    """The number of the ``vmap`` that the tensor is an example of; -1 for others."""
+    return tensor._read().depth if is_batchedtensor(tensor) else -1  # type: ignore[union-attr]
+
+
+def maybe_get_bdim(tensor: Tensor) -> int:
+    """0, along which all examples lie; -1 for a tensor that is no example."""
+    return 0 if is_batchedtensor(tensor) else -1
+
+
 def get_unwrapped(tensor: Tensor) -> Any:
-    """Not offered for examples of a ``vmap``, which no other tensor lies in.
+    """All examples along the first dimension, for one example inside of a ``vmap``.
 
     Raises:
         RuntimeError: for any other tensor.
     """
-    if is_batchedtensor(tensor):
-        return _refusals.find(__name__, "_remove_batch_dim")(tensor)
-    raise RuntimeError("No wrappers present!")
+    if not is_batchedtensor(tensor):
+        raise RuntimeError("No wrappers present!")
+    level: Any = tensor._read().level  # type: ignore[union-attr]
+    return _remove_batch_dim(tensor, level.depth, level.size, 0)
 
 
 def reshape_dim_into(src: int, dst: int, tensor: Tensor) -> Tensor:
@@ -87,8 +113,6 @@ def dlevel(tensor: Tensor) -> int:
 
     Differs from torch: ``torch.func.grad`` and ``vjp`` record on the tape, and do not count.
     """
-    from ..func.levels import RUNNING, Batched
-
     v: Any = tensor._read()
     if not isinstance(v, Lifted):
         return 0

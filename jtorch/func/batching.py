@@ -12,6 +12,9 @@ from ..random import default_generator, restricted
 from .levels import Level, enter, leave, looked_at
 from .trees import broadcast_and_flatten, flatten, unflatten
 
+#: Where libraries replace stages of ``vmap``: the names of ``torch._functorch.vmap``, once that is loaded.
+STAGES: dict[str, Any] | None = None
+
 
 def vmap(
     func: Callable[..., Any],
@@ -43,12 +46,20 @@ def vmap(
 
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
+        if STAGES is not None and _replaced(STAGES):
+            return STAGES["vmap_impl"](func, in_dims, out_dims, randomness, chunk_size, *args, **kwargs)
         size, dims, flat, spec = _inputs(in_dims, args, func)
         if chunk_size is None or size <= chunk_size:
             return _run(func, size, dims, flat, spec, out_dims, randomness, kwargs)
         return _in_chunks(func, size, dims, flat, spec, out_dims, randomness, kwargs, chunk_size)
 
     return wrapped
+
+
+def _replaced(stages: dict[str, Any]) -> bool:
+    """Whether a library put a stage of its own in the place of one."""
+    own = stages["vmap_impl"].__globals__["OWN"]
+    return any(stages[name] is not stage for name, stage in own.items())
 
 
 def _name(func: Callable[..., Any]) -> str:

@@ -151,10 +151,9 @@ class _Patcher:
         self._seen: set[int] = set()
 
     def patch(self, frame_dict: dict[str, Any], name: str, new_fn: Any, deduplicate: bool = True) -> None:
-        """Puts ``new_fn`` into a dictionary; not in the place of one that was put with ``deduplicate``, if that is asked again."""
+        """Puts ``new_fn`` into a dictionary. ``deduplicate`` changes nothing, as in PyTorch."""
+        del deduplicate
         before = frame_dict.get(name, _Patcher)
-        if _marked(before, new_fn, deduplicate):
-            return
 
         def undo() -> None:
             if before is _Patcher:
@@ -165,11 +164,10 @@ class _Patcher:
         self._do(functools.partial(frame_dict.__setitem__, name, new_fn), undo)
 
     def patch_method(self, cls: type, name: str, new_fn: Any, deduplicate: bool = True) -> None:
-        """Gives a class a method, as ``patch`` does."""
+        """Gives a class a method. ``deduplicate`` changes nothing, as in PyTorch."""
+        del deduplicate
         own = name in cls.__dict__
         before = cls.__dict__.get(name)
-        if _marked(getattr(cls, name), new_fn, deduplicate):
-            return
 
         def undo() -> None:
             if own:
@@ -206,12 +204,6 @@ class _Patcher:
         self.revert_all_patches()
         self._made.clear()
         self._seen.clear()
-
-
-def _marked(before: Any, new_fn: Any, deduplicate: bool) -> bool:
-    """Marks what is put in a place; whether it need not be, as what is there is marked."""
-    new_fn.__fx_already_patched = deduplicate
-    return deduplicate and getattr(before, "__fx_already_patched", False)
 
 
 #: The patcher of the trace that is being made; None outside.

@@ -6,6 +6,8 @@ from typing import Any, NoReturn
 
 from jtorch.utils import _pytree
 
+from ._compatibility import compatibility as compatibility
+
 _ADVICE = (
     "If you are attempting to modify the kwargs or args of a torch.fx.Node object,\n"
     "instead create a new copy of it and assign the copy to the node:\n"

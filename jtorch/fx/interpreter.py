@@ -8,6 +8,7 @@ from typing import Any
 from jtorch import nn
 
 from . import traceback as fx_traceback
+from ._compatibility import compatibility as compatibility
 from ._symbolic_trace import Tracer
 from .graph import Graph
 from .graph_module import GraphModule

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import jtorch as torch
 
+from ._compatibility import compatibility as compatibility
+
 
 class ArgsKwargsPair(NamedTuple):
     """Positional arguments, and arguments by name."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from jtorch import nn
 
+from ._compatibility import compatibility as compatibility
 from ._symbolic_trace import symbolic_trace
 from .graph import Graph
 from .graph_module import GraphModule, _assign_attr, _get_attr

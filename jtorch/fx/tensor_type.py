@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._compatibility import compatibility as compatibility
+
 
 class TensorType:
     """A tensor with dimensions that are numbers or ``Dyn``."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .._src.refusals import stand_ins as _refusals
+from ._compatibility import compatibility as compatibility
 
 current_meta: dict[str, Any] = {}
 should_preserve_node_meta = False

@@ -194,3 +194,73 @@ def test_convolutions_take_in_normalizations_and_dropout_goes() -> None:
         fuse(net.train())
     with pytest.raises(NotImplementedError, match="MKL-DNN"):
         optimize_for_inference(net)
+
+
+def test_marks_of_what_stays_as_it_is() -> None:
+    def steady() -> None:
+        """Once.
+
+        Twice.
+        """
+
+    mark = torch.fx._symbolic_trace.compatibility
+    assert mark(is_backward_compatible=True)(steady) is steady
+    assert str(steady.__doc__).startswith("Once.")
+    assert torch.fx.node.compatibility is mark is torch.fx.passes.split_module.compatibility
+
+
+def test_tracers_of_libraries_patch_as_ours_does() -> None:
+    inner = fx._symbolic_trace
+
+    class Sum(nn.Module):
+        def __call__(self, x: Any) -> Any:  # not the one that is patched
+            return x.sum()
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.total = nn.Linear(2, 2), Sum()
+
+        def forward(self, x: Any) -> Any:
+            return self.total(self.first(x))
+
+    class Library(fx.Tracer):
+        def trace(self, root: Any, concrete_args: Any = None) -> Any:
+            self.root, self.graph, self.tensor_attrs = root, fx.Graph(tracer_cls=type(self)), {}
+            self.submodule_paths = {m: name for name, m in root.named_modules()}
+            assert not isinstance(root, inner.ScriptObject)
+            fn, args = self.create_args_for_root(type(root).forward, True, concrete_args)
+
+            def call(mod: Any, *a: Any, **k: Any) -> Any:
+                inner._autowrap_check(patcher, getattr(mod.forward, "__globals__", {}), self._autowrap_function_ids)
+                return self.call_module(mod, lambda *a, **k: inner._orig_module_call(mod, *a, **k), a, k)
+
+            with inner._Patcher() as patcher:
+                patcher.patch_method(nn.Module, "__getattr__", lambda m, n: self.getattr(n, inner._orig_module_getattr(m, n), {}), False)
+                patcher.patch_method(nn.Module, "__call__", call, deduplicate=False)
+                patcher.patch_method(Sum, "__call__", call, deduplicate=False)
+                inner._patch_wrapped_functions(patcher)
+                self.create_node("output", "output", (self.create_arg(fn(*args)),), {})
+            return self.graph
+
+        def is_leaf_module(self, m: Any, module_qualified_name: str) -> bool:
+            return True
+
+    model = Model()
+    before = nn.Module.__call__, nn.Module.__getattr__, Sum.__call__
+    graph = Library().trace(model)
+    assert [(n.op, n.target) for n in graph.nodes][1:3] == [("call_module", "first"), ("call_module", "total")]
+    assert (nn.Module.__call__, nn.Module.__getattr__, Sum.__call__) == before
+    x = torch.ones(1, 2)
+    assert fx.GraphModule(model, graph)(x) == model(x)
+
+
+def test_patches_are_undone_in_reverse() -> None:
+    names = {"a": len}
+    with fx._symbolic_trace._Patcher() as patcher:
+        first, second = (lambda: 1), (lambda: 2)
+        patcher.patch(names, "a", first)
+        patcher.patch(names, "a", second)
+        patcher.patch(names, "b", first)
+        assert names == {"a": second, "b": first} and patcher.visit_once(names) and not patcher.visit_once(names)
+    assert names == {"a": len}

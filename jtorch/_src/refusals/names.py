@@ -128,9 +128,8 @@ _LINES: dict[str, str] = {
         _subclasses.functional_tensor: FunctionalTensor FunctionalTensorMode
     """,
     _FUNCTORCH: """
-        _C._functorch: _add_batch_dim _remove_batch_dim CInterpreter
-        _functorch.vmap: _add_batch_dim _remove_batch_dim _maybe_remove_batch_dim _create_batched_inputs _process_batched_inputs
-            _unwrap_batched _vmap_for_bhqkv
+        _C._functorch: CInterpreter
+        _functorch.vmap: _vmap_for_bhqkv
     """,
     _PROXY: """
         fx.experimental.proxy_tensor: _ProxyTensor _SymNodeDict decompose fetch_object_proxy

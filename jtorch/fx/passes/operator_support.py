@@ -6,6 +6,7 @@ import abc
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .._compatibility import compatibility as compatibility
 from ..node import Node
 from .shape_prop import TensorMetadata
 from .tools_common import CALLABLE_NODE_OPS, get_node_target

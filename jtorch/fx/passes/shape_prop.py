@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import jtorch as torch
 
+from .._compatibility import compatibility as compatibility
 from ..interpreter import Interpreter
 from ..node import Node, map_aggregate
 

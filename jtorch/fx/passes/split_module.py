@@ -7,6 +7,7 @@ from typing import Any
 
 import jtorch as torch
 
+from .._compatibility import compatibility as compatibility
 from ..graph import Graph
 from ..graph_module import GraphModule, _get_attr
 from ..node import Node, map_arg

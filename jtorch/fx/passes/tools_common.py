@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from .._compatibility import compatibility as compatibility
 from ..node import Node, _get_qualified_name
 
 __all__ = ["CALLABLE_NODE_OPS", "get_node_target"]

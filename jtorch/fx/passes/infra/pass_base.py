@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 from typing import Any, NamedTuple
 
+from ..._compatibility import compatibility as compatibility
 from ...graph_module import GraphModule
 
 

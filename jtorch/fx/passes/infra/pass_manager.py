@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..._compatibility import compatibility as compatibility
 from .pass_base import PassResult
 
 
