@@ -16,7 +16,7 @@ class functional_datapipe:
 
     Args:
         name: the name of the method.
-        enable_df_api_tracing: kept, and without effect: pipes of data frames are not traced.
+        enable_df_api_tracing: whether pipes that the method makes are traced as data frames.
     """
 
     def __init__(self, name: str, enable_df_api_tracing: bool = False) -> None:
