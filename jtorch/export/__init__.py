@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from jtorch._src.tensor.symbols import ConstraintViolation, ShapeEnv, _evaluate
 from jtorch.utils import _pytree as pytree
 
 from . import _trace
-from .dynamic_shapes import Dim, Plan, Range, dims, plan, spread
+from .dynamic_shapes import ConstraintError, Dim, Plan, Range, dims, plan, spread
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
 from .graph_signature import ExportBackwardSignature, ExportGraphSignature
 
@@ -47,7 +48,7 @@ def export(
     Raises:
         ValueError: if ``mod`` is no module.
         UserError: if the arguments do not fit each other, or something is returned that is no tensor, number or container.
-        ConstraintViolation: if the program does not hold for all sizes.
+        UserError: if the program does not hold for all sizes.
         DataDependentOutputException: if it decides by data.
         NotImplementedError: for ``preserve_module_call_signature``.
 
@@ -76,10 +77,10 @@ def export(
         try:
             traced = _trace.trace(mod, args, kwargs, made, env, made.sizes)
             break
-        except ConstraintViolation:
+        except ConstraintViolation as violation:
             if not made.automatic:
-                raise
-            _all_static(made, flat)
+                raise ConstraintError(str(violation)) from None
+            _some_static(made, flat, str(violation))
     ranges = _ranges(mod, args, kwargs, made, traced, env)
     signature = ModuleCallSignature([], [], traced.in_spec, traced.out_spec)
     state, constants = _state(mod, traced)
@@ -89,8 +90,12 @@ def export(
     )  # fmt: skip
 
 
-def _all_static(made: Plan, flat: list[Any]) -> None:
-    for leaf, dim in list(made.automatic.values()):
+def _some_static(made: Plan, flat: list[Any], violation: str) -> None:
+    """Takes for numbers the automatic sizes that a violation speaks of, or all where it speaks of none. (An operator's own words, in
+    brackets, speak of more: of whole shapes.)"""
+    spoken = set(re.findall(r"\bs\d+\b", violation.partition("(")[0])) & made.automatic.keys() or set(made.automatic)
+    for name in spoken:
+        leaf, dim = made.automatic[name]
         made.static(leaf, dim, flat[leaf].shape[dim])
 
 

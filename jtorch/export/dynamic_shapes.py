@@ -109,6 +109,10 @@ def refine_dynamic_shapes_from_suggested_fixes(msg: str, dynamic_shapes: Any) ->
     raise not_offered("export.dynamic_shapes.refine_dynamic_shapes_from_suggested_fixes", "errors say which size is at fault, in words")
 
 
+class ConstraintError(UserError, ConstraintViolation):
+    """What is said of sizes holds neither for the example nor for the program. PyTorch raises its base, ``torch._dynamo.exc.UserError``."""
+
+
 class Range:
     """The numbers that a size may be; printed ``VR[0, int_oo]``."""
 
@@ -177,7 +181,7 @@ def plan(leaves: list[tuple[str, Any, Any]]) -> Plan:
     """The symbols of a program's inputs, each given as (source, value, what varies of it).
 
     Raises:
-        ConstraintViolation: where the example contradicts what is said of its sizes.
+        ConstraintError: where the example contradicts what is said of its sizes.
     """
     made = Plan()
     for source, value, spec in leaves:
@@ -209,7 +213,7 @@ def _size(made: Plan, leaf: int, where: str, d: int, n: int, dim: Any) -> Any:
     if dim is Dim.AUTO or dim is Dim.DYNAMIC:
         if n in (0, 1):
             if dim is Dim.DYNAMIC:
-                raise ConstraintViolation(f"Constraints violated: {where} is {n} in the example; sizes of 0 and 1 are taken for numbers")
+                raise ConstraintError(f"Constraints violated: {where} is {n} in the example; sizes of 0 and 1 are taken for numbers")
             return n
         name = made.name(where)
         made.symbols[name], made.ranges[name] = (n, 2, None), Range(0, None)
@@ -221,17 +225,17 @@ def _size(made: Plan, leaf: int, where: str, d: int, n: int, dim: Any) -> Any:
     root = dim.root
     hint, rest = divmod(n - dim.plus, dim.times)
     if rest or hint < 0:
-        raise ConstraintViolation(f"Constraints violated ({dim.__name__})! {where} is {n}: {dim.__name__} for no {root.__name__}")
+        raise ConstraintError(f"Constraints violated ({dim.__name__})! {where} is {n}: {dim.__name__} for no {root.__name__}")
     known = made._roots.get(root.__name__)
     if known is None:
         name = made.name(where)
         if n in (0, 1):
-            raise ConstraintViolation(
+            raise ConstraintError(
                 f"Constraints violated ({root.__name__})! You marked {root.__name__} as dynamic but the example specialized it to be a "
                 f"constant ({n}); sizes of 0 and 1 are taken for numbers. Give an example with a larger size."
             )
         if hint not in Range(root.min, root.max):
-            raise ConstraintViolation(
+            raise ConstraintError(
                 f"Constraints violated ({root.__name__})! {where} is {n}, which is outside of {Range(root.min, root.max)}"
             )
         made._roots[root.__name__] = root, name
@@ -243,7 +247,7 @@ def _size(made: Plan, leaf: int, where: str, d: int, n: int, dim: Any) -> Any:
         if (other.min, other.max) != (root.min, root.max):
             raise _user_error(f"Found different definitions {other!r} and {root!r} for the same symbolic dimension")
         if made.symbols[name][0] != hint:
-            raise ConstraintViolation(
+            raise ConstraintError(
                 f"Constraints violated ({root.__name__})! {where} is {n}, but {dim.__name__} is "
                 f"{made.symbols[name][0] * dim.times + dim.plus} elsewhere"
             )

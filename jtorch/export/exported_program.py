@@ -176,8 +176,8 @@ class ExportedProgram:
         """The leaves of a call's arguments, which are checked.
 
         Raises:
-            ValueError: where they are nested otherwise, or another value than the example's is given for what is no tensor.
-            RuntimeError: for tensors of other shapes than the program allows.
+            ValueError: where they are nested otherwise.
+            AssertionError: for tensors of other shapes and values than the program allows.
         """
         signature = self._module_call_graph[0].signature
         assert signature is not None
@@ -198,35 +198,38 @@ class ExportedProgram:
 
     def _check(self, flat: list[Any]) -> None:
         users = [s for s in self._graph_signature.input_specs if s.kind is InputKind.USER_INPUT]
-        known: dict[str, int] = {}
+        known: dict[str, tuple[int, str]] = {}
         derived: list[tuple[str, str, int]] = []
         for spec, value, sizes in zip(users, flat, self._sizes, strict=True):
             name = spec.arg.name
             if isinstance(spec.arg, ConstantArgument):
-                if type(value) is not type(spec.arg.value) or value != spec.arg.value:
-                    raise ValueError(f"Guard failed: {name} == {spec.arg.value!r}, got {value!r}: the program was traced with this value")
+                _guard(type(value) is type(spec.arg.value) and value == spec.arg.value, f"{name} == {spec.arg.value!r}", value)
                 continue
             if not isinstance(value, torch.Tensor):
                 raise TypeError(f"Guard failed: expected {name} to be a tensor, got {type(value).__name__}")
             wanted = next(n.meta["val"].dtype for n in self.graph.nodes if n.name == name)
-            if value.dtype is not wanted:
-                raise RuntimeError(f"Guard failed: expected {name} to have dtype {wanted}, got {value.dtype}")
-            if value.ndim != len(sizes):
-                raise RuntimeError(f"Guard failed: expected {name} to have {len(sizes)} dimensions, got {value.ndim}")
+            _guard(value.dtype is wanted, f"{name}.dtype == {wanted}", value.dtype)
+            _guard(value.ndim == len(sizes), f"{name}.dim() == {len(sizes)}", value.ndim)
             for d, (n, size) in enumerate(zip(value.shape, sizes, strict=True)):
                 where = f"{name}.size()[{d}]"
                 if not isinstance(size, str):
-                    if n != size:
-                        raise RuntimeError(f"Guard failed: expected {where} == {size}, got {n}")
+                    _guard(n == size, f"{where} == {size}", n)
                 elif size not in self.ranges:
                     derived.append((size, where, n))
-                elif known.setdefault(size, n) != n:
-                    raise RuntimeError(f"Guard failed: expected {where} == {known[size]}, as {size} is elsewhere, got {n}")
-                elif n not in self.ranges[size]:
-                    raise RuntimeError(f"Guard failed: expected {where} to be in {self.ranges[size]}, got {n}")
+                else:
+                    first, there = known.setdefault(size, (n, where))
+                    _guard(n == first, f"{where} == {there}", n)
+                    allowed = self.ranges[size]
+                    _guard(n >= allowed.lower, f"{where} >= {allowed.lower}", n)
+                    _guard(allowed.upper is None or n <= allowed.upper, f"{where} <= {allowed.upper}", n)
+        numbers = {size: n for size, (n, _) in known.items()}
         for text, where, n in derived:
-            if not _fits(text, n, known):
-                raise RuntimeError(f"Guard failed: expected {where} == {text}, got {n}")
+            new = [name for name in _names_in(text) if name not in numbers]
+            _guard(_fits(text, n, numbers), f"{where} == {text}", n)
+            for name in new:
+                allowed = self.ranges[name]
+                _guard(numbers[name] >= allowed.lower, f"{where} >= {_evaluate(text, {name: allowed.lower})}", n)
+                _guard(numbers[name] in allowed, f"{where} <= {_evaluate(text, {name: allowed.upper or 0})}", n)
 
     @property
     def ranges(self) -> dict[str, Any]:
@@ -262,6 +265,11 @@ class ExportedProgram:
         made = self._copy(module, module.graph, copy.deepcopy(self._graph_signature))
         made._state_dict, made._constants = copy.deepcopy(self._state_dict, memo), copy.deepcopy(self._constants, memo)
         return made
+
+
+def _guard(holds: bool, condition: str, given: Any) -> None:
+    if not holds:
+        raise AssertionError(f"Guard failed: {condition}, got {given!r}")
 
 
 def _fits(text: str, n: int, known: dict[str, int]) -> bool:

@@ -111,6 +111,10 @@ def _deserialize(forward: Callable[..., Any], body: dict[str, Any], graph_module
     return made
 
 
+#: Where calls of generated code lead to programs: modules, and checks of what an exported program is given.
+_PROGRAMS = tuple(_PACKAGE + name + os.sep for name in ("nn", "export"))
+
+
 def _where(tb: TracebackType | None) -> tuple[str, int] | None:
     """The file and line of generated code in which an operation failed; None where the error comes from other code that it called."""
     found = None
@@ -120,7 +124,7 @@ def _where(tb: TracebackType | None) -> tuple[str, int] | None:
             found = file, tb.tb_lineno
         elif (caller := tb.tb_frame.f_globals.get("_caller")) is not None:
             found = found if caller.native else None  # PyTorch has it in C++, or in Python
-        elif not file.startswith(_PACKAGE) or file.startswith(_PACKAGE + "nn" + os.sep):
+        elif not file.startswith(_PACKAGE) or file.startswith(_PROGRAMS):
             found = None
         tb = tb.tb_next
     return found

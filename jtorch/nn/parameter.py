@@ -151,7 +151,20 @@ def is_lazy(param: Any) -> bool:
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):
-    """A parameter whose shape is not known yet; ``materialize(shape)`` turns it into a Parameter."""
+    """A parameter whose shape is not known yet; ``materialize(shape)`` turns it into a Parameter.
+
+    Args:
+        requires_grad: whether the parameter will require grad.
+        device: where it will lie; ``materialize`` may say otherwise.
+        dtype: the type of its elements; ``materialize`` may say otherwise.
+
+    Example:
+        >>> import jtorch as torch
+        >>> p = torch.nn.UninitializedParameter()
+        >>> p.materialize((2, 3))
+        >>> type(p).__name__, p.shape
+        ('Parameter', torch.Size([2, 3]))
+    """
 
     cls_to_become = Parameter
 
@@ -176,9 +189,20 @@ class _BufferMeta(type(Tensor)):
 
 
 class Buffer(Tensor, metaclass=_BufferMeta):
-    """A tensor that is a module's buffer: assigned as attribute of a module, it is registered there, in ``state_dict`` if ``persistent``.
+    """A tensor that is a module's buffer: assigned as attribute of a module, it is registered there.
 
     ``Buffer(data)`` is a detached tensor of the class of ``data``; ``isinstance(it, Buffer)`` holds by a mark it carries.
+
+    Args:
+        data: the tensor, whose memory is shared; by default an empty one.
+        persistent: whether it is part of the module's ``state_dict``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> module = torch.nn.Module()
+        >>> module.mean = torch.nn.Buffer(torch.zeros(2))
+        >>> list(module.state_dict())
+        ['mean']
     """
 
     __torch_function__ = _disabled_torch_function_impl
@@ -194,7 +218,14 @@ class Buffer(Tensor, metaclass=_BufferMeta):
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Tensor):
-    """A buffer whose shape is not known yet; ``materialize(shape)`` turns it into a plain tensor."""
+    """A buffer whose shape is not known yet; ``materialize(shape)`` turns it into a plain tensor.
+
+    Args:
+        requires_grad: whether the buffer will require grad.
+        device: where it will lie; ``materialize`` may say otherwise.
+        dtype: the type of its elements; ``materialize`` may say otherwise.
+        persistent: whether it is part of the module's ``state_dict``.
+    """
 
     cls_to_become = Tensor
 

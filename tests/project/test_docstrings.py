@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 import jtorch
 from jtorch._src.bind.cores import COMPOSITES
 from jtorch._src.bind.everything import PUBLIC
@@ -241,6 +243,21 @@ def test_the_most_used_names_describe_every_argument() -> None:
             silent[name] = sorted(missing)
     assert silent == {}
     assert len(_most_used()) == 300
+
+
+@pytest.mark.parametrize("space", [jtorch.nn, jtorch.optim, jtorch.utils.data], ids=lambda space: space.__name__)
+def test_classes_that_programs_make_describe_every_argument(space) -> None:
+    silent, seen = {}, 0
+    for name in space.__all__ if hasattr(space, "__all__") else dir(space):
+        made = getattr(space, name)
+        if not inspect.isclass(made) or name.startswith("_") or issubclass(made, BaseException):
+            continue
+        variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        arguments = {n for n, p in inspect.signature(made).parameters.items() if p.kind not in variable}
+        seen += bool(arguments)
+        if missing := arguments - set(_described(made.__doc__ or "")):
+            silent[name] = sorted(missing)
+    assert silent == {} and seen > 5
 
 
 def test_the_most_used_names_describe_no_argument_that_is_not_there() -> None:

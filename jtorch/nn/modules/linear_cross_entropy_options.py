@@ -16,6 +16,13 @@ class LinearCrossEntropyOptions:
     """How ``linear_cross_entropy`` trades memory for time and precision: chunks of the batch, and the dtype sums are kept in.
 
     Differs from torch: the settings are checked, but the result is always that of the unchunked reference.
+
+    Args:
+        allow_retain_graph: whether ``backward(retain_graph=True)`` may be called.
+        batch_chunk_size: how many rows are computed at a time.
+        chunking_method: how chunks are chosen where no size is given.
+        acc_policy: what sums are kept in: ``"accurate"``, ``"balanced"``, ``"compact"``, or ``"auto"``.
+        acc_dtype: the dtype of sums, instead of what the policy gives.
     """
 
     allow_retain_graph: bool = False

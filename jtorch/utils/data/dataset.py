@@ -44,7 +44,19 @@ class IterableDataset(Dataset[_T_co], Iterable[_T_co]):
 
 
 class TensorDataset(Dataset[tuple["torch.Tensor", ...]]):
-    """Tuples of the rows of tensors of equal length."""
+    """Tuples of the rows of tensors of equal length.
+
+    Args:
+        *tensors: tensors with the same size in their first dimension, which is the number of items.
+
+    Raises:
+        AssertionError: if the sizes differ.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.utils.data.TensorDataset(torch.tensor([1, 2]), torch.tensor([3, 4]))[1]
+        (tensor(2), tensor(4))
+    """
 
     tensors: tuple[torch.Tensor, ...]
 
@@ -104,7 +116,19 @@ class StackDataset(Dataset[Any]):
 
 
 class ConcatDataset(Dataset[_T_co]):
-    """Datasets one after the other."""
+    """Datasets one after the other.
+
+    Args:
+        datasets: datasets that can be asked for their length and for items by index; at least one.
+
+    Raises:
+        AssertionError: if there is none, or one of them is an ``IterableDataset``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.utils.data.ConcatDataset(["ab", "cd"])[2]
+        'c'
+    """
 
     datasets: list[Any]
     cumulative_sizes: list[int]
@@ -142,7 +166,14 @@ class ConcatDataset(Dataset[_T_co]):
 
 
 class ChainDataset(IterableDataset[Any]):
-    """Streams one after the other."""
+    """Streams one after the other.
+
+    Args:
+        datasets: ``IterableDataset`` objects, which are asked when their turn comes.
+
+    Raises:
+        AssertionError: when the turn comes to one that is none.
+    """
 
     def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
         super().__init__()
@@ -163,7 +194,20 @@ class ChainDataset(IterableDataset[Any]):
 
 
 class Subset(Dataset[_T_co]):
-    """The items of a dataset at given indices."""
+    """The items of a dataset at given indices.
+
+    Args:
+        dataset: the whole dataset.
+        indices: where the items of the subset are found in it, in this order.
+
+    Raises:
+        NotImplementedError: for subclasses that override ``__getitem__`` but not ``__getitems__``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> list(torch.utils.data.Subset("abcd", [3, 0]))
+        ['d', 'a']
+    """
 
     dataset: Any
     indices: Sequence[int]

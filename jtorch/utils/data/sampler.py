@@ -21,7 +21,16 @@ class Sampler(Generic[_T_co]):
 
 
 class SequentialSampler(Sampler[int]):
-    """All indices in order."""
+    """All indices in order.
+
+    Args:
+        data_source: the dataset; only its length counts.
+
+    Example:
+        >>> import jtorch as torch
+        >>> list(torch.utils.data.SequentialSampler("abc"))
+        [0, 1, 2]
+    """
 
     data_source: Sized
 
@@ -38,7 +47,21 @@ class SequentialSampler(Sampler[int]):
 class RandomSampler(Sampler[int]):
     """Indices in random order, drawn as PyTorch draws them.
 
-    Without a generator, each pass seeds one from the default generator.
+    Args:
+        data_source: the dataset; only its length counts.
+        replacement: whether an index may come several times in one pass.
+        num_samples: how many indices one pass has; by default as many as the dataset has items. Without ``replacement`` a longer pass
+            goes through whole orders one after the other.
+        generator: what the numbers are drawn from. Without one, each pass seeds one from the default generator.
+
+    Raises:
+        TypeError: if ``replacement`` is no bool.
+        ValueError: if ``num_samples`` is no positive integer, as for an empty dataset.
+
+    Example:
+        >>> import jtorch as torch
+        >>> sorted(torch.utils.data.RandomSampler("abc"))
+        [0, 1, 2]
     """
 
     data_source: Sized
@@ -81,7 +104,17 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """Given indices in random order."""
+    """Given indices in random order.
+
+    Args:
+        indices: the indices, each of which comes once in a pass.
+        generator: what the order is drawn from; by default the default generator.
+
+    Example:
+        >>> import jtorch as torch
+        >>> sorted(torch.utils.data.SubsetRandomSampler([4, 7]))
+        [4, 7]
+    """
 
     indices: Sequence[int]
 
@@ -98,7 +131,22 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """Indices drawn with probabilities proportional to ``weights``."""
+    """Indices drawn with probabilities proportional to ``weights``.
+
+    Args:
+        weights: a weight for each index, not negative; their sum need not be 1.
+        num_samples: how many indices one pass has.
+        replacement: whether an index may come several times; if not, each pass has different ones.
+        generator: what the numbers are drawn from; by default the default generator.
+
+    Raises:
+        ValueError: for weights of more than one dimension, ``num_samples`` that is no positive integer, ``replacement`` that is no bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> list(torch.utils.data.WeightedRandomSampler([0.0, 1.0, 0.0], 2))
+        [1, 1]
+    """
 
     def __init__(
         self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator: torch.Generator | None = None
@@ -123,7 +171,21 @@ class WeightedRandomSampler(Sampler[int]):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """Lists of ``batch_size`` indices of another sampler; ``drop_last`` leaves out a shorter last one."""
+    """Lists of the indices of another sampler.
+
+    Args:
+        sampler: what gives the indices, one at a time.
+        batch_size: how many indices a list has.
+        drop_last: whether a last list that is shorter is left out.
+
+    Raises:
+        ValueError: if ``batch_size`` is no positive integer, or ``drop_last`` no bool.
+
+    Example:
+        >>> import jtorch as torch
+        >>> list(torch.utils.data.BatchSampler(range(5), batch_size=2, drop_last=False))
+        [[0, 1], [2, 3], [4]]
+    """
 
     def __init__(self, sampler: Sampler[int] | Iterable[int], batch_size: int, drop_last: bool) -> None:
         if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size <= 0:

@@ -12,7 +12,12 @@ from .datapipe import IterDataPipe, MapDataPipe
 
 
 class functional_datapipe:
-    """A class decorator: pipes get a method of that name which makes the class around them."""
+    """A class decorator: pipes get a method of that name which makes the class around them.
+
+    Args:
+        name: the name of the method.
+        enable_df_api_tracing: whether pipes that the method makes are traced as data frames.
+    """
 
     def __init__(self, name: str, enable_df_api_tracing: bool = False) -> None:
         self.name, self.enable_df_api_tracing = name, enable_df_api_tracing
@@ -60,7 +65,14 @@ _TURN_OFF = "You can turn off determinism for this DataPipe if that is acceptabl
 
 
 class non_deterministic:
-    """A class decorator for pipes that are not deterministic: always, or where a function of their arguments says so."""
+    """A class decorator for pipes that are not deterministic: always, or where a function of their arguments says so.
+
+    Args:
+        arg: the class; or a function that gets the arguments of the class and says whether such a pipe is deterministic.
+
+    Raises:
+        TypeError: for what is neither, and for classes that are no ``IterDataPipe``.
+    """
 
     cls: Any = None
 

@@ -22,7 +22,11 @@ UNTRACABLE_DATAFRAME_PIPES = ["batch", "groupby", "_dataframes_as_tuples", "trac
 
 
 class DataChunk(list[_T]):
-    """A batch of a pipe: a list."""
+    """A batch of a pipe: a list.
+
+    Args:
+        items: what the batch holds.
+    """
 
     def __init__(self, items: Iterable[_T]) -> None:
         items = list(items)
