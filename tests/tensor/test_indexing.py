@@ -227,7 +227,7 @@ def test_index_tensors_and_masks_by_themselves_mean_what_their_parts_mean() -> N
         np.testing.assert_array_equal(turned[index].numpy(), turned.numpy()[at])
     with pytest.raises(IndexError, match="too many indices"):
         x[i, j, j, j]
-    with pytest.raises(IndexError, match="out of range|out of bounds"):
+    with pytest.raises(IndexError, match=r"out of range|out of bounds"):
         x[:, torch.tensor([3])]
     mask = x % 5 == 0
     np.testing.assert_array_equal(x[mask].numpy(), n[mask.numpy()])
