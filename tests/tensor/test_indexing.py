@@ -211,3 +211,39 @@ def test_a_list_that_stands_for_a_tuple_warns():
     with pytest.warns(UserWarning, match="non-tuple sequence"):
         assert x[[[0], [1]]].tolist() == [1]
     assert x[[0, 1]].shape == (2, 3)
+
+
+def test_index_tensors_and_masks_by_themselves_mean_what_their_parts_mean() -> None:
+    x = torch.arange(24.0).reshape(2, 3, 4)
+    i, j = torch.tensor([[0], [2]]), torch.tensor([1, 3])
+    n = x.numpy()
+    turned = torch.arange(24.0).reshape(4, 3, 2).permute(2, 1, 0)
+    for index in ((S(None), i), (S(None), i, j), (torch.tensor([1, 0]), S(None)), (j - 1, S(None), j)):
+        at = tuple(k.numpy() if isinstance(k, torch.Tensor) else k for k in index)
+        if isinstance(index[0], torch.Tensor):
+            index = (index[0] % 2, *index[1:])
+            at = (at[0] % 2, *at[1:])
+        np.testing.assert_array_equal(x[index].numpy(), n[at])
+        np.testing.assert_array_equal(turned[index].numpy(), turned.numpy()[at])
+    with pytest.raises(IndexError, match="too many indices"):
+        x[i, j, j, j]
+    with pytest.raises(IndexError, match=r"out of range|out of bounds"):
+        x[:, torch.tensor([3])]
+    mask = x % 5 == 0
+    np.testing.assert_array_equal(x[mask].numpy(), n[mask.numpy()])
+    np.testing.assert_array_equal(torch.masked_select(x, mask).numpy(), n[mask.numpy()])
+    turned = x.permute(2, 1, 0)
+    np.testing.assert_array_equal(turned[turned % 5 == 0].numpy(), turned.numpy()[turned.numpy() % 5 == 0])
+    with pytest.raises(IndexError, match="shape of the mask"):
+        x[torch.ones(2, 3, 5, dtype=torch.bool)]
+    g = x.clone().requires_grad_()
+    g[:, torch.tensor([0, 0])].sum().backward()
+    assert g.grad[:, 0].unique().tolist() == [2.0] and g.grad[:, 1:].abs().sum().item() == 0
+
+
+@pytest.mark.parametrize("shape", [(), (0, 3), (2, 0), (2, 3), (2, 1, 2)])
+def test_tables_of_positions(shape: tuple[int, ...]) -> None:
+    x = torch.arange(float(np.prod(shape))).reshape(shape)
+    for found in (torch.nonzero(x), torch.argwhere(x)):
+        assert found.dtype is torch.int64
+        np.testing.assert_array_equal(found.numpy(), np.argwhere(x.numpy()))

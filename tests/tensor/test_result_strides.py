@@ -106,3 +106,20 @@ def test_conversions_to_a_memory_format_order_dimensions_of_one_element_too(shap
     y = x.to(torch.float32, memory_format=torch.channels_last)
     assert y.stride() == last and x.float(memory_format=torch.channels_last).stride() == last
     assert y.to(torch.float64, memory_format=torch.contiguous_format).stride() == x.stride()
+
+
+def test_strides_of_transforms_are_those_of_each_call() -> None:
+    x = torch.ones(2, 3, 4)
+    for _ in range(2):  # the second time from what is remembered
+        assert torch.fft.fft(x, dim=1).stride() == torch.fft.fft(x, None, 1).stride() == (12, 1, 3)
+        assert torch.fft.fft(x, dim=2).stride() == (12, 4, 1)
+        assert torch.fft.fft(TURNED).stride() == torch.fft.fft(TURNED, torch.tensor(4)).stride() == (4, 8, 1)
+        assert torch.fft.fftn(TURNED, dim=[0, 2]).stride() == torch.fft.fftn(TURNED, dim=(0, 2)).stride()
+
+
+def test_contiguous_copies_have_their_own_strides_and_histories() -> None:
+    x = torch.ones(2, 3, requires_grad=True)
+    y = x.t().contiguous()
+    assert y.stride() == (2, 1) and y.is_contiguous() and y.grad_fn is not None
+    (y * torch.arange(6.0).reshape(3, 2)).sum().backward()
+    assert x.grad.tolist() == [[0.0, 2.0, 4.0], [1.0, 3.0, 5.0]]

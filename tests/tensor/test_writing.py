@@ -126,3 +126,50 @@ def test_the_same_memory_under_another_class(cls: type) -> None:
     (z * z).sum().backward()
     # z is 3 * (x0, x1 + x0, x2 + x1)
     assert x.grad is not None and x.grad.tolist() == [18.0, 72.0, 54.0]
+
+
+def test_tensors_copied_into_views_end_where_the_view_says() -> None:
+    base = torch.zeros(3, 4)
+    base[0] = torch.arange(4.0)
+    base.t()[1].copy_(torch.tensor([5.0, 6.0, 7.0]))
+    view = base[1:, 2:]
+    view.copy_(torch.ones(2, 2))
+    assert base.tolist() == [[0.0, 5.0, 2.0, 3.0], [0.0, 6.0, 1.0, 1.0], [0.0, 7.0, 1.0, 1.0]]
+    view += 1  # what was copied from stays as it is
+    assert view.sum().item() == 8 and base[1, 2].item() == 2
+
+
+def test_what_is_copied_into_a_view_replaces_its_history() -> None:
+    leaf = torch.ones(2, 3, requires_grad=True)
+    base = leaf * 2
+    row = base[0]
+    with torch.no_grad():
+        other = torch.full((3,), 5.0)
+    row.copy_(other)
+    base.sum().backward()
+    assert leaf.grad.tolist() == [[0.0] * 3, [2.0] * 3]
+    held = torch.zeros(3)
+    source = torch.ones(3)
+    held[:].copy_(source)
+    source += 1
+    assert held.tolist() == [1.0] * 3
+
+
+def test_what_was_read_before_a_view_is_written_is_refused() -> None:
+    x = torch.ones(2, 2, requires_grad=True)
+    y = x.exp()
+    y[0].copy_(torch.zeros(2))
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_splits_of_tensors_that_lie_otherwise() -> None:
+    x = torch.arange(12).reshape(3, 4)
+    for _ in range(2):
+        assert [p.tolist() for p in x.t().chunk(2)] == [[[0, 4, 8], [1, 5, 9]], [[2, 6, 10], [3, 7, 11]]]
+        assert [p.stride() for p in x.chunk(2)] == [(4, 1)] * 2 and [p.storage_offset() for p in x.chunk(2)] == [0, 8]
+        assert [p.storage_offset() for p in x[1:].chunk(2)] == [4, 8]
+        assert [p.tolist() for p in x[1:].unbind(1)] == [[4, 8], [5, 9], [6, 10], [7, 11]]
+    first, _ = x.float().chunk(2)
+    first.zero_()
+    assert first.sum().item() == 0

@@ -329,23 +329,28 @@ def _take_number(op: Op, p: Param) -> list[str]:
     return [*lines, f"    _numbers.append({n})"]
 
 
-def _fast_binary(op: Op, names: dict[str, Any]) -> list[str]:
-    """The path of two tensors that need nothing special: no list, no number, no keyword."""
-    a, b, *rest = op.params
-    names["_tt"] = tuple(T if p.kind != TENSOR else None for p in (a, b) if p.kind != TENSOR) + (None,) * len(rest)
+def _fast_tensors(op: Op, operands: Sequence[Param], names: dict[str, Any]) -> list[str]:
+    """The path of several tensors that need nothing special: no list, no number, no keyword."""
+    rest = op.params[len(operands) :]
+    names["_tt"] = tuple(T for p in operands if p.kind != TENSOR) + (None,) * len(rest)
+    given = [p.name for p in operands]
+    types = " and ".join([f"type({n}) in _TENSORS" for n in given])
     condition = "".join(f" and {p.name} is _d_{p.name}" for p in rest) + (" and out is None" if op.out else "")
+    values = [f"_{chr(ord('a') + i)}" for i in range(len(given))]
+    record = f"_record_two(_call, {', '.join(values)})" if len(given) == 2 else f"_record(_call, ({', '.join(values)}))"
     return [
-        f"if type({a.name}) in _TENSORS and type({b.name}) in _TENSORS{condition}:",
-        f"    _a = {a.name}._v; _b = {b.name}._v",
-        f"    if _a is None: _a = {a.name}._read()",
-        f"    if _b is None: _b = {b.name}._read()",
-        f"    if not ({a.name}._rg or {b.name}._rg or {a.name}._strides or {b.name}._strides):",
+        f"if {types}{condition}:",
+        "    " + "; ".join([f"{v} = {n}._v" for v, n in zip(values, given, strict=True)]),
+        *[f"    if {v} is None: {v} = {n}._read()" for v, n in zip(values, given, strict=True)],
+        f"    if not ({' or '.join([f'{n}._rg' for n in given] + [f'{n}._strides' for n in given])}):",
         "        _call = _calls.get(_tt)",
         "        if _call is not None:",
-        "            _r = _new(_Tensor); _r._v = _record_two(_call, _a, _b)",
+        f"            _v = {record}",
+        *(["            if type(_v) is list: return _bound.wrapped(_v)"] if len(given) > 2 else []),
+        "            _r = _new(_Tensor); _r._v = _v",
         "            if _BIRTHS: _r._birth = _born()",
         "            return _r",
-        *_fast_number(op, names),
+        *(_fast_number(op, names) if len(given) == 2 else []),
     ]
 
 
@@ -388,11 +393,17 @@ def _fast(op: Op) -> list[str]:
     ]
 
 
-def _takes_two(op: Op) -> bool:
-    """Whether the op is one of two operands and nothing else that has to be given."""
-    two = op.params[:2]
-    operands = len(two) == 2 and all(p.kind in (TENSOR, TENSOR_OR_NUMBER, TENSOR_OR_STATIC) for p in two)
-    return operands and all(p.kind == NUMBER and not p.required for p in op.params[2:])
+def _tensors_of(op: Op) -> list[Param]:
+    """The operands of an op that is one of two or more tensors and nothing else that has to be given, with one result; else none."""
+    count = next((i for i, p in enumerate(op.params) if p.kind not in (TENSOR, TENSOR_OR_NUMBER, TENSOR_OR_STATIC)), len(op.params))
+    operands, rest = op.params[:count], op.params[count:]
+    if count < 2 or op.returns or any(p.kind != NUMBER or p.required for p in rest):
+        return []
+    if count == 2:  # of others the operands are read one by one
+        return list(operands) if op.family in ("binary", "comparison") else []
+    plain = op.strides is None or result_strides.is_of_strided(op.strides)
+    alone = all(p.required for p in operands) and any(p.kind != TENSOR for p in op.params) and not op.itself and not op.laid
+    return list(operands) if plain and alone and not op.computes_out else []
 
 
 def _items(name: str, argument: str, position: int, items: Any, ins: list[Value], ts: list[Tensor]) -> tuple[bool, ...]:
@@ -460,8 +471,8 @@ def bind(op: Op) -> Bound:
         body = _host_code(op, names)
     else:
         body = _code(op, names)
-        if op.family in ("binary", "comparison") and not op.returns and _takes_two(op):
-            body = [*_fast_binary(op, names), *body]
+        if operands := _tensors_of(op):
+            body = [*_fast_tensors(op, operands, names), *body]
     signature = signature_of(op)
     text = f"def {op.name}({parameters_of(signature, names)}):\n" + "\n".join("    " + line for line in body) + "\n"
     core = compile_function(text, op.name, names, f"core of torch.{op.path}", signature)

@@ -8,6 +8,7 @@ exception, taken on Intel processors only, is ``bernoulli_`` with a number, whic
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -104,6 +105,7 @@ def below_each(twister: Twister, p: np.ndarray) -> np.ndarray:
 _EXACT = {"float16": 1 << 11, "bfloat16": 1 << 8, "float32": 1 << 24, "float64": 1 << 53}
 
 
+@functools.cache  # NumPy makes a dtype's name, and its limits, anew each time
 def largest_whole(dtype: np.dtype) -> int:
     """The largest number that ``random_`` gives in ``dtype``."""
     if dtype == np.bool_:

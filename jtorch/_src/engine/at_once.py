@@ -60,6 +60,8 @@ def quickly(shapes: Shapes, ins: Sequence[Value], numbers: tuple[Any, ...]) -> A
             if type(a) is not _ndarray:
                 return None
             out = quick(a, *numbers) if numbers else quick(a)
+        elif not ins:
+            out = quick(*numbers)
         else:
             arrays = [v.array for v in ins]
             for a in arrays:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .direct import where
 from .rules import CALL, Compute, Equation, by_bytes, rule
 
 _LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
@@ -167,7 +168,9 @@ def _lu(e: Equation) -> Compute | None:
 def _permutation(pivots: Any, size: int) -> np.ndarray:
     """Where rows come from that are interchanged one after the other. Pivots that are no rows count as the nearest: checks refuse them."""
     rows = list(range(size))
-    for i, j in enumerate(np.clip(pivots, 0, max(0, size - 1)).tolist()):
+    for i, j in enumerate(pivots.tolist()):  # one by one anyway: ``np.clip`` takes as long as a small factorisation
+        if not 0 <= j < size:
+            j = min(max(j, 0), size - 1)
         if i != j:
             rows[i], rows[j] = rows[j], rows[i]
     return np.array(rows, np.int32)
@@ -278,6 +281,7 @@ def _qr(e: Equation) -> Compute | None:
     multiply = _product(dtype, m, k, min(m, n))
     if factor is None or multiply is None:
         return None
+    upper, zero = ~np.tri(k, n, -1, dtype=np.bool_), np.zeros((), dtype)
 
     def one(a: Any) -> tuple[Any, ...]:
         packed, taus, *places = factor(a)
@@ -285,7 +289,7 @@ def _qr(e: Equation) -> Compute | None:
         if k > n:
             reflectors = np.zeros((m, k), dtype, order="F")
             reflectors[:, :n] = packed
-        return multiply(reflectors, taus), np.triu(packed[:k]), *places
+        return multiply(reflectors, taus), where(upper, packed[:k], zero), *places
 
     return _each(e, one)
 
