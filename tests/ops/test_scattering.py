@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch._src.ops import scattering
+from jtorch._src.engine.host.staging import stage
+from jtorch._src.ops import _added, scattering
 
 INDEX = np.array([[0, 2, 1], [2, 2, 0]])
 SRC = np.array([[10.0, 20.0, 30.0], [40.0, 50.0, 60.0]])
@@ -209,3 +210,50 @@ def test_products_with_two_zeros_have_second_derivatives(include_self: bool) -> 
     (second,) = torch.autograd.grad(g[0], src)
     assert g.tolist() == [0.0, 0.0, 0.0, 21.0 if include_self else 7.0, 0.0]
     assert second.tolist() == [0.0, 10.0 if include_self else 5.0, 0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.uint8])
+@pytest.mark.parametrize(
+    ("shape", "positions", "axis"),
+    [
+        ((300, 200), (300, 200), 1),
+        ((300, 200), (250, 150), 0),
+        ((40, 30, 50), (90, 30, 20), 0),
+        ((40, 30, 50), (40, 20, 30), 1),
+        ((7,), (20000,), 0),
+    ],
+)
+def test_many_numbers_are_added_one_after_another(dtype: type, shape: tuple[int, ...], positions: tuple[int, ...], axis: int) -> None:
+    rng = np.random.default_rng(0)
+    x, numbers = (rng.standard_normal(s) * 9 for s in (shape, positions))
+    x, numbers = np.abs(x).astype(dtype), np.abs(numbers).astype(dtype)
+    places = rng.integers(0, shape[axis], positions)
+    expected, index = x.copy(), list(np.indices(positions, sparse=True))
+    index[axis] = places
+    np.add.at(expected, tuple(index), numbers)
+    assert _added.can_be_added(x, places)
+    np.testing.assert_array_equal(torch.tensor(x).scatter_add(axis, torch.tensor(places), torch.tensor(numbers)).numpy(), expected)
+    for at in (places, places.astype(np.int32)):
+        by_host = stage(jax.make_jaxpr(lambda *a: _added.added_along(*a, axis=axis))(x, at, numbers))
+        np.testing.assert_array_equal(by_host(x, at, numbers)[0], expected)
+    np.testing.assert_array_equal(jax.jit(lambda *a: _added.added_along(*a, axis=axis))(x, places, numbers), expected)
+
+
+def test_many_places_outside_are_refused_and_touch_nothing() -> None:
+    x, places = torch.zeros(3, 6000), torch.zeros(3, 6000, dtype=torch.int64)
+    for wrong in (6000, -1, 2**40):
+        places[1, 7] = wrong
+        with pytest.raises(RuntimeError, match="out of bounds for dimension 1 with size 6000"):
+            x.scatter_add(1, places, torch.ones(3, 6000)).sum().item()
+        by_host = stage(jax.make_jaxpr(lambda *a: _added.added_along(*a, axis=1))(x.numpy(), places.numpy(), x.numpy()))
+        assert by_host(x.numpy(), places.numpy(), np.ones((3, 6000), np.float32))[0].sum() == 18000
+
+
+def test_many_numbers_added_have_derivatives_and_batches() -> None:
+    rng = np.random.default_rng(0)
+    x, y = (torch.tensor(rng.standard_normal((130, 130))) for _ in range(2))
+    places = torch.tensor(rng.integers(0, 130, (130, 130)))
+    added = torch.func.vmap(lambda a, b: a.scatter_add(1, places, b), in_dims=(None, 0))(x, torch.stack([y, 2 * y]))
+    np.testing.assert_allclose((added[1] - added[0]).numpy(), (torch.zeros_like(x).scatter_add(1, places, y)).numpy(), atol=1e-12)
+    _, slope = torch.func.jvp(lambda a, b: a.scatter_add(1, places, b), (x, y), (x, y))
+    np.testing.assert_allclose(slope.numpy(), added[0].numpy(), atol=1e-12)

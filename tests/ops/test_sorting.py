@@ -85,3 +85,28 @@ def test_gradients_go_to_where_elements_came_from() -> None:
 def test_errors(call, kind, text) -> None:
     with pytest.raises(kind, match=text):
         call()
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.int64, np.float32, np.float64])
+@pytest.mark.parametrize("bits", [0, 6, 20, 31])
+def test_long_rows_are_sorted_as_short_ones_are(bits: int, dtype: type, descending: bool) -> None:
+    rng = np.random.default_rng(bits)
+    low, high = (0, min(1 << bits, 256)) if dtype is np.uint8 else (-(1 << bits) // 2, (1 << bits) // 2 + 1)
+    data = rng.integers(low, max(high, low + 1), (1, 40000)).astype(dtype)
+    if np.dtype(dtype).kind == "f":
+        data[0, ::7], data[0, 3::70] = -0.0, nan
+    values, indices = torch.tensor(data).sort(1, descending=descending)
+    places = np.arange(data.size)
+    keys = np.where(np.isnan(data[0]), inf, data[0]) if np.dtype(dtype).kind == "f" else data[0].astype(np.int64)
+    expected = np.lexsort((places, -keys if descending else keys))
+    np.testing.assert_array_equal(indices.numpy()[0], expected)
+    np.testing.assert_array_equal(values.numpy()[0], data[0][expected])
+
+
+def test_sixty_four_bits_are_sorted_in_long_rows() -> None:
+    info = np.iinfo(np.int64)
+    data = np.random.default_rng(0).integers(info.min, info.max, 40000)
+    np.testing.assert_array_equal(torch.tensor(data).argsort().numpy(), np.argsort(data, kind="stable"))
+    small = data >> 20
+    np.testing.assert_array_equal(torch.tensor(small).argsort().numpy(), np.argsort(small, kind="stable"))

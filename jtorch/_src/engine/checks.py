@@ -30,6 +30,7 @@ _ANY: Interval = (-math.inf, math.inf)
 _STEPS = 64
 #: Lists are faster than NumPy for so many elements.
 _FEW = 64
+_UNSIGNED = {np.dtype(np.int32): np.uint32, np.dtype(np.int64): np.uint64}
 
 
 def answered(call: Call, checks: Sequence[Check], ins: Sequence[Value], numbers: Sequence[Any]) -> bool:
@@ -61,12 +62,18 @@ def test_of(span: Span, dtype: np.dtype | None) -> Callable[[Any], bool]:
     if dtype is None:
         return lambda x: x == skip or (low <= x <= high and x != hole)
 
+    # Negative numbers are large without their sign: one look at the elements instead of two.
+    unsigned = _UNSIGNED.get(dtype) if low == 0 <= high else None
+
     def of_all(x: np.ndarray) -> bool:
         if skip is not None:
             x = x[x != skip]
         if not x.size:
             return True
-        if not (np.minimum.reduce(x, None) >= low and np.maximum.reduce(x, None) <= high):
+        if unsigned is not None:
+            if not np.maximum.reduce(x.view(unsigned), None) <= high:
+                return False
+        elif not (np.minimum.reduce(x, None) >= low and np.maximum.reduce(x, None) <= high):
             return False
         return hole is None or not (x == hole).any()
 

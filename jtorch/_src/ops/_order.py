@@ -47,6 +47,8 @@ def _by_numpy(axis: int, descending: bool) -> Callable[[np.ndarray], np.ndarray]
     back = (slice(None),) * axis + (slice(None, None, -1),)
 
     def order(x: np.ndarray) -> np.ndarray:
+        if x.shape[axis] == x.size >= _COUNTED_PLACES and (counted := _by_counting(x.reshape(-1), descending)) is not None:
+            return counted.reshape(x.shape)
         packed = None if x.size <= FEW else _packed(x, axis, descending)
         if packed is not None:
             packed.sort(axis)
@@ -59,26 +61,62 @@ def _by_numpy(axis: int, descending: bool) -> Callable[[np.ndarray], np.ndarray]
     return order
 
 
+#: From so many elements in a single row on, they are sorted by their digits, of so many bits at most.
+_COUNTED_PLACES, _DIGIT = 1 << 15, 16
+
+
+def _by_counting(x: np.ndarray, descending: bool) -> np.ndarray | None:
+    """The stable order of a vector by its digits, from the last to the first; None where that takes longer.
+
+    A sparse matrix with one element in each row, in the column that its digit says, holds the rows in their order when it is turned around.
+    """
+    ranks = _ranks(x, descending)
+    if ranks is None or x.size > np.iinfo(np.int32).max:
+        return None
+    rank, span = ranks
+    digits = -(-span.bit_length() // _DIGIT)
+    if digits > 3:
+        return None
+    from scipy.sparse import csr_array
+
+    places = np.arange(x.size + 1, dtype=np.int32)
+    nothing = np.zeros(x.size, np.int8)
+    each = -(-span.bit_length() // digits) if digits else 0
+    order: np.ndarray | None = None
+    for k in range(digits):
+        digit = rank if order is None else rank.take(order)
+        digit = ((digit >> (k * each)) & ((1 << each) - 1)).astype(np.int32)
+        turned = csr_array((nothing, digit, places), shape=(x.size, 1 << each)).tocsc().indices
+        order = turned if order is None else order.take(turned)
+    return np.arange(x.size) if order is None else order.astype(np.int64)
+
+
 def _bits(n: int) -> int:
     """Bits that the positions below ``n`` take."""
     return max(n - 1, 1).bit_length()
 
 
-def _packed(x: np.ndarray, axis: int, descending: bool) -> np.ndarray | None:
-    """Each element's rank and position in one number, which sort twice as fast; None if 64 bits have no room for them."""
-    n = x.shape[axis]
+def _ranks(x: np.ndarray, descending: bool) -> tuple[np.ndarray, int] | None:
+    """Integers from 0 on in the order of the elements, and the largest of them; None for float64."""
     if x.dtype.kind == "f":
         if x.itemsize > 4:
             return None
         bits = np.where(np.isnan(x), np.float32(np.nan), x + np.float32(0)).view(np.int32)  # one NaN, one zero
         x = bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))
     low, high = int(x.min()), int(x.max())
-    if (high - low) >> (63 - _bits(n)):
-        return None
     found = np.subtract(high, x, dtype=x.dtype) if descending else np.subtract(x, low, dtype=x.dtype)
     if found.dtype.kind == "i":  # differences wrap around where their dtype is too small for them
         found = found.view(f"u{found.itemsize}")
-    found = found.astype(np.int64)
+    return found, high - low
+
+
+def _packed(x: np.ndarray, axis: int, descending: bool) -> np.ndarray | None:
+    """Each element's rank and position in one number, which sort twice as fast; None if 64 bits have no room for them."""
+    n = x.shape[axis]
+    ranks = _ranks(x, descending)
+    if ranks is None or ranks[1] >> (63 - _bits(n)):
+        return None
+    found = ranks[0].astype(np.int64)
     found <<= _bits(n)
     found |= np.arange(n).reshape([n if d == axis else 1 for d in range(x.ndim)])
     return found

@@ -11,6 +11,7 @@ import numpy as np
 from jax import lax
 
 from ..facts.errors import broadcast_shapes, canonical_dim
+from ._added import added_along, can_be_added, grid
 from ._declare import Array, Number, defvjp, shape
 from ._facts import schemas
 from ._nodes import by_operand
@@ -56,12 +57,6 @@ def _counts_in_int32(x: Array, index: tuple[Any, ...]) -> bool:
     if type(x.size) is not int or x.size > np.iinfo(np.int32).max:
         return False
     return not any(isinstance(i, slice) or i.ndim != index[0].ndim for i in index)
-
-
-def _grid(dim: int, positions: Array) -> tuple[Array, ...]:
-    """The NumPy index of the elements that ``positions`` means along ``dim``: each one's own place in the other dimensions."""
-    shape, dtype = positions.shape, positions.dtype
-    return tuple(positions if d == dim else lax.broadcasted_iota(dtype, shape, d) for d in range(positions.ndim))
 
 
 def _corner(x: Array, shape: tuple[int, ...]) -> Array:
@@ -175,7 +170,7 @@ def scatter(
     if s is None:
         assert number is not None
         s = jnp.broadcast_to(number_as(number, input.dtype), i.shape)
-    return write(x, _grid(axis, i), s, _LEGACY_REDUCE[reduce]).reshape(input.shape)
+    return write(x, grid(axis, i), s, _LEGACY_REDUCE[reduce]).reshape(input.shape)
 
 
 def _scatter_rule(g, result, input, dim, index, src=None, *, reduce=None, value=None):
@@ -185,7 +180,7 @@ def _scatter_rule(g, result, input, dim, index, src=None, *, reduce=None, value=
     if index.size == 0:
         return (g, None, None)
     gx, axis, i, _ = _scatter_operands(g, dim, index, None)
-    grad_input = g if reduce == "add" else write(gx, _grid(axis, i), jnp.zeros(i.shape, g.dtype)).reshape(g.shape)
+    grad_input = g if reduce == "add" else write(gx, grid(axis, i), jnp.zeros(i.shape, g.dtype)).reshape(g.shape)
     taken = along(gx, axis, i)
     if tensor is None:
         return (grad_input, None, taken.sum())
@@ -232,7 +227,9 @@ def scatter_add(input: Array, dim: int, index: Array, src: Array) -> Array:
     if index.size == 0:
         return input
     assert s is not None
-    return write(x, _grid(axis, i), s, "add").reshape(input.shape)
+    if can_be_added(x, i):
+        return added_along(x, as_vector(index), s, axis=axis).reshape(input.shape)
+    return write(x, grid(axis, i), s, "add").reshape(input.shape)
 
 
 def _scatter_add_rule(g, result, input, dim, index, src):
@@ -379,7 +376,7 @@ def scatter_reduce(input: Array, dim: int, index: Array, src: Array, reduce: str
     if index.size == 0:
         return input
     assert s is not None
-    return _reduce_at(x, _grid(axis, i), s, reduce, include_self).reshape(input.shape)
+    return _reduce_at(x, grid(axis, i), s, reduce, include_self).reshape(input.shape)
 
 
 def _scatter_reduce_rule(g, result, input, dim, index, src, reduce, *, include_self=True):
@@ -389,7 +386,7 @@ def _scatter_reduce_rule(g, result, input, dim, index, src, reduce, *, include_s
     if index.size == 0:
         return (g, None, jnp.zeros(src.shape, g.dtype))
     assert s is not None
-    gx, gs = _reduce_gradients(g.reshape(x.shape), result.reshape(x.shape), x, _grid(axis, i), s, reduce, include_self)
+    gx, gs = _reduce_gradients(g.reshape(x.shape), result.reshape(x.shape), x, grid(axis, i), s, reduce, include_self)
     return (gx.reshape(g.shape), None, _filled(gs, as_vector(src).shape).reshape(src.shape))
 
 

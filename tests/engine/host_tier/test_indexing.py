@@ -6,11 +6,14 @@ import math
 import random
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 import pytest
 from jax import lax
+
+from jtorch._src.engine.host.staging import stage
 
 from .agreement import compare
 
@@ -154,3 +157,17 @@ def test_any_dimension_numbers(seed: int) -> None:
         return found
 
     compare(fn, *[x for case in cases for x in (case.operand, case.indices, case.updates)])
+
+
+@pytest.mark.parametrize("mode", ["drop", "clip", "promise_in_bounds"])
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.complex64])
+def test_many_updates_are_added_one_after_another(mode: str, dtype: type) -> None:
+    rng = np.random.default_rng(0)
+    x, u = (rng.standard_normal(n) * 9 for n in (70, 20000))
+    x, u = x.astype(dtype), u.astype(dtype)
+    i = rng.integers(0, 70, 20000) if mode == "promise_in_bounds" else rng.integers(-20, 90, 20000)
+    program = stage(jax.make_jaxpr(lambda *a: a[0].at[a[1]].add(a[2], mode=mode, wrap_negative_indices=False))(x, i, u))
+    inside = (i >= 0) & (i < 70) if mode == "drop" else np.full(i.shape, True)
+    expected = x.copy()
+    np.add.at(expected, np.clip(i, 0, 69)[inside], u[inside])
+    np.testing.assert_array_equal(program(x, i, u)[0], expected)

@@ -6,6 +6,7 @@ functions below them have no public names: where a version has none, the public 
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable
 from typing import Any
@@ -40,6 +41,29 @@ def pocketfft() -> Any:
     except ImportError:
         return None
     return module if all(hasattr(module, name) for name in ("c2c", "r2c", "c2r")) else None
+
+
+@functools.cache
+def add_at() -> Callable[[np.ndarray, np.ndarray, np.ndarray], None] | None:
+    """What adds numbers at places of an array, one after another, in half the time of ``numpy.add.at``; None where it is not to be had.
+
+    It is SciPy's product of a sparse matrix of one column with a vector: ``into[places] += numbers * 1``. All are of one dimension, with
+    their elements side by side.
+    """
+    try:
+        run = importlib.import_module("scipy.sparse._sparsetools").csc_matvec
+    except (ImportError, AttributeError):
+        return None
+
+    def add(into: np.ndarray, places: np.ndarray, numbers: np.ndarray) -> None:
+        run(into.size, 1, np.array([0, places.size], places.dtype), places, numbers, np.ones(1, into.dtype), into)
+
+    into = np.arange(3.0)
+    try:
+        add(into, np.array([2, 0, 2]), np.array([1.0, 2.0, 3.0]))
+    except (TypeError, ValueError):
+        return None
+    return add if into.tolist() == [2.0, 1.0, 6.0] else None
 
 
 class Chosen:

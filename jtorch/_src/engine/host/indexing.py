@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jax.lax import GatherScatterMode
 
-from .direct import count_nonzero, dot, where
+from .direct import add_at, count_nonzero, dot, where
 from .kinds import kind
 from .rules import BYTE, CALL, Compute, Equation, nbytes, rule
 
@@ -17,6 +17,10 @@ from .rules import BYTE, CALL, Compute, Equation, nbytes, rule
 _COPIED = 1 << 16
 #: Updates of rows with at most so many elements are accumulated as rows; flat places are faster for more.
 _FEW = 256
+#: From so many updates on SciPy adds them up; it is not loaded for fewer.
+_MANY = 1 << 14
+#: What it adds up as NumPy does.
+_ADDED = "iuf"
 _UNSIGNED = {np.dtype(np.int32): np.uint32, np.dtype(np.int64): np.uint64}
 
 
@@ -388,6 +392,9 @@ def _scatter(e: Equation) -> Compute | None:
     places = _places(w, inner)
     run = math.prod(w.shape[len(w.shape) - inner :])
     window = w.window[: len(w.window) - inner]
+    add = add_at() if ufunc is np.add and k in _ADDED and updates.size >= _MANY else None
+    if add is not None:
+        return _added(w, places, order, add)
 
     def scatter(a: np.ndarray, i: np.ndarray, u: np.ndarray) -> np.ndarray:
         at, counts = places(i)
@@ -408,6 +415,25 @@ def _scatter(e: Equation) -> Compute | None:
             ufunc.at(out.reshape(-1), at.ravel(), u.ravel())
         return out
 
+    scatter.anew = True  # type: ignore[attr-defined]
+    return scatter
+
+
+def _added(w: Windows, places: Any, order: Any, add: Callable[..., None]) -> Compute:
+    """Many numbers, added at their places one after another."""
+    as_given = w.inside and w.bare and not w.wraps and not w.batching and len(w.shape) == 1
+
+    def scatter(a: np.ndarray, i: np.ndarray, u: np.ndarray) -> np.ndarray:
+        at, counts = (i, None) if as_given and i.dtype in _UNSIGNED else places(i)
+        if order is not None:
+            u = u.transpose(order)
+        if counts is not None:
+            at, u = at[counts], u[counts]
+        out = np.array(a, order="C")
+        add(out.reshape(-1), np.ascontiguousarray(at).reshape(-1), np.ascontiguousarray(u).reshape(-1))
+        return out
+
+    scatter.anew = True  # type: ignore[attr-defined]
     return scatter
 
 

@@ -134,7 +134,7 @@ def rule(
     The operands that the returned function gets are NumPy arrays, or NumPy scalars where they have no dimensions, of exactly the dtype and
     shape of ``equation.ins``, laid out in any way; bools are 0 or 1. Nothing may be written into them. The result must have the dtype and
     the shape of ``equation.out``; it may be a view of an operand, laid out in any way, or a NumPy scalar. Errors of floating point are
-    ignored.
+    ignored. A function whose attribute ``anew`` is true always returns an array that nobody else has.
     """
 
     def declare(make: Callable[[Equation], Made]) -> Callable[[Equation], Made]:

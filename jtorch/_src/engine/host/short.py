@@ -168,6 +168,19 @@ class _Writer:
             return False
         return compute in _QUIET or (compute in _QUIET_INTEGERS and all(d.kind in "biu" for d in dtypes))
 
+    def _is_whole(self, i: int) -> bool:
+        """Whether a result is all of an array, in another shape, that a step has made and nothing else knows."""
+        program = self.program
+        made = {step[2]: step for step in program.steps if type(step[2]) is int}
+        if i not in made or type(made[i][0]) is not methodcaller or made[i][0].__reduce__()[1][0] != "reshape":
+            return False
+        (j,) = made[i][1]
+        users = sum([step[1].count(j) for step in program.steps])
+        if j not in made or j in program.outs or users != 1 or program.outs.count(i) != 1:
+            return False
+        compute = made[j][0]
+        return (type(compute) is np.ufunc and program.specs[j].ndim > 0) or getattr(compute, "anew", False)
+
     def _results(self) -> list[str]:
         lines = []
         for k, i in enumerate(self.program.outs):
@@ -178,7 +191,9 @@ class _Writer:
             if i in self.fresh and self.program.outs.count(i) == 1:
                 continue
             lines.append(f"    if type(r{k}) is not ndarray: r{k} = asarray(r{k})")
-            if not self.form.view:
+            if not self.form.view and self._is_whole(i):
+                lines.append(f"    elif not r{k}.flags.c_contiguous: r{k} = r{k}.copy()")
+            elif not self.form.view:
                 lines.append(f"    elif r{k}.base is not None or not r{k}.flags.c_contiguous: r{k} = r{k}.copy()")
             elif self.form.sizes[1][k] <= SMALL and self.program.specs[i].ndim:
                 lines.append(f"    elif not r{k}.flags.c_contiguous: r{k} = r{k}.copy()")
