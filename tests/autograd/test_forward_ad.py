@@ -193,3 +193,9 @@ def test_a_table_scaled_down_keeps_its_tangent() -> None:
         d = fwAD.make_dual(weight, torch.ones(4, 2))
         found = fwAD.unpack_dual(torch.nn.functional.embedding(torch.tensor([1]), d, max_norm=1.0))
         assert found.primal.norm() < 1.0001 and found.tangent.tolist() == [[1.0, 1.0]]
+
+
+def test_gradients_of_tangents_at_infinity() -> None:
+    """The value's own gradient is absent, not zero, which times infinity would be NaN."""
+    x = torch.tensor([1.0, float("inf"), float("nan")])
+    assert grad(lambda v: jvp(lambda w: w * w, (v,), (torch.ones(3),))[1].sum())(x).tolist() == [2.0, 2.0, 2.0]
