@@ -209,3 +209,15 @@ def test_products_with_two_zeros_have_second_derivatives(include_self: bool) -> 
     (second,) = torch.autograd.grad(g[0], src)
     assert g.tolist() == [0.0, 0.0, 0.0, 21.0 if include_self else 7.0, 0.0]
     assert second.tolist() == [0.0, 10.0 if include_self else 5.0, 0.0, 0.0, 0.0]
+
+
+def test_tensors_without_dimensions_are_no_numbers() -> None:
+    x, one = torch.zeros(2, 2), torch.zeros(2, 2, dtype=torch.int64)
+    with pytest.raises(RuntimeError, match=r"scatter\(\): Expected self.dtype to be equal to src.dtype"):
+        x.scatter(1, one, torch.tensor(2))
+    with pytest.raises(RuntimeError, match="Index tensor must have the same number of dimensions as src tensor"):
+        x.scatter_(1, one, torch.tensor(2.0))
+    with pytest.raises(RuntimeError, match=r"to be no larger size than src \[\]"):
+        torch.zeros(2).scatter(0, torch.tensor([0, 1]), torch.tensor(2.0))
+    assert torch.zeros(2).scatter(0, torch.tensor([1]), torch.tensor(2.0)).tolist() == [0.0, 2.0]
+    assert x.scatter(1, one, 2).tolist() == x.scatter(1, one, value=2.0).tolist() == [[2.0, 0.0]] * 2
