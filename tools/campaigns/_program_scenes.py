@@ -95,7 +95,7 @@ class Nested(torch.nn.Module):
 
     def forward(self, x):
         self.seen += 1
-        x = self.rest(self.first(x).exp())  # no gradient is zero but for rounding
+        x = self.rest(self.first(x).sigmoid())  # no gradient is zero but for rounding
         return self.last["a"](self.last["b"](x)).sin() * self.free + self.own * self.seen
 
 torch.manual_seed(5)
@@ -108,7 +108,8 @@ def opt(name, **options):
 def data(x):
     x = x.detach().resolve_conj()
     x = (x.real if x.is_complex() else x).double().nan_to_num(0.5, 1, -1).clamp(-3, 3).flatten()
-    return torch.cat([x, torch.arange(6.0).double() / 3])[:6].reshape(2, 3).clone()
+    x = torch.cat([x, torch.ones(15).double()])[:15].reshape(5, 3)
+    return x + torch.tensor([[0.1, -0.5, 1], [-0.7, 0.2, 0.3], [0.9, 0.8, -0.4], [-0.2, -0.9, 0.6], [0.4, 0.1, -0.3]]).double()
 def learn(x, o, times=1, set_to_none=True):
     for _ in range(times):
         o.zero_grad(set_to_none=set_to_none)

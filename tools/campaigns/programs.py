@@ -55,7 +55,7 @@ REFUSALS = {
     "ZeroTensors are immutable": "",
     "stack expects a non-empty TensorList": "jacobian",
     "arg_spec must not be None": "vmap",
-    "Nested forward mode AD is not supported": "linearize",
+    "Nested forward mode AD is not supported": "",
     "more than one element of the written-to tensor": "jacfwd",
     "Dimension out of range": "vmap",
     "Index to scalar can have only 1 value": "vmap",
