@@ -432,6 +432,8 @@ def test_parts_of_what_was_written_are_no_roots(use) -> None:
     part = y.chunk(2)[0]
     y.mul_(2)
     assert part.tolist() == [0.0, 2.0]
-    with pytest.raises(RuntimeError, match="Output 0 of Split.* is a view and its base or another view of its base has been modified inplace"):
+    with pytest.raises(
+        RuntimeError, match=r"Output 0 of Split.* is a view and its base or another view of its base has been modified inplace"
+    ):
         use(part, x)
     assert x.grad is None
