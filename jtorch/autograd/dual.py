@@ -333,7 +333,8 @@ class _Leaving(Node):
         try:
             with level:
                 p, q = grads
-                start = p if q is None else enter(q, p if p is not None else from_value(zeros_like(q._read())), level)
+                # A gradient that is absent is no tangent of zeros: these times an infinite value would be NaN.
+                start = p if q is None else q if p is None else enter(q, p, level)
                 found = []
                 for end, t in zip(self.ends, self._walk(start, create_graph), strict=True):
                     value, tangent = (None, None) if t is None else leave(t, level)

@@ -92,6 +92,8 @@ def _place(given: Any) -> tuple[Any, Any]:
     if not isinstance(given, Tensor):
         raise AssertionError("Expected output to be a torch.Tensor")
     given._read()
+    if given._al is not None and given._al.origin is not None:
+        given._check_origin()
     return given._edge(), given._aval
 
 
@@ -224,7 +226,7 @@ def backward(
             warn_once(CYCLE)
         leaves = None
         if targets is not None:
-            leaves = _want(task, targets, retain=True)
+            leaves = _want(task, targets, keep=True)
 
         def finish(leaf: Tensor, grad: Any) -> None:
             if leaves is None or id(leaf) in leaves:
@@ -234,11 +236,6 @@ def backward(
         task.run(nodes, finish if WATCHED[0] else None)
         for leaf, grad in list(task.leaf_grads.values()):
             finish(leaf, grad)
-        for t in targets or ():
-            if isinstance(t, Tensor) and t._node is not None and not t._retains:
-                found = task.captured.get((id(t._node), t._nr))
-                if found is not None:
-                    accumulate(t, found, create_graph)
         if task.callbacks:
             _call_back(task)
     finally:
@@ -307,17 +304,20 @@ def _task(create_graph: bool, retain_graph: bool | None) -> _Task:
     return _Task(create_graph, create_graph if retain_graph is None else retain_graph, _add_pairs if create_graph else _add_values)
 
 
-def _want(task: _Task, targets: Sequence[Any], retain: bool = False) -> set[int]:
-    """Tells a walk whose gradients are wanted; gives the identities of the leaves among them."""
+def _want(task: _Task, targets: Sequence[Any], keep: bool = False) -> set[int]:
+    """Tells a walk whose gradients are wanted, and kept in ``grad`` where ``keep``; gives the identities of the leaves among them."""
     leaves = task.only_leaves = set()
     for t in targets:
         edge, _ = _place(t)
         if edge is None:
-            if retain:
+            if keep:
                 raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
             continue
         if type(edge) is tuple:
             task.wanted.setdefault(edge[0], set()).add(edge[1])
+            if keep and isinstance(t, Tensor) and not t._retains:  # from now on, also in other walks
+                t._retains = True
+                retain(t)
         else:
             leaves.add(id(edge))
     return leaves

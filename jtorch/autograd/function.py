@@ -160,7 +160,9 @@ def _apply(function: type[Function], args: tuple[Any, ...]) -> Any:
         inner = max(lifted, key=lambda v: v.order)
         if type(inner) is Dual:
             if inner.level.alive:
-                return _forward_mode(function, args, inner.level)
+                if MODE.enabled and any(_needs(tensors)) and _differentiated_inside(tensors):
+                    return _recorded_with_tangents(function, args, tensors, inner.level)
+                return _forward_mode(function, args, inner.level)[0]
         elif hasattr(inner, "physical"):
             found = _over_examples(function, args, inner)
             if found is not NotImplemented:
@@ -168,10 +170,20 @@ def _apply(function: type[Function], args: tuple[Any, ...]) -> Any:
     return _run(function, args, tensors)[0]
 
 
-def _run(function: type[Function], args: tuple[Any, ...], tensors: Sequence[Any]) -> tuple[Any, Any, tuple[Any, Any]]:
-    """The result of a ``Function``, its context, and the tensors that it marked as dirty and as not differentiable."""
+def _needs(tensors: Sequence[Any]) -> tuple[bool, ...]:
+    return tuple([t is not None and t._rg for t in tensors])
+
+
+def _run(
+    function: type[Function], args: tuple[Any, ...], tensors: Sequence[Any], shown: tuple[bool, ...] | None = None
+) -> tuple[Any, Any, tuple[Any, Any]]:
+    """The result of a ``Function``, its context, and the tensors that it marked as dirty and as not differentiable.
+
+    ``shown`` is what the context says of the arguments that need gradients, if that is not told by the tensors themselves.
+    """
     ctx = function._backward_cls()  # type: ignore[attr-defined]
-    ctx.needs_input_grad = needs = tuple([t is not None and t._rg for t in tensors])
+    needs = _needs(tensors)
+    ctx.needs_input_grad = needs if shown is None else shown
     tracked = MODE.enabled and any(needs)
     enabled, MODE.enabled = MODE.enabled, False
     try:
@@ -274,11 +286,38 @@ def _record(function: type[Function], ctx: Any, args: tuple[Any, ...], tensors: 
 # ---- under transformations -------------------------------------------------------------------------------------------------------
 
 
-def _forward_mode(function: type[Function], args: tuple[Any, ...], level: Level) -> Any:
-    """Runs ``forward`` on values, and ``jvp`` on their tangents."""
+def _differentiated_inside(tensors: Sequence[Any]) -> bool:
+    """Whether the gradients that a call with tangents is recorded for are asked for while the tangents are computed."""
+    return bool(MODE.transforms and MODE.transforms[-1] is not None) or any(t is not None and t._rg and t._node is None for t in tensors)
+
+
+def _recorded_with_tangents(function: type[Function], args: tuple[Any, ...], tensors: Sequence[Any], level: Level) -> Any:
+    """One node on values with tangents: what ``backward`` finds saved has those of arguments and results, and so has what it gives."""
+    enabled, MODE.enabled = MODE.enabled, False
+    try:
+        output, ctx, pairs = _forward_mode(function, args, level, _needs(tensors))
+    finally:
+        MODE.enabled = enabled
+    several = isinstance(output, tuple)
+    outputs = list(output) if several else [output]
+    if ctx._dirty:
+        raise NotImplementedError(f"{function.__name__}: gradients, inside of forward mode, of a Function that writes to its arguments")
+    whole = {id(value): pair for value, pair in pairs if isinstance(value, Tensor)}
+    ctx._to_save = tuple([whole.get(id(t), t) for t in ctx._to_save])
+    made = _record(function, ctx, args, tensors, outputs)
+    return tuple(made) if several else made[0]
+
+
+def _forward_mode(
+    function: type[Function], args: tuple[Any, ...], level: Level, shown: tuple[bool, ...] | None = None
+) -> tuple[Any, Any, list[tuple[Any, Any]]]:
+    """Runs ``forward`` on values, and ``jvp`` on their tangents.
+
+    Returns: the result, the context, and each value among arguments and results with what has its tangent too.
+    """
     pairs = [leave(a, level) if isinstance(a, Tensor) else (a, None) for a in args]
     values = tuple([p for p, _ in pairs])
-    output, ctx, (dirty, quiet) = _run(function, values, [v if isinstance(v, Tensor) else None for v in values])
+    output, ctx, (dirty, quiet) = _run(function, values, [v if isinstance(v, Tensor) else None for v in values], shown)
     if not overrides(function, "jvp"):
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
     given = []
@@ -315,7 +354,7 @@ def _forward_mode(function: type[Function], args: tuple[Any, ...], level: Level)
             made.append(target)
         else:
             made.append(enter(o, t, level))
-    return tuple(made) if several else made[0]
+    return (tuple(made) if several else made[0]), ctx, [*zip(values, args, strict=True), *zip(outputs, made, strict=False)]
 
 
 _VMAP_DOCS = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"

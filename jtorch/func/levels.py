@@ -207,6 +207,8 @@ def vmapped(call: Call, mine: tuple[bool, ...], numbers: int) -> Call:
 def _first_failure(flags: Any) -> Any:
     """Flags of all examples as those of one: of each check the first example that failed it."""
     bad = flags[:, :, 0]
+    if not len(bad):  # no examples, so none that failed
+        return jnp.zeros(flags.shape[1:], np.int64)
     value = jnp.take_along_axis(flags[:, :, 1], jnp.argmax(bad, axis=0)[None], axis=0)[0]
     return jnp.stack([jnp.max(bad, axis=0), value], axis=-1).astype(np.int64)
 

@@ -193,3 +193,41 @@ def test_a_table_scaled_down_keeps_its_tangent() -> None:
         d = fwAD.make_dual(weight, torch.ones(4, 2))
         found = fwAD.unpack_dual(torch.nn.functional.embedding(torch.tensor([1]), d, max_norm=1.0))
         assert found.primal.norm() < 1.0001 and found.tangent.tolist() == [[1.0, 1.0]]
+
+
+def test_gradients_of_tangents_at_infinity() -> None:
+    """The value's own gradient is absent, not zero, which times infinity would be NaN."""
+    x = torch.tensor([1.0, float("inf"), float("nan")])
+    assert grad(lambda v: jvp(lambda w: w * w, (v,), (torch.ones(3),))[1].sum())(x).tolist() == [2.0, 2.0, 2.0]
+
+
+class _Square(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        return x * x
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> torch.Tensor:
+        return 2 * g * ctx.saved_tensors[0]
+
+    @staticmethod
+    def jvp(ctx: Any, t: torch.Tensor) -> torch.Tensor:
+        return 2 * t * ctx.saved_tensors[0]
+
+
+def test_gradients_of_functions_of_ones_own_have_tangents() -> None:
+    """Gradients asked for inside of forward mode were without tangents."""
+    x, one = torch.tensor(X), torch.ones(3)
+    assert jvp(grad(lambda v: _Square.apply(v).sum()), (x,), (one,))[1].tolist() == [2.0, 2.0, 2.0]
+    assert jvp(grad(lambda v: _Square.apply(v * v).sum()), (x,), (one,))[1].tolist() == [12.0, 48.0, 108.0]
+    assert jvp(grad(lambda v: (_Square.apply(v) * v).sum()), (x,), (one,))[1].tolist() == [6.0, 12.0, 18.0]
+    assert hessian(lambda v: _Square.apply(v).sum())(x).tolist() == [[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]]
+    assert jacfwd(grad(lambda v: _Square.apply(v * v).sum()))(x).diagonal().tolist() == [12.0, 48.0, 108.0]
+    assert grad(lambda v: jvp(lambda w: _Square.apply(w * w), (v,), (one,))[1].sum())(x).tolist() == [12.0, 48.0, 108.0]

@@ -405,3 +405,35 @@ def test_gradients_of_leaves_have_their_strides():
     gaps = torch.ones(4, 4)[:, ::2].requires_grad_()
     gaps.sum().backward()
     assert gaps.grad.is_contiguous()
+
+
+def test_inputs_that_are_no_leaves_keep_gradients_from_then_on() -> None:
+    x = torch.arange(4.0, requires_grad=True)
+    y = x * 2
+    loss = y.sum()
+    loss.backward(inputs=[y], retain_graph=True)
+    assert y.retains_grad and y.grad.tolist() == [1.0] * 4 and x.grad is None
+    loss.backward()
+    assert y.grad.tolist() == [2.0] * 4 and x.grad.tolist() == [2.0] * 4
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda part, x: part.backward(torch.ones(2)),
+        lambda part, x: torch.autograd.grad(part, x, torch.ones(2)),
+        lambda part, x: torch.autograd.grad(x.sum(), part, allow_unused=True),
+        lambda part, x: part.register_hook(print),
+    ],
+)
+def test_parts_of_what_was_written_are_no_roots(use) -> None:
+    x = torch.arange(4.0, requires_grad=True)
+    y = x * 1
+    part = y.chunk(2)[0]
+    y.mul_(2)
+    assert part.tolist() == [0.0, 2.0]
+    with pytest.raises(
+        RuntimeError, match=r"Output 0 of Split.* is a view and its base or another view of its base has been modified inplace"
+    ):
+        use(part, x)
+    assert x.grad is None

@@ -419,3 +419,18 @@ def test_rearrange_refuses(pattern, sizes, words):
 def test_where_of_examples_is_refused_by_name() -> None:
     with pytest.raises(RuntimeError, match="Attempted to vmap over aten::where"):
         vmap(torch.where)(torch.ones(2, 3))
+
+
+@pytest.mark.parametrize("read", [lambda v: v.index_select(0, torch.tensor([1])), lambda v: v.gather(0, torch.tensor([1]))])
+def test_checked_reads_of_no_examples(read):
+    assert vmap(read)(torch.zeros(0, 2)).shape == (0, 1)
+
+
+@pytest.mark.parametrize("name", ["new_zeros", "new_ones", "new_empty"])
+def test_new_tensors_of_examples_with_tangents_are_examples(name):
+    x = torch.ones(2, 3)
+
+    def f(v):
+        return getattr(v, name)(v.shape).zero_().add_(v, alpha=2)
+
+    assert vmap(lambda v: jvp(f, (v,), (v,))[1])(x).tolist() == [[2.0] * 3] * 2

@@ -108,3 +108,25 @@ def test_gradients_count_what_was_read(x: torch.Tensor) -> None:
 def test_selection_out_of_range(size, dim, index, error, words):
     with pytest.raises(error, match=words):
         torch.ones(size).index_select(dim, torch.tensor([index]))
+
+
+def test_index_select_of_nothing() -> None:
+    with pytest.raises(IndexError, match="index out of range in self"):
+        torch.zeros(0).index_select(0, torch.tensor([0]))
+    with pytest.raises(RuntimeError, match="self indexing axis dim should be positive"):
+        torch.zeros(0, 3).index_select(0, torch.tensor([0]))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.uint8])
+def test_complex_numbers_fill_real_tensors_if_they_are_real(dtype: torch.dtype) -> None:
+    x = torch.zeros(2, 3, dtype=dtype)
+    x[:, torch.tensor([True, False, True])] = torch.tensor(2 + 0j)
+    assert x.tolist() == [[2, 0, 2]] * 2
+    assert x.masked_fill(x == 0, torch.tensor(3 + 0j)).tolist() == [[2, 3, 2]] * 2
+    with pytest.raises(RuntimeError, match=r"value cannot be converted to type .* without overflow"):
+        x[torch.tensor([True, False])] = torch.tensor(2 + 1j)
+    assert x.tolist() == [[2, 0, 2]] * 2
+
+
+def test_complex_numbers_fill_bools() -> None:
+    assert torch.zeros(2, dtype=torch.bool).masked_fill(torch.tensor([True, False]), torch.tensor(1j)).tolist() == [True, False]

@@ -112,3 +112,16 @@ def test_quotients_by_numbers_and_rows_are_correctly_rounded() -> None:
     assert (torch.tensor([3.0, float("nan"), float("inf"), 0.0]) / 0.0).tolist()[0] == float("inf")
     found = (torch.tensor([float("nan"), float("inf")]) / 2.0).tolist()
     assert np.isnan(found[0]) and found[1] == float("inf")
+
+
+def test_weights_of_lerp_with_dimensions_have_its_dtype() -> None:
+    a, b = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
+    with pytest.raises(RuntimeError, match="expected dtype float for `weight` but got dtype double"):
+        torch.lerp(a, b, torch.tensor([0.5], dtype=torch.float64))
+    assert torch.lerp(a, b, torch.tensor(0.5, dtype=torch.float64)).tolist() == [2.0, 3.0]
+    assert torch.lerp(a, b, torch.tensor(1)).tolist() == torch.lerp(a, b, 1).tolist() == [3.0, 4.0]
+
+
+def test_where_of_halves_makes_large_whole_numbers_infinite() -> None:
+    x = torch.ones(2, dtype=torch.half)
+    assert torch.where(torch.tensor([True, False]), 10**10, x).tolist() == [float("inf"), 1.0]

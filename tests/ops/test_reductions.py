@@ -144,3 +144,12 @@ def test_errors(call, kind, text) -> None:
 def test_large_sums_are_accurate() -> None:
     x = np.random.RandomState(0).rand(1_000_000).astype(np.float32)
     assert abs(torch.tensor(x).sum().item() / x.astype(np.float64).sum() - 1) < 1e-6
+
+
+@pytest.mark.parametrize("name", ["all", "any"])
+@pytest.mark.parametrize("given", [torch.bool, torch.uint8])
+@pytest.mark.parametrize("wanted", [torch.bool, torch.uint8])
+def test_truth_is_written_as_bool_or_byte(name: str, given: torch.dtype, wanted: torch.dtype) -> None:
+    out = torch.empty(0, dtype=wanted)
+    assert getattr(torch, name)(torch.tensor([3, 0]).to(given), 0, out=out) is out
+    assert out.dtype is wanted and bool(out) is (name == "any")

@@ -257,3 +257,15 @@ def test_many_numbers_added_have_derivatives_and_batches() -> None:
     np.testing.assert_allclose((added[1] - added[0]).numpy(), (torch.zeros_like(x).scatter_add(1, places, y)).numpy(), atol=1e-12)
     _, slope = torch.func.jvp(lambda a, b: a.scatter_add(1, places, b), (x, y), (x, y))
     np.testing.assert_allclose(slope.numpy(), added[0].numpy(), atol=1e-12)
+
+
+def test_tensors_without_dimensions_are_no_numbers() -> None:
+    x, one = torch.zeros(2, 2), torch.zeros(2, 2, dtype=torch.int64)
+    with pytest.raises(RuntimeError, match=r"scatter\(\): Expected self.dtype to be equal to src.dtype"):
+        x.scatter(1, one, torch.tensor(2))
+    with pytest.raises(RuntimeError, match="Index tensor must have the same number of dimensions as src tensor"):
+        x.scatter_(1, one, torch.tensor(2.0))
+    with pytest.raises(RuntimeError, match=r"to be no larger size than src \[\]"):
+        torch.zeros(2).scatter(0, torch.tensor([0, 1]), torch.tensor(2.0))
+    assert torch.zeros(2).scatter(0, torch.tensor([1]), torch.tensor(2.0)).tolist() == [0.0, 2.0]
+    assert x.scatter(1, one, 2).tolist() == x.scatter(1, one, value=2.0).tolist() == [[2.0, 0.0]] * 2

@@ -111,6 +111,17 @@ def test_one_hot() -> None:
         F.one_hot(torch.tensor([-1]), 3).tolist()
 
 
+def test_one_hot_of_many_classes() -> None:
+    """Only the ones are worked out, so that long rows cost what their memory does."""
+    rows = F.one_hot(torch.tensor([[2, 20_000], [7, 2]]))
+    assert rows.shape == (2, 2, 20_001) and rows.sum().item() == 4
+    assert rows[0, 1, 20_000] == rows[0, 0, 2] == rows[1, 0, 7] == rows[1, 1, 2] == 1
+    assert F.one_hot(torch.tensor(3), 30_000).nonzero().tolist() == [[3]]
+    assert F.one_hot(torch.empty(0, dtype=torch.int64), 10**10).shape == (0, 10**10)
+    with pytest.raises(RuntimeError, match="Class values must be smaller than num_classes"):
+        F.one_hot(torch.tensor([20_000]), 20_000)
+
+
 def test_unfold_takes_windows() -> None:
     x = arange(1, 1, 3, 3)
     assert F.unfold(x, 2)[0].T.tolist() == [[0, 1, 3, 4], [1, 2, 4, 5], [3, 4, 6, 7], [4, 5, 7, 8]]

@@ -28,6 +28,26 @@ def test_powers_at_special_numbers(dtype: str) -> None:
     np.testing.assert_array_equal(found[~ordinary].imag, expected[~ordinary].imag)
 
 
+def _same(found: np.ndarray, expected: np.ndarray) -> None:
+    for part in ("real", "imag"):
+        np.testing.assert_allclose(getattr(found, part), getattr(expected, part), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("exponent", [-3, -2, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3, 4])
+def test_powers_with_a_number_as_exponent(exponent: float) -> None:
+    _same((jtorch.tensor(np.array(NUMBERS)) ** exponent).numpy(), (torch.tensor(np.array(NUMBERS)) ** exponent).numpy())
+
+
+@pytest.mark.parametrize("name", ["reciprocal", "sqrt", "rsqrt"])
+def test_reciprocals_and_roots(name: str) -> None:
+    _same(getattr(jtorch, name)(jtorch.tensor(np.array(NUMBERS))).numpy(), getattr(torch, name)(torch.tensor(np.array(NUMBERS))).numpy())
+
+
+@pytest.mark.parametrize("base", [1, 1.0, True])
+def test_powers_of_one(base: float) -> None:
+    assert (jtorch.pow(base, jtorch.tensor(NUMBERS)) == 1).all()
+
+
 def test_their_derivatives_at_ordinary_numbers() -> None:
     for package in (torch, jtorch):
         x = package.tensor([1 + 2j, -3 + 0.5j], dtype=package.complex128, requires_grad=True)

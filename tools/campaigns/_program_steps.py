@@ -7,15 +7,19 @@ A field in braces is filled in from what PyTorch has at that point of the progra
   at least one dimension, ``x2`` of two, and likewise for the others;
 - ``y`` a second tensor, mostly one that broadcasts with the main one; ``fy`` a floating-point one, ``same`` one of the main one's shape;
 - ``d``, ``e`` dimensions of the main tensor; ``n`` a number; ``k`` 0 to 3; ``s`` a slice; ``ix`` indices into dimension ``d``; ``i0`` the
-  same for dimension 0; ``pair`` a shape with two dimensions; ``order`` a permutation; ``dtype`` a dtype; ``seed`` a seed.
+  same for dimension 0; ``pair`` a shape with two dimensions; ``order`` a permutation; ``dtype`` a dtype; ``seed`` a seed;
+- and those of ``_program_scenes``.
 """
 
 from __future__ import annotations
 
 import math
 import random
+import re
 from collections.abc import Sequence
 from typing import Any
+
+from . import _program_scenes as scenes
 
 #: What templates may use.
 PREAMBLE = """
@@ -39,6 +43,9 @@ with torch.no_grad():
 SHAPES = [(2, 3), (3,), (4, 2), (2, 2, 3), (), (1, 3), (6,), (0, 3), (3, 3), (2, 1)]
 DTYPES = tuple("float32 float32 float64 float64 int64 int64 int32 uint8 bool int16 complex64 complex128 float16 bfloat16".split())
 NUMBERS = ("2", "-3", "0.5", "True", "0", "-0.0", "3", "1.5", "-1", "300")
+
+_NAMES = {*re.findall(r"^(?:class|def) (\w+)", scenes.SCENERY, re.MULTILINE), "net2", "opts"}
+_SCENERY = re.compile(r"\b(" + "|".join(sorted(_NAMES)) + r")\b")
 
 #: New tensors that may share memory with old ones.
 VIEWS = """
@@ -163,6 +170,11 @@ torch.nn.functional.dropout({f}, 0.4)
 """
 
 
+def prologue(text: str) -> str:
+    """What must run before statements with this text."""
+    return PREAMBLE + scenes.SCENERY if _SCENERY.search(text) else PREAMBLE
+
+
 def _split(text: str) -> list[str]:
     return [t for line in text.strip().splitlines() for t in line.split("|")]
 
@@ -176,12 +188,13 @@ def _families() -> dict[str, list[str]]:
         "values": ["{new} = " + t for t in pure],
         "gradients": _split(GRADIENTS),
         "draws": ["torch.manual_seed({seed}); {new} = " + t for t in _split(DRAWS)],
+        **scenes.SCENES,
     }
 
 
 FAMILIES = _families()
 #: How often statements of each family come.
-WEIGHTS = {"views": 15, "writes": 15, "values": 45, "gradients": 12, "draws": 2}
+WEIGHTS = {"views": 15, "writes": 15, "values": 45, "gradients": 12, "draws": 2, **scenes.SCENE_WEIGHTS}
 
 
 class Unfilled(Exception):
@@ -249,7 +262,11 @@ class Fields(dict[str, Any]):
             return f"{a}, {n // a if a else 1}"
         if key == "s":
             return rng.choice(["1:", ":1", "::2", ":", "-1:", "1:2", ":-1", "2:1"])
-        choices = {"n": NUMBERS, "k": range(4), "dtype": DTYPES, "seed": range(1000)}
+        if key == "at":
+            return scenes.index(rng, shape)
+        if key in ("fn", "opt"):
+            return scenes.function(rng) if key == "fn" else scenes.optimizer(rng)
+        choices = {"v": scenes.NUMBERS, "n": NUMBERS, "k": range(4), "dtype": DTYPES, "seed": range(1000)}
         return rng.choice(choices[key])
 
 

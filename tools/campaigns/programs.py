@@ -27,7 +27,8 @@ import torch
 import jtorch
 
 from . import _report
-from ._program_steps import DTYPES, FAMILIES, PREAMBLE, SHAPES, WEIGHTS, Fields, Unfilled, literal
+from ._program_scenes import SCENERY, SCENES
+from ._program_steps import DTYPES, FAMILIES, PREAMBLE, SHAPES, WEIGHTS, Fields, Unfilled, literal, prologue
 
 #: What may differ, and why.
 ALLOWED = {
@@ -51,6 +52,13 @@ REFUSALS = {
     "does not support automatic differentiation for outputs with complex dtype": "",
     "view size is not compatible with input tensor's size and stride": "torch.kron",
     "Can't detach views in-place": "detach_",
+    "ZeroTensors are immutable": "",
+    "stack expects a non-empty TensorList": "jacobian",
+    "arg_spec must not be None": "vmap",
+    "Nested forward mode AD is not supported": "",
+    "more than one element of the written-to tensor": "jacfwd",
+    "Dimension out of range": "vmap",
+    "Index to scalar can have only 1 value": "vmap",
 }
 #: Of the largest value of a tensor.
 TOLERANCE = {"float32": 1e-4, "float64": 1e-9, "float16": 1e-2, "bfloat16": 6e-2, "complex64": 1e-4, "complex128": 1e-9}
@@ -97,7 +105,7 @@ def _numbers(t: Any) -> np.ndarray:
     t = t.detach()
     if t.is_conj() or t.is_neg():
         t = t.resolve_conj().resolve_neg()
-    return np.array((t.float() if str(t.dtype).endswith("bfloat16") else t).numpy())
+    return np.array((t.float() if str(t.dtype).endswith("bfloat16") else t).numpy(force=True))
 
 
 def _probe(name: str, t: Any) -> Any:
@@ -126,6 +134,10 @@ def _seen(module: Any, env: dict[str, Any], layout: bool) -> dict[str, Seen | st
     return found
 
 
+def _before(steps: Sequence[Step]) -> str:
+    return prologue("\n".join(line for line, _ in steps))
+
+
 def _name(t: Any) -> str:
     return str(t.dtype).rpartition(".")[2]
 
@@ -148,7 +160,7 @@ def run(module: Any, steps: Sequence[Step], layout: bool, failing: Sequence[bool
     env: dict[str, Any] = {"torch": module}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        exec(_code(PREAMBLE), env)
+        exec(_code(_before(steps)), env)
         found = Run([], [])
         for i, (line, read) in enumerate(steps):
             error = None
@@ -297,7 +309,7 @@ def _follows(steps: Sequence[Step], at: Difference, ours: Run) -> bool:
     name = at.text.partition(" ")[0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        exec(_code(PREAMBLE), env)
+        exec(_code(_before(steps)), env)
         for line, _ in steps[: at.step]:
             try:
                 exec(_code(line), env)
@@ -333,12 +345,12 @@ def _place(t: Any) -> tuple[Any, ...]:
 
 def _hazard(family: str, line: str, fields: Fields) -> bool:
     """Whether a write depends on the order of PyTorch's loops."""
-    if family not in ("writes", "draws") and "_(" not in line and "out=" not in line:
+    if family not in ("writes", "draws", "places") and "_(" not in line and "out=" not in line:
         return False
     tensors = [fields.tensors[name] for name in dict.fromkeys(fields.operands)]
-    if any(_overlaps(t) for t in fields.tensors.values()):
-        return True
     main = fields.tensors[fields.main] if fields.main else None
+    if any(_overlaps(t) for t in (fields.tensors.values() if family in ("writes", "draws") else tensors)):
+        return True
     for t in tensors[1:]:
         if t.untyped_storage().data_ptr() == main.untyped_storage().data_ptr() and (" = " in line or _place(t) != _place(main)):  # type: ignore[union-attr]
             return True
@@ -360,7 +372,7 @@ def write(
     dtypes = [chosen.choice(dtypes) for _ in range(4)] if templates else dtypes
     pools = {f: chosen.sample(FAMILIES[f], min(templates, len(FAMILIES[f]))) if templates else FAMILIES[f] for f in families}
     env: dict[str, Any] = {"torch": torch}
-    exec(_code(PREAMBLE), env)
+    exec(_code(PREAMBLE + SCENERY if set(families) & set(SCENES) else PREAMBLE), env)
     steps: list[Step] = []
     made = 0
 
@@ -394,6 +406,9 @@ def write(
                 steps.append((line, False))
             continue
         if line.startswith(f"t{made} ") or f" t{made} = " in line:
+            if getattr(env[f"t{made}"], "dtype", None) is torch.complex32:  # which NumPy does not have
+                steps[-1] = line, False
+                add(f"t{made} = None", False)
             if isinstance(env[f"t{made}"], torch.Tensor) and env[f"t{made}"].numel() > 400:
                 add(f"t{made} = t{made}.detach().flatten()[:6].clone()", False)
             made += 1
@@ -431,9 +446,9 @@ def _runnable(steps: list[Step]) -> list[Step]:
 def script(steps: Sequence[Step], found: Difference) -> str:
     """A program as a script for either of the two."""
     body = "\n".join(line for line, _ in steps)
-    uses = "Square" in body or "net" in body
+    uses = "Square" in body or "net" in body or _before(steps) != PREAMBLE
     last = found.text.partition(" ")[0]
-    text = f"# {found}\nimport jtorch as torch  # or: import torch\n" + (PREAMBLE if uses else "") + body
+    text = f"# {found}\nimport jtorch as torch  # or: import torch\n" + (_before(steps) if uses else "") + body
     return text + (f"\nprint({last})" if last.startswith("t") and last[1:].isdigit() else "")
 
 

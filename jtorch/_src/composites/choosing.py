@@ -85,8 +85,9 @@ def _check_numbers(*values: Any) -> None:
     """Refuses numbers that the dtype of the other operand cannot hold; fractions are made tensors of the default dtype first."""
     for value in values:
         if type(value) is int and not -128 <= value <= 127:
-            given = {"value": (value, "i")}
-            check_numbers([t for t in values if isinstance(t, Tensor)], given, ("value",))
+            tensors = [t for t in values if isinstance(t, Tensor)]
+            if not any(t.dtype.is_floating_point or t.dtype.is_complex for t in tensors):  # there it becomes infinite
+                check_numbers(tensors, {"value": (value, "i")}, ("value",))
         elif type(value) is float:
             check_fits(value, dtypes.get_default_dtype().np)
 

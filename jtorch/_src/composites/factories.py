@@ -475,6 +475,8 @@ def _new(make: Any, name: str, self: Any, size: Sequence[Any], more: Sequence[An
     if options["device"] is None:
         options["device"] = self.device
     v = self._read()
+    while v.trace is SPECIAL and hasattr(v, "primal"):  # of examples with tangents
+        v = v.primal
     if v.trace is SPECIAL and hasattr(v, "physical"):
         wanted, options["requires_grad"] = options["requires_grad"], False
         made = of_examples(make(tuple(size), *more, **options), v)

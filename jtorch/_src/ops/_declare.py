@@ -83,6 +83,7 @@ class Op(Facts):
     operators: tuple[str, ...] = ()
     promote: str | tuple[str, ...] | None = None
     check: Callable[[list[Any]], None] | None = None
+    admits: Callable[[dict[str, Any]], None] | None = None
     broadcast: bool = False
     elementwise: bool = False
     varargs: str | None = None

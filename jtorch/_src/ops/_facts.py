@@ -55,7 +55,7 @@ class Facts:
 
     ``out_dtype``: what is said of an ``out`` that has not the result's dtype, where it is not converted: words with ``{its}``, ``{mine}``,
     ``{its_cpp}`` and ``{mine_cpp}``, the key of words that several share (``errors.OUT_WORDS``), or a dict by the results' names;
-    ``out_also`` names a dtype that is converted to all the same. ``out_of_one``: what is said of an ``out`` where the result is several.
+    ``out_also`` names dtypes that are converted to all the same. ``out_of_one``: what is said of an ``out`` where the result is several.
     ``castable``: the name by which it says that its result cannot be cast to ``out``, and what it calls the result there.
     ``out_apart="partly"``: ``out`` must not share a part of an operand's memory (as for the pointwise families); ``"wholly"``: nor all.
     ``repeats``: whether in-place forms write to elements that several indices share: ``"silently"`` or ``"warned"`` of, as deprecated.

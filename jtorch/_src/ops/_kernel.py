@@ -231,6 +231,8 @@ class _Operands:
     __slots__ = ("args", "kwargs", "narrow", "slots", "origins")
 
     def __init__(self, op: Op, layout: tuple[Any, ...], arrays: Sequence[Any], numbers: Sequence[Any]) -> None:
+        if op.admits is not None:
+            op.admits(dict(zip(_operand_names(op, layout), arrays, strict=True)))
         target = _target(op, layout, arrays)
         self.narrow: np.dtype | None = None
         if op.wide and target in _HALVES and (numbers or (len(arrays) > 1 and not arrays[1].ndim and arrays[1].dtype != target)):

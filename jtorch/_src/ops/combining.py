@@ -18,7 +18,21 @@ from ._numeric import (
 from .pointwise import _scaled
 
 
-@pointwise(promote=None, inplace=True, saves=("input", "end", "weight"), aten="lerp.Tensor", node=by_operand("Lerp", "weight", 1, 0))
+def _admit_weight(given: dict[str, Array]) -> None:
+    """Refuses weights of another dtype, but for those without dimensions, which count as numbers."""
+    weight = given.get("weight")
+    if given["end"].dtype == given["input"].dtype and weight is not None and weight.ndim and weight.dtype != given["input"].dtype:
+        raise RuntimeError(f"expected dtype {cpp_name(given['input'])} for `weight` but got dtype {cpp_name(weight)}")
+
+
+@pointwise(
+    promote=None,
+    inplace=True,
+    saves=("input", "end", "weight"),
+    admits=_admit_weight,
+    aten="lerp.Tensor",
+    node=by_operand("Lerp", "weight", 1, 0),
+)
 @schemas(".Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor ; _ =Scalar_out", ".Tensor")
 def lerp(input: Array, end: Array, weight: Array | Number) -> Array:
     """Interpolates linearly: ``input + weight * (end - input)``.
@@ -36,10 +50,8 @@ def lerp(input: Array, end: Array, weight: Array | Number) -> Array:
         >>> torch.lerp(torch.tensor([0.0, 10.0]), torch.tensor([1.0, 20.0]), 0.25)
         tensor([ 0.2500, 12.5000])
     """
-    for x, name in ((end, "end"), (weight, "weight")):
-        # A number comes as an array without dimensions, and torch takes a 0-dim weight of any dtype.
-        if x.dtype != input.dtype and not (name == "weight" and x.size == 1):
-            raise RuntimeError(f"expected dtype {cpp_name(input)} for `{name}` but got dtype {cpp_name(x)}")
+    if end.dtype != input.dtype:
+        raise RuntimeError(f"expected dtype {cpp_name(input)} for `end` but got dtype {cpp_name(end)}")
     require("lerp_kernel_scalar" if weight.ndim == 0 else "lerp_kernel_tensor", input, "fc")
     if is_complex(weight) and not is_complex(input):
         raise RuntimeError(f"value cannot be converted to type {cpp_name(input)} without overflow")

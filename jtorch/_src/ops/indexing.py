@@ -207,6 +207,8 @@ def index_select(input: Array, dim: int, index: Array) -> Array:
         raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)")
     x = as_vector(input)
     if index.size and not x.shape[axis]:
+        if input.ndim == 1:
+            raise IndexError("index out of range in self")
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
     words: tuple[type[Exception], str] = IndexError, "index out of range in self"
     if axis == 1 or (input.ndim > 1 and not input.size):  # a kernel of its own, in PyTorch
@@ -494,7 +496,7 @@ def fill_value(value: Array | Number, input: Array, name: str) -> Array:
     """``value`` in the dtype of ``input``, with torch's errors for what that cannot hold.
 
     Raises:
-        RuntimeError: for a tensor with dimensions; a complex value for a real input; a number that is too large, by a guard.
+        RuntimeError: for a tensor with dimensions; by guards, a complex value for a real input, or a number that is too large.
     """
     value = jnp.asarray(value)
     if value.ndim:
@@ -505,16 +507,16 @@ def fill_value(value: Array | Number, input: Array, name: str) -> Array:
 def number_as(value: Array | Number, dtype: np.dtype) -> Array:
     """A number in ``dtype``; a guard raises torch's error if it does not fit.
 
-    Raises:
-        RuntimeError: for a complex number and a real dtype.
+    A complex number fits into a real dtype if its imaginary part is zero.
     """
     value = jnp.asarray(value)
     dtype = np.dtype(dtype)
     message = too_large(dtype)
     if dtype == np.bool_:
-        return value.astype(np.bool_)
+        return value != 0 if value.dtype.kind == "c" else value.astype(np.bool_)
     if value.dtype.kind == "c" and dtype.kind != "c":
-        raise RuntimeError(message)
+        guard(value.imag != 0, RuntimeError, message)
+        value = value.real
     if value.dtype == dtype or value.dtype == np.bool_ or dtype.kind == "c":
         return value.astype(dtype)
     if dtype.kind in "iu":

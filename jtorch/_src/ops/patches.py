@@ -11,6 +11,7 @@ from ..facts.dtypes import from_np
 from ..facts.errors import canonical_dim
 from ._declare import Array, guard_range, op, shape
 from ._facts import schemas
+from ._sizes import fewer
 
 
 def _sizes(x: Array) -> str:
@@ -120,6 +121,9 @@ def _one_hot(input: Array, num_classes: int) -> Array:
     guard_range(input, 0, None, RuntimeError, "Class values must be non-negative.")
     guard_range(input, None, num_classes - 1, RuntimeError, "Class values must be smaller than num_classes.")
     full = (*input.shape, num_classes)
+    if not fewer(num_classes, 1 << 14):  # long rows are nearly all zeros: only the places of the ones are worked out
+        places = (*jnp.indices(input.shape, np.int64), input)
+        return jnp.zeros(full, np.int64).at[places].set(1, mode="promise_in_bounds", wrap_negative_indices=False)
     return (lax.broadcasted_iota(np.int64, full, input.ndim) == input[..., None]).astype(np.int64)
 
 

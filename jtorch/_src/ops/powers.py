@@ -13,7 +13,7 @@ from ._declare import Array, Number, Power, binary, defvjp, pointwise, unary
 from ._facts import schemas
 from ._hosted import hosted
 from ._nodes import Made
-from ._numeric import conj, inverse_sqrt, is_bool, is_complex, is_integral, require, unsupported, wide, zeros_where
+from ._numeric import conj, inverse_sqrt, is_bool, is_complex, is_integral, quotient, require, unsupported, wide, zeros_where
 from .indexing import check_fits
 
 
@@ -51,6 +51,8 @@ def pow(input: Array | Power, exponent: Array | Power) -> Array:
         tensor([   2, 1024])
     """
     if not isinstance(exponent, (int, float, complex)):
+        if isinstance(input, (int, float, complex)) and input == 1 and is_complex(exponent):  # NaN and infinities too
+            return jnp.ones_like(exponent)
         if isinstance(input, int) and is_integral(exponent):  # as other numbers, it wraps around
             input = np.asarray(input, np.int64).astype(exponent.dtype)
         return _pow_tensors(jnp.asarray(input, exponent.dtype), exponent)
@@ -68,6 +70,9 @@ def _pow_number(x: Array, exponent: Number) -> Array:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
         check_fits(exponent, x.dtype)
         return lax.integer_pow(x, int(exponent)) if exponent < 64 else _pow_tensors(x, jnp.asarray(exponent, x.dtype))
+    if is_complex(x) and exponent in (-2, -1, -0.5, 0.5):  # infinities, and both sides of the cut, as torch's formulas have them
+        base = x * x if exponent == -2 else x if exponent == -1 else _complex.sqrt(x)
+        return base if exponent == 0.5 else quotient(jnp.ones_like(x), base)
     if exponent == 0.5:
         return jnp.sqrt(x)
     if exponent == -0.5:
@@ -227,6 +232,8 @@ def rsqrt(input: Array) -> Array:
         >>> torch.rsqrt(torch.tensor([4.0, 0.0]))
         tensor([0.5000,    inf])
     """
+    if is_complex(input):
+        return quotient(jnp.ones_like(input), _complex.sqrt(input))
     return inverse_sqrt(wide(input)).astype(input.dtype)
 
 
@@ -249,7 +256,7 @@ def reciprocal(input: Array) -> Array:
         >>> torch.reciprocal(torch.tensor([4, -2]))
         tensor([ 0.2500, -0.5000])
     """
-    return 1 / input
+    return quotient(jnp.ones_like(input), input) if is_complex(input) else 1 / input
 
 
 def _reciprocal_rule(g: Array, result: Array, _: Array) -> tuple[Array]:

@@ -529,7 +529,7 @@ def _truth(input: Array, dim: int | tuple[int, ...] | None, keepdim: bool, how: 
     return found.astype(np.uint8) if input.dtype == np.uint8 else found
 
 
-@reduction(differentiable=False, aten="all.dims", out_dtype="all only supports bool tensor for result, got: {mine}", out_also="Byte")
+@reduction(differentiable=False, aten="all.dims", out_dtype="all only supports bool tensor for result, got: {mine}", out_also="Byte Bool")
 @schemas(
     "(Tensor self) -> Tensor ; =all_out",
     ".dim(Tensor self, int dim, bool keepdim=False) -> Tensor ; =out",
@@ -559,7 +559,7 @@ def all(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = 
     return _truth(input, dim, keepdim, "all")
 
 
-@reduction(differentiable=False, aten="any.dims", out_dtype="any only supports bool tensor for result, got: {mine}", out_also="Byte")
+@reduction(differentiable=False, aten="any.dims", out_dtype="any only supports bool tensor for result, got: {mine}", out_also="Byte Bool")
 @schemas(
     "(Tensor self) -> Tensor ; =all_out",
     ".dim(Tensor self, int dim, bool keepdim=False) -> Tensor ; =out",

@@ -113,11 +113,19 @@ def _scatter_value(src: Array | Number | None, value: Number | None, index: Arra
     return made, None
 
 
+def _admit_source(given: dict[str, Array]) -> None:
+    """Refuses tensors without dimensions as ``src`` where one element does not do: they are no numbers, and stand for one place."""
+    src, index = given.get("src"), given["index"]
+    if src is not None and not src.ndim:
+        _scatter_operands(given["input"], 0, index, src)
+
+
 @shape(
     inplace=True,
     unshared=("index", "src"),
     out=True,
     saves=("index",),
+    admits=_admit_source,
     aten="scatter.src",
     out_dtype="expected",
     out_apart="partly",

@@ -591,6 +591,8 @@ def register_hook(self: Any, hook: Callable[[Any], Any]) -> Any:
 def hooks_of(t: Tensor, make: bool = False) -> Any:
     """The hooks on a tensor's gradient, by handle: the leaf's own, or those of its node's result. None if there are none yet."""
     t.requires_grad  # noqa: B018  (brings the history up to date)
+    if make and t._al is not None and t._al.origin is not None:
+        t._check_origin()
     node = t._node
     if node is None:
         if t._hooks is None and make:

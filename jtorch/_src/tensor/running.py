@@ -324,15 +324,17 @@ def write_out(
         raise RuntimeError(f"Expected out tensor to have device {result.device}, but got {out.device} instead")
     if mine.torch_dtype is not its.torch_dtype:
         names = its.torch_dtype.scalar_name, mine.torch_dtype.scalar_name  # type: ignore[union-attr]
+        also = facts is not None and names[1] in facts.out_also.split()
         if facts is not None:
             if facts.castable is not None and not dtypes.can_cast(its.torch_dtype, mine.torch_dtype):  # type: ignore[arg-type]
                 raise uncastable(facts.castable, field, *names)
             words = facts.out_dtype.get(field) if isinstance(facts.out_dtype, dict) else facts.out_dtype
             if words == "found of real" and any(t._aval.dtype.kind == "c" for t in operands):
                 words = None
-            if words is not None and names[1] != facts.out_also:
+            if words is not None and not also:
                 raise wrong_out_dtype(words, *names, getattr(facts, "returns", None) or name, field)
-        check_cast(its.torch_dtype, mine.torch_dtype)  # type: ignore[arg-type]
+        if not also:
+            check_cast(its.torch_dtype, mine.torch_dtype)  # type: ignore[arg-type]
         result = converted(result, mine.torch_dtype)  # type: ignore[arg-type]
     if whole and operands:
         check_inplace(out, None)

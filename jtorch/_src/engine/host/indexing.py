@@ -402,7 +402,7 @@ def _scatter(e: Equation) -> Compute | None:
             u = u.transpose(order)
         if counts is not None:
             at, u = at[counts], u[counts]
-        out = np.array(a, order="C")
+        out = _own(a)
         if inner:
             lines, u = out.reshape(-1, run), u.reshape(*at.shape[: at.ndim - len(window)], *window, run)
             if ufunc is None:
@@ -437,6 +437,13 @@ def _added(w: Windows, places: Any, order: Any, add: Callable[..., None]) -> Com
     return scatter
 
 
+def _own(a: np.ndarray) -> np.ndarray:
+    """A copy to write into. In place of one zero spread over many places come new zeros, which the system has without writing them."""
+    if a.size > 1 << 16 and a.dtype.kind in "iub" and not any(a.strides) and not a[(0,) * a.ndim]:
+        return np.zeros(a.shape, a.dtype)
+    return np.array(a, order="C")
+
+
 def _scatter_one(w: Windows, ufunc: np.ufunc | None, order: Any) -> Compute:
     """One window."""
     index, window, spread = _single(w), w.window, bool(w.batch)
@@ -449,7 +456,7 @@ def _scatter_one(w: Windows, ufunc: np.ufunc | None, order: Any) -> Compute:
             u = u.transpose(order)
         if spread:
             u = u.reshape(window)
-        out = np.array(a, order="C")
+        out = _own(a)
         out[at] = u if ufunc is None else ufunc(out[at], u)
         return out
 
