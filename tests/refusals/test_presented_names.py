@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+
 import jtorch
 
 ROOT = str(Path(__file__).parents[2])
@@ -84,6 +86,19 @@ def test_under_its_own_name() -> None:
 def test_installing_late() -> None:
     code = "import jtorch, jtorch.nn; jtorch.install(); import torch; print(torch.nn.Linear, torch.optim.Adam, torch.Size)"
     assert _run("-c", code) == "<class 'torch.nn.modules.linear.Linear'> <class 'torch.optim.adam.Adam'> <class 'torch.Size'>\n"
+
+
+def test_numpy_is_not_told_of_dtypes_where_torch_is_meant() -> None:
+    code = (
+        "import numpy as np; kind = np.dtype('float32')\n"
+        "for asked in (torch.float32, torch.ones(2)):\n"
+        "    try: np.dtype(asked)\n"
+        "    except (TypeError, ValueError): print('refused', kind == torch.float32)"
+    )
+    told = "refused False\n" * 2
+    assert _run("-c", "import jtorch; jtorch.install(); import torch\n" + code) == told
+    if np.lib.NumpyVersion(np.__version__) >= "2.4.0":  # older ones do not ask
+        assert _run("-c", "import jtorch as torch\n" + code) != told
 
 
 SIGNATURES = """

@@ -297,7 +297,7 @@ def register(cls: type = Tensor) -> None:
 
 def _numpy_dtype(self: Tensor) -> Any:
     """NumPy's dtype of the elements: ``jnp.result_type(x)``, with which many functions on arrays begin."""
-    return self.dtype.np
+    return self.dtype.__numpy_dtype__
 
 
 def _say_how(cls: type) -> None:

@@ -12,6 +12,11 @@ import numpy as np
 BOOL, INTEGRAL, FLOATING, COMPLEX = range(4)
 
 
+#: Whether NumPy is told which of its dtypes one is. PyTorch does not say so, which programs for it rely on: ``np.dtype(torch.float32)``
+#: raises, and ``array.dtype == torch.float32`` is False. So this is off where ``import torch`` means jtorch (``protocol/withheld.py``).
+tells_numpy = True
+
+
 class dtype:
     """A tensor's element type, such as ``jtorch.float32``. Instances are interned: compare them with ``is`` or ``==``.
 
@@ -41,6 +46,8 @@ class dtype:
     @property
     def __numpy_dtype__(self) -> np.dtype:
         """NumPy's dtype of the elements, for code of NumPy and JAX that asks of what kind they are: ``jnp.issubdtype(t.dtype, ...)``."""
+        if not tells_numpy:
+            raise AttributeError("'torch.dtype' object has no attribute '__numpy_dtype__'")
         return self.np
 
     @property

@@ -34,7 +34,7 @@ from ..facts.static_types import STATIC_TABLES, Static, static_of
 from ..keeping import code as _code_cache
 from .shared_arguments import completed
 from .slow_path import EMPTY, Caller, Layout
-from .withheld import known_signature, withhold
+from .withheld import known_signature, withhold_signature
 
 _SEQUENCES = frozenset((list, tuple))
 
@@ -331,7 +331,7 @@ def specialise(
     if enter:
         register(public, function, overridable=overridable, native=native)
     if native and not dispatch.tells_signatures:
-        withhold(function)
+        withhold_signature(function)
     return function
 
 

@@ -1,8 +1,11 @@
-"""Signatures that are not told: PyTorch's functions in C++ have none, and programs written for it go by that.
+"""What is not told where ``import torch`` means jtorch, because programs written for PyTorch go by its not being told there.
+
+Signatures: PyTorch's functions in C++ have none.
 
 Libraries ask ``inspect.signature`` of whatever function they are given, and take another way when it refuses: they pass all arguments,
 or try which of them are taken. So where ``import torch`` means jtorch those functions refuse here as well. Under jtorch's own name they
-answer, as ``help`` and editors show what they say. Nothing here is on the way of a call.
+answer, as ``help`` and editors show what they say. Nothing here is on the way of a call. Likewise NumPy is not told which of its dtypes one
+of torch's is.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ... import dispatch
+from ..facts import dtypes
 
 #: Functions that PyTorch writes in Python and that do not ask themselves: the functions in C++ that they call do.
 SIMPLE_WRAPPERS = frozenset(f"torch.nn.functional.{name}" for name in ("scaled_grouped_mm", "scaled_mm", "sigmoid", "tanh"))
@@ -33,15 +37,16 @@ class Withheld:
         self()
 
 
-def withhold_signatures() -> None:
-    """Lets the public functions that PyTorch has in C++ refuse to tell their signatures, and those that are made later."""
-    dispatch.tells_signatures = False
+def withhold() -> None:
+    """Lets the public functions that PyTorch has in C++, and those that are made later, refuse to tell their signatures, and dtypes to
+    tell which of NumPy's they are."""
+    dispatch.tells_signatures = dtypes.tells_numpy = False
     for entry in dispatch.PUBLIC.values():
         if entry.native and entry.path not in SIMPLE_WRAPPERS:
-            withhold(entry.function)
+            withhold_signature(entry.function)
 
 
-def withhold(function: Any) -> None:
+def withhold_signature(function: Any) -> None:
     """Lets a function refuse to tell its signature from now on; ``known_signature`` still knows it."""
     own = getattr(function, "__dict__", {}).get("__signature__")
     if type(own) is inspect.Signature:

@@ -53,7 +53,7 @@ class _Loader(importlib.abc.Loader):
         module.__spec__ = self.spec  # the import system has just set its own
         module.__name__ = _public(self.name)  # programs look at it, and errors of imports show it
         if self.name == "jtorch" and (withheld := sys.modules.get("jtorch._src.protocol.withheld")) is not None:
-            withheld.withhold_signatures()
+            withheld.withhold()
 
     def is_package(self, fullname: str) -> bool:
         found = importlib.util.find_spec(self.name)
