@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 from .._src.engine import Laid, Value
+from .._src.facts.errors import not_offered
 from .._src.tensor.cells import Alias, Storage, put_through, writable
 from .._src.tensor.running import converted
 from .._src.tensor.view_steps import detaching
@@ -18,16 +20,18 @@ class Paired(Storage):
     """A storage whose value is a dual one, read from two other storages and written into both.
 
     Attributes:
-        primal: a tensor without history on the memory of the value.
+        of: the tensor that was given a tangent, while it lives.
+        primal: a tensor without history on its memory.
         tangent: the tensor that holds the tangent.
         pair: what was read last; ``n`` counts how often it was another one.
     """
 
-    __slots__ = ("level", "n", "pair", "primal", "tangent")
+    __slots__ = ("level", "n", "of", "pair", "primal", "tangent")
     resizable = False
 
     def __init__(self, primal: Tensor, tangent: Tensor, level: dual.Level) -> None:
         self.primal, self.tangent, self.level = detached(primal, False), tangent, level
+        self.of = weakref.ref(primal)
         self.pair: Any = None
         self.n = 0
         al = alias_of(self.primal)
@@ -56,6 +60,10 @@ class Paired(Storage):
 
     def put(self, alias: Alias, value: Value) -> int:
         """Writes the value, and the tangent: zeros if there is none, as after ``fill_``; not what a detached tensor shows nothing of."""
+        if MODE.enabled and (of := self.of()) is not None and of._rg:
+            if of._node is None:
+                raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+            raise not_offered("a write into a dual tensor whose value has come to require grad since", "the two share no history")
         chain, paired = alias.chain, _is_of(value, self.level)
         if chain and not paired and any(step.get is detaching().get for step in chain):
             _put(self.primal, put_through(self.primal._read(), writable(alias, chain), value))

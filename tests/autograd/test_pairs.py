@@ -99,6 +99,21 @@ def test_histories(pair):
     assert y.tolist() == [2.0, 2.0]
 
 
+def test_values_that_come_to_require_grad(pair):
+    x, _, d = pair
+    x.requires_grad_()
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation"):
+        d.add_(1)
+    with torch.no_grad():
+        d.add_(1)
+    assert x.tolist() == [2.0, 3.0, 4.0]
+    y = torch.ones(2)
+    d = fw.make_dual(y, torch.ones(2))
+    y.mul_(torch.ones(2, requires_grad=True))
+    with pytest.raises(NotImplementedError, match="share no history"):
+        d.add_(1)
+
+
 def test_detaching(pair):
     x, t, d = pair
     z = d.detach()
