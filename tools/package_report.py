@@ -128,8 +128,13 @@ def suites(results: list[Any], warm: list[Any], pytorch: list[Any], specificatio
         runs = [others.get(result["suite"]) for others in beside]
         times = [f"{run['cpu']:.0f}" if run and "cpu" in run and set(run["tests"]) == set(result["tests"]) else "" for run in runs]
         rows.append(f"| {package} | {result['suite']} | {result['passed']} of {result['total']} | {' | '.join(times)} |")
-        why = Counter(str(t.get("reason", t["outcome"])).split("\n")[0][:160] for t in result["tests"].values() if t["outcome"] != "passed")
-        reasons += [f"- {result['suite']}: {count} of `{reason}`" for reason, count in why.most_common(8)]
+        there = beside[0].get(result["suite"], {"tests": {}})["tests"]
+        why: Counter[str] = Counter()
+        for name, test in result["tests"].items():
+            if test["outcome"] != "passed":
+                also = " (on PyTorch too, in that run)" if there.get(name, test)["outcome"] != "passed" and name in there else ""
+                why[f"`{str(test.get('reason', test['outcome'])).splitlines()[0][:160]}`{also}"] += 1
+        reasons += [f"- {result['suite']}: {count} of {reason}" for reason, count in why.most_common(8)]
     return [*rows, "", *reasons]
 
 
