@@ -1,4 +1,4 @@
-"""Where packages reach into transformations: tensordict's containers under ``vmap``, torchrl's losses, tracers of torch_geometric, kornia."""
+"""Where packages reach into transformations: containers under ``vmap``, losses of torchrl, tracers of torch_geometric, kornia."""
 
 from __future__ import annotations
 
