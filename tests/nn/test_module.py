@@ -582,3 +582,19 @@ def test_loading_a_state_leaves_nothing_to_the_garbage_collector() -> None:
     gc.collect()
     layer.load_state_dict(state)
     assert gc.collect() == 0
+
+
+def test_functions_as_attributes_of_classes_are_not_bound() -> None:
+    class Net(nn.Module):
+        act, conv, made = torch.relu, nn.functional.conv1d, torch.full
+        shared = nn.functional.softmax  # written in Python there too: a method of this class
+
+        def forward(self, x: Any) -> Any:
+            return self.conv(self.act(x), self.made((1, 1, 2), 2.0))
+
+    class Other(Net):
+        act = torch.neg
+
+    x = torch.tensor([[-1.0, 2.0, 3.0]])
+    assert Net()(x).tolist() == [[4.0, 10.0]] and Other()(x).tolist() == [[-2.0, -10.0]]
+    assert Net.act is torch.relu and Net().shared.__self__.__class__ is Net

@@ -5,10 +5,12 @@ from __future__ import annotations
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import jtorch as torch
 from jtorch import Tensor
+from jtorch.dispatch import NAMES
 from jtorch.utils.hooks import RemovableHandle
 
 from . import _hooks
@@ -124,6 +126,11 @@ class Calling:
         super().__init_subclass__(**kwargs)
         if "_call_impl" in vars(cls) or "_wrapped_call_impl" in vars(cls):  # a class with its own way to call is called that way
             cls.__call__ = lambda self, *args, **kwargs: self._wrapped_call_impl(*args, **kwargs)  # type: ignore[method-assign]
+        for name, value in list(vars(cls).items()):
+            if (
+                type(value) is FunctionType and value in NAMES and torch.overrides._is_builtin(value)
+            ):  # `act = torch.relu`: PyTorch's do not bind
+                setattr(cls, name, staticmethod(value))
 
     def _wrapped_call_impl(self, *args: Any, **kwargs: Any) -> Any:
         if self._compiled_call_impl is not None:
