@@ -98,6 +98,22 @@ time.sleep(float(sys.argv[1]))
     assert not os.path.exists(f"/proc/{pid}") or "Z" in open(f"/proc/{pid}/stat").read()  # noqa: SIM115
 
 
+def test_the_report_names_signals_and_those_that_had_to_end(tmp_path) -> None:
+    script = tmp_path / "killed.py"
+    script.write_text("""
+import os, signal, time
+if os.environ["RANK"] == "1":
+    os.kill(os.getpid(), signal.SIGKILL)
+time.sleep(60)
+""")
+    p = launched("--nproc-per-node=2", "--master-port", str(free_port()), str(script))
+    _, err = p.communicate(timeout=60)
+    assert p.returncode == 1
+    others, root = err.split("Root Cause (first observed failure):")
+    assert re.search(r"rank      : 1 \(local_rank: 1\)\n  exitcode  : -9 \(pid: \d+\) \(SIGKILL\)", root), err
+    assert re.search(r"rank      : 0 \(local_rank: 0\)\n  exitcode  : -15 \(pid: \d+\) \(SIGTERM\)", others), err
+
+
 def test_what_worlds_cannot_do_is_refused() -> None:
     for arguments, words in ((["--nnodes=1:4"], "worlds do not change their size"), (["--rdzv-backend=etcd"], "use c10d or static")):
         p = launched(*arguments, "x.py")

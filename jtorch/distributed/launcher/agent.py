@@ -176,6 +176,8 @@ class Agent:
             self._end(signal.SIGTERM)
             if attempt >= self.config.max_restarts:
                 self._part(shared, tcp, "failed")
+                if failures:  # and what became of those that had to end
+                    failures |= {rank: failure for rank, failure in self._failures().items() if rank not in failures}
                 raise ChildFailedError(self._name(), failures or {node * self.local: _elsewhere()})
             attempt += 1
             sys.stderr.write(f"restarting the processes of node {node}: attempt {attempt} of {self.config.max_restarts}\n")

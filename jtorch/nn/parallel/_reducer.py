@@ -123,7 +123,8 @@ class Reducer:
         # As in PyTorch the first pass, which may still tell in which order gradients come, has one bucket.
         self._cap = cap
         self._regroup = not find_unused
-        self.buckets = self._whole() if self._regroup else self._in_buckets(cap)
+        self._joined = self._whole()
+        self.buckets = self._joined if self._regroup else self._in_buckets(cap)
         self._handles = [p.register_post_accumulate_grad_hook(self._note(i)) for i, p in enumerate(self.parameters)]
 
     def _note(self, index: int) -> Callable[[Any], None]:
@@ -241,7 +242,9 @@ class Reducer:
         from jtorch.distributed.works import start
 
         pg = self.group
-        flats = [np.concatenate([self._gradient(i, taken) for i in bucket]) for bucket in self.buckets]
+        # Without a hook nobody sees buckets: one message for each dtype has the least to wait for.
+        buckets = self._joined if self.hook is None else self.buckets
+        flats = [np.concatenate([self._gradient(i, taken) for i in bucket]) for bucket in buckets]
         if self.hook is not None:
             results = self._hooked([made(flat) for flat in flats], taken)
         else:
@@ -256,7 +259,7 @@ class Reducer:
                 work.wait()
             n = pg.size() if self.divisor is None else self.divisor
             results = [(flat / n).astype(flat.dtype, copy=False) for flat in results]
-        for bucket, flat in zip(self.buckets, results, strict=True):
+        for bucket, flat in zip(buckets, results, strict=True):
             self._put_back(bucket, flat, used)
         for i in self.sparse:
             self._combine_sparse(self.parameters[i])

@@ -142,9 +142,10 @@ class ChildFailedError(Exception):
 
     def _format(self, index: int, rank: int, failure: ProcessFailure) -> str:
         traceback_ = failure.message.replace("\n", "\n  ").rstrip()
+        ended_by = f" ({failure.signal_name()})" if failure.exitcode < 0 else ""
         return (
             f"[{index}]:\n  time      : {failure.timestamp_isoformat()}\n  host      : {socket.getfqdn()}\n"
-            f"  rank      : {rank} (local_rank: {failure.local_rank})\n  exitcode  : {failure.exitcode} (pid: {failure.pid})\n"
+            f"  rank      : {rank} (local_rank: {failure.local_rank})\n  exitcode  : {failure.exitcode} (pid: {failure.pid}){ended_by}\n"
             f"  error_file: {failure.error_file}\n  traceback : {traceback_}"
         )
 
