@@ -10,7 +10,7 @@ import pytest
 from jax import lax
 
 import jtorch as torch
-from jtorch._src.engine.host import Unstaged, recipes, stage, staging
+from jtorch._src.engine.host import Unstaged, recipes, short, stage, staging
 from jtorch._src.engine.host.rules import Rule, load
 
 
@@ -125,3 +125,22 @@ def test_parameters_that_could_be_mistaken_are_not_compared(one: Any, other: Any
     assert one == other
     assert not staging._is_plain(one)
     assert staging._is_plain((1, None, "a", np.dtype(np.float32), (2, 3)))
+
+
+def test_a_new_array_in_another_shape_is_not_copied() -> None:
+
+    def text_of(function: Any) -> str:
+        x = np.zeros((200, 200))
+        program = staging.stage(jax.make_jaxpr(function)(x, x))
+        lines: list[str] = []
+        form = short.Form(2, [], ([x.nbytes] * 2, [x.nbytes]), False, {}, "return r0")
+        keep, short.made = short.made, lambda text, *_: lines.extend(text)
+        try:
+            short.shortened(program, form, None)
+        finally:
+            short.made = keep
+        return "\n".join(lines)
+
+    assert "base" not in text_of(lambda x, y: (x + y).reshape(-1))
+    assert "base" in text_of(lambda x, y: x.reshape(-1))
+    assert "base" in text_of(lambda x, y: (x + y).reshape(-1)[:100])
