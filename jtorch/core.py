@@ -997,10 +997,16 @@ def small_view(t: Tensor, steps: tuple[Step, ...], strides: tuple[int, ...], off
             return None
     r = _new(Tensor)
     r._al = mine = _new(Alias)  # as ``Alias`` makes it, each attribute once
+    mine.storage = al.storage
+    mine.chain = (*al.chain, *steps)
+    mine.value = None
+    mine.version = -1
     base = al.base
-    mine.storage, mine.chain, mine.value, mine.version = al.storage, (*al.chain, *steps), None, -1
-    mine.base, mine.gen, mine.offset = t if base is None else base, al.counter.n, offset
-    mine.aval, mine.strides, mine.counter, mine.direct = aval, strides, al.counter, True
+    mine.base = t if base is None else base
+    mine.counter = counter = al.counter
+    mine.gen = counter.n
+    mine.offset, mine.aval, mine.strides = offset, aval, strides
+    mine.direct = True
     mine.contiguous = contiguous = strides == contiguous_strides(aval.shape)
     if not contiguous:
         r._strides = strides

@@ -210,7 +210,7 @@ def _fourier(r: Tensor, t: Tensor, n: Any, dim: Any, kind: str) -> None:
         r._strides = strides
 
 
-def _fourier_strides(made: Aval, aval: Aval, strides: tuple[int, ...] | None, n: Any, dim: Any, kind: str) -> tuple[int, ...] | None:
+def _fourier_strides(made: Aval, aval: Aval, own: tuple[int, ...] | None, n: Any, dim: Any, kind: str) -> tuple[int, ...] | None:
     result, shape = made.shape, aval.shape
     ndim = len(shape)
     if not ndim or 0 in result:
@@ -222,8 +222,7 @@ def _fourier_strides(made: Aval, aval: Aval, strides: tuple[int, ...] | None, n:
     if not dims:
         return None
     end = dims[-1]
-    ordered = strides is None
-    strides = strides or contiguous_strides(shape)
+    strides = own or contiguous_strides(shape)
     whole = result[end] // 2 + 1 if kind == "to real" else result[end]
     if kind.startswith("from real") and n is not None:
         whole = n[-1] if isinstance(n, (tuple, list)) else n
@@ -232,7 +231,7 @@ def _fourier_strides(made: Aval, aval: Aval, strides: tuple[int, ...] | None, n:
         given = tuple([shape[end] if d == end else m for d, m in enumerate(given)])
     if any(a > b for a, b in zip(given, shape, strict=True)):  # padding copies
         strides = contiguous_strides(given)
-    if not ordered and (aval.dtype.kind not in "fc" or (aval.dtype.kind == "f" and kind in ("complex", "to real"))):
+    if own is not None and (aval.dtype.kind not in "fc" or (aval.dtype.kind == "f" and kind in ("complex", "to real"))):
         # It was converted first.
         strides = pointwise_strides(shape, ((shape, strides),)) or contiguous_strides(shape)
     sized = {end: result[end]}

@@ -18,7 +18,7 @@ from ..facts.errors import HIGHEST_LONG, canonical_dim, check_long, check_longs,
 from ..facts.size import SYMBOLIC, slice_bounds
 from ..facts.warned_once import warn_once
 from ..ops import views as view_ops
-from ..ops._declare import OPS, Op
+from ..ops._declare import OPS, Op, Param
 from ..ops._facts import schemas
 from ..ops._kernel import Fixed, T, caches, call_of
 from ..protocol.overridable import specialise
@@ -31,6 +31,12 @@ _geometries: dict[Any, Any] = {}
 #: Annotations of parameters that tuples of ints are given for as they are.
 _SIZES = frozenset(("tuple[int, ...]", "int | tuple[int, ...]", "int | tuple[int, ...] | None", "tuple[int, ...] | None"))
 _INT = frozenset((int,))
+
+
+def _is_ready(value: Any, p: Param) -> bool:
+    """Whether an argument is what the view op gets as it is."""
+    kind = type(value)
+    return kind is int or value is p.default or (kind is tuple and p.annotation in _SIZES and set(map(type, value)) == _INT)
 
 
 def make_view(record_: view_ops.View, t: Tensor, statics: tuple[Any, ...]) -> Tensor:
@@ -66,11 +72,12 @@ def _public(record_: view_ops.View) -> Callable[..., Tensor]:
         if op.itself is not None and op.itself(input._aval.dtype):
             return input
         if not kwargs and len(args) < len(others):
-            for x, p in zip(args, params, strict=False):
-                kind = type(x)
-                if kind is not int and x is not p.default and not (kind is tuple and p.annotation in _SIZES and set(map(type, x)) == _INT):
+            for x in args:
+                if type(x) is not int:
                     break
             else:
+                return make_view(record_, input, args + others[len(args)])
+            if all(map(_is_ready, args, params)):
                 return make_view(record_, input, args + others[len(args)])
         statics = [x if type(x) is int else plain(op.name, p, i + 2, x) for i, (p, x) in enumerate(zip(params, args, strict=False))]
         rest = params[len(statics) :]
