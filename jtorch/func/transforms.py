@@ -20,7 +20,7 @@ from ..autograd.engine import grad as tape_grad
 from ..autograd.forward_ad import check_pair
 from ..autograd.grad_mode import MODE, enable_grad
 from ..autograd.tape import SAVING, next_seq
-from ..core import BIRTHS, Tensor, born, from_value
+from ..core import BIRTHS, Tensor, adopted, born, from_value
 from .batching import vmap
 from .capturing import writer
 from .trees import flatten, treespec_pprint, unflatten
@@ -86,7 +86,10 @@ class _Inputs:
         self.outer = MODE.enabled
         self.birth = born()
         self.tensors = [self._own(x) for x in flat]
-        self.fresh = {id(t) for t in self.tensors if t._node is None}
+        leaves = [t for t in self.tensors if t._node is None]
+        self.fresh = set(map(id, leaves))
+        for t in leaves:  # to a transformation around this one, no history leads out by them
+            adopted(t)
         self.made: list[Tensor] = []
         self.start = next_seq()
 

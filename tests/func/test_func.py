@@ -434,3 +434,20 @@ def test_new_tensors_of_examples_with_tangents_are_examples(name):
         return getattr(v, name)(v.shape).zero_().add_(v, alpha=2)
 
     assert vmap(lambda v: jvp(f, (v,), (v,))[1])(x).tolist() == [[2.0] * 3] * 2
+
+
+@pytest.mark.parametrize("inner", [grad, jacrev])
+@pytest.mark.parametrize("outer", [grad, jacrev])
+def test_nested_derivatives_require_nothing(inner, outer):
+    """The inner transformation's own leaves are nothing that the results' history leads out by."""
+    x, y = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 5.0])
+
+    def f(x, y):
+        return ((x * y) * (x + y)).sum()
+
+    found = outer(lambda x, y: inner(f)(x, y).sum(), 1)(x, y)
+    assert found.tolist() == [8.0, 14.0] and not found.requires_grad
+    y.requires_grad_()
+    found = outer(lambda x, z: (inner(f)(x, z) * y).sum(), 1)(x, y.detach())
+    assert found.requires_grad
+    assert torch.autograd.grad(found.sum(), y)[0].tolist() == [8.0, 14.0]

@@ -316,7 +316,9 @@ def _follows(steps: Sequence[Step], at: Difference, ours: Run) -> bool:
             except Exception:
                 continue
         for key, mine in (ours.seen[at.step - 1] or {}).items():
-            if isinstance(mine, Seen) and mine.dtype in TOLERANCE and mine.values.size and not _overlaps(env[key]):
+            if not isinstance(mine, Seen) or mine.dtype not in TOLERANCE or not mine.values.size:
+                continue
+            if not _overlaps(env[key]) and not env[key]._is_zerotensor():
                 env[key].data.copy_(torch.from_numpy(mine.values))
         try:
             exec(_code(steps[at.step][0]), env)
