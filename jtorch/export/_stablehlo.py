@@ -40,7 +40,8 @@ def exported(program: Any, platforms: tuple[str, ...] | None) -> Any:
     for least in (0, 2):  # kernels may have to know that a size is not 1
         specs = _specs(program, {name: max(low, least) for name, low in lows.items()})
         try:
-            return jax_export.export(jax.jit(run), platforms=platforms)(state_specs, *specs)
+            with torch.execution("immediate"):  # what is made of a size alone must not wait for a trace outside of JAX's
+                return jax_export.export(jax.jit(run), platforms=platforms)(state_specs, *specs)
         except Exception as error:
             if not lows or least == 2:
                 raise

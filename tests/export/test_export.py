@@ -380,3 +380,16 @@ def test_stablehlo_gives_what_buffers_become() -> None:
     assert int(changed["norm.num_batches_tracked"]) == 1
     with pytest.raises(NotImplementedError, match="random numbers"):
         stablehlo(export(nn.Dropout(), (torch.ones(3),)))
+
+
+def test_stablehlo_of_what_is_made_of_sizes_alone() -> None:
+    class Positions(nn.Module):
+        def forward(self, x: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
+            ones = torch.full((x.shape[0], 1), 2.0)
+            return table[torch.arange(x.shape[1]) + 1] * ones * x
+
+    sizes = ({0: Dim("b", min=2, max=16), 1: Dim("s", min=2, max=32)}, None)
+    exported = stablehlo(export(Positions(), (torch.ones(2, 7), torch.arange(64.0)), dynamic_shapes=sizes))
+    (found,), _ = exported.call({}, np.ones((3, 4), np.float32), np.arange(64, dtype=np.float32))
+    assert found.tolist() == [[2.0, 4.0, 6.0, 8.0]] * 3
+    assert (torch.arange(3) + 1).tolist() == [1, 2, 3]  # nothing with sizes that vary is left to be run

@@ -269,6 +269,11 @@ def _described(call: Call, avals: tuple[Aval, ...], place: Any) -> tuple[Aval | 
     return outs, checks, None
 
 
+def _of_symbols(outs: Aval | tuple[Aval, ...]) -> bool:
+    """Whether a result has sizes that vary: what is made of nothing but such a size (``arange``) has no operand that JAX traces."""
+    return not all(type(n) is int for a in (outs if isinstance(outs, (tuple, list)) else (outs,)) for n in a.shape)
+
+
 def begin(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
     """Has the tier of a call by itself chosen, and its program looked for, or made, when it is first run."""
     if values.lost is not None:
@@ -278,7 +283,7 @@ def begin(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
     def run(*args: Any) -> Any:
         from . import tiers
 
-        if any(isinstance(a, jax.core.Tracer) for a in args):
+        if any(isinstance(a, jax.core.Tracer) for a in args) or _of_symbols(shapes.outs):
             return call.jitted(*args)
         tiers.settle(call, avals, shapes)
         if not shapes.on_host:
