@@ -134,7 +134,9 @@ def _spread(t: Tensor, mesh: Any, spec: Any) -> Tensor:
     if spec is not None and not isinstance(spec, jax.sharding.PartitionSpec):
         raise TypeError(f"shard(): argument 'spec' must be jax.sharding.PartitionSpec, not {type(spec).__name__}")
     try:
-        return spread(t, jax.sharding.NamedSharding(mesh, spec or jax.sharding.PartitionSpec()))
+        place = jax.sharding.NamedSharding(mesh, spec or jax.sharding.PartitionSpec())
+        place.shard_shape(tuple(t.shape))  # which refuses what cannot be cut; ``device_put`` of JAX 0.12 prints its line besides
+        return spread(t, place)
     except (ValueError, TypeError) as error:  # JAX's words say which dimension, in its first line
         raise ValueError(f"shard(): {str(error).splitlines()[0]}") from None
 
