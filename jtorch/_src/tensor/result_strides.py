@@ -189,6 +189,7 @@ def _transformed(shape: tuple[int, ...], strides: tuple[int, ...], dims: Sequenc
 
 #: The strides of transforms' results, by all that they depend on; None for row-major ones.
 _transforms: dict[Any, tuple[int, ...] | None] = {}
+_MOST_TRANSFORMS = 1024
 caches.append(_transforms)
 
 
@@ -203,7 +204,9 @@ def _fourier(r: Tensor, t: Tensor, n: Any, dim: Any, kind: str) -> None:
         try:
             strides = _transforms[key]
         except KeyError:
-            strides = _transforms[key] = _fourier_strides(*key)
+            strides = _fourier_strides(*key)
+            if len(_transforms) < _MOST_TRANSFORMS:
+                _transforms[key] = strides
     else:
         strides = _fourier_strides(*key)
     if strides is not None:
