@@ -60,8 +60,11 @@ def _remove_batch_dim(self: Tensor, level: int, batch_size: int, out_dim: int) -
         RuntimeError: if no level of that number is running, or it is not the innermost one.
     """
     of = _running(level)
-    found = batching._as_view(self, _CAME.get(of, {}))
-    if found is None:
+    view = batching._as_view(self, out_dim, _CAME.get(of, {}))
+    if view is not None:
+        found, at = view
+    else:
+        at = 0
         value: Any = self._read()
         if type(value) is not Batched or value.level is not of:
             found = self.unsqueeze(0).expand(batch_size, *self.shape)  # type: ignore[attr-defined]
@@ -69,7 +72,7 @@ def _remove_batch_dim(self: Tensor, level: int, batch_size: int, out_dim: int) -
             raise RuntimeError(f"vmap: level {level} cannot be left before those inside of it, of which {len(RUNNING) - level} are running")
         else:
             found = _left_for_a_moment(self, of)
-    return found.movedim(0, out_dim) if out_dim else found
+    return found.movedim(at, out_dim) if at != out_dim else found
 
 
 def _left_for_a_moment(t: Tensor, level: Level) -> Tensor:

@@ -2,12 +2,14 @@
 
 import threading
 import warnings
+from contextlib import nullcontext
 
 import pytest
 
 import jtorch as torch
 from jtorch.autograd import Function, Variable, detect_anomaly
 from jtorch.autograd import forward_ad as fw
+from jtorch.utils._python_dispatch import TorchDispatchMode
 
 
 def test_callbacks_run_at_the_end_of_the_walk():
@@ -407,14 +409,21 @@ def test_gradients_of_leaves_have_their_strides():
     assert gaps.grad.is_contiguous()
 
 
-def test_inputs_that_are_no_leaves_keep_gradients_from_then_on() -> None:
-    x = torch.arange(4.0, requires_grad=True)
-    y = x * 2
-    loss = y.sum()
-    loss.backward(inputs=[y], retain_graph=True)
-    assert y.retains_grad and y.grad.tolist() == [1.0] * 4 and x.grad is None
-    loss.backward()
-    assert y.grad.tolist() == [2.0] * 4 and x.grad.tolist() == [2.0] * 4
+class Watching(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("watching", [nullcontext, Watching])
+def test_inputs_that_are_no_leaves_keep_gradients_from_then_on(watching) -> None:
+    with watching():
+        x = torch.arange(4.0, requires_grad=True)
+        y = x * 2
+        loss = y.sum()
+        loss.backward(inputs=[y], retain_graph=True)
+        assert y.retains_grad and y.grad.tolist() == [1.0] * 4 and x.grad is None
+        loss.backward()
+        assert y.grad.tolist() == [2.0] * 4 and x.grad.tolist() == [2.0] * 4
 
 
 @pytest.mark.parametrize(

@@ -209,7 +209,7 @@ def backward(roots: Any, given: Any, retain_graph: Any, create_graph: bool, targ
         grads = _root_grads(roots, given)
         nodes = _start(task, roots, grads)
         del grads
-        leaves = None if targets is None else engine._want(task, targets, retain=True)
+        leaves = None if targets is None else engine._want(task, targets, keep=True)
 
         def finish(entry: list[Any]) -> None:
             if leaves is None or id(entry[0]) in leaves:

@@ -374,7 +374,7 @@ def argwhere(input: Array) -> np.ndarray:
 @op(namespace="_C", host=True, differentiable=False, aten="nonzero")
 def index_by_mask(mask: Array) -> np.ndarray:
     """The positions of the true elements of the flattened mask. (Errors name this op, so it is called by what users do.)"""
-    return mask.reshape(-1).nonzero()[0].astype(np.int64, copy=False)
+    return np.flatnonzero(mask).astype(np.int64, copy=False)
 
 
 @op(
