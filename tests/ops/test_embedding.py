@@ -149,3 +149,14 @@ def test_rows_without_elements() -> None:
     w = torch.zeros(4, 0, requires_grad=True)
     F.embedding(torch.tensor([[1, 1], [3, 0]]), w).sum().backward()
     assert w.grad.shape == (4, 0)
+
+
+@pytest.mark.parametrize("wrong", [10, -1, 10**7, -(10**7), 2**40])
+def test_wrong_indices_of_many_bags_are_refused_and_touch_nothing(wrong: int) -> None:
+    indices = torch.zeros(5000, 4, dtype=torch.int64)
+    indices[77, 1] = wrong
+    with pytest.raises(RuntimeError, match=f"found idx to be {wrong}"):
+        F.embedding_bag(indices + 0, torch.ones(10, 4), mode="sum").sum().item()
+    by_host = stage(jax.make_jaxpr(_bags.sums_of_bags)(np.ones((10, 4), np.float32), indices.numpy()))
+    assert by_host is not None
+    assert np.isfinite(by_host(np.ones((10, 4), np.float32), indices.numpy())[0]).all()  # memory must not suffer

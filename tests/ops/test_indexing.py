@@ -130,3 +130,15 @@ def test_complex_numbers_fill_real_tensors_if_they_are_real(dtype: torch.dtype) 
 
 def test_complex_numbers_fill_bools() -> None:
     assert torch.zeros(2, dtype=torch.bool).masked_fill(torch.tensor([True, False]), torch.tensor(1j)).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("wrong", [10, -11, 10**7, -(10**7), 2**40])
+def test_many_wrong_positions_are_refused_and_touch_nothing(wrong: int) -> None:
+    places = torch.zeros(20000, dtype=torch.int64)
+    places[777] = wrong
+    x, ones = torch.zeros(10), torch.ones(20000)
+    with pytest.raises((IndexError, RuntimeError), match=r"out of (range|bounds)"):
+        x.index_put((places + 0,), ones, accumulate=True).sum().item()
+    with pytest.raises((IndexError, RuntimeError), match=r"out of (range|bounds)|index out"):
+        x.index_add(0, places * 1, ones).sum().item()
+    assert x.index_add(0, torch.zeros_like(places), ones).tolist() == [20000.0] + [0.0] * 9

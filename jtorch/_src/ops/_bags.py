@@ -31,7 +31,10 @@ def _by_scipy() -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     from scipy.sparse import csr_array
 
     def sums(table: np.ndarray, indices: np.ndarray) -> np.ndarray:
-        count, width = indices.shape
+        (count, width), last = indices.shape, table.shape[0] - 1
+        # Wrong ones come here too, where an error is on its way; SciPy's loop would read whatever memory they name.
+        if indices.size and not np.maximum.reduce(indices.view(f"u{indices.itemsize}"), None) <= last:
+            indices = np.clip(indices, 0, last)
         # A matrix of bags by rows, whose loop in C adds one row after another.
         ends = np.arange(0, indices.size + 1, width, dtype=indices.dtype)
         bags = csr_array((np.ones(indices.size, table.dtype), indices.reshape(-1), ends), shape=(count, table.shape[0]))

@@ -430,7 +430,10 @@ def _added(w: Windows, places: Any, order: Any, add: Callable[..., None]) -> Com
         if counts is not None:
             at, u = at[counts], u[counts]
         out = np.array(a, order="C")
-        add(out.reshape(-1), np.ascontiguousarray(at).reshape(-1), np.ascontiguousarray(u).reshape(-1))
+        at = np.ascontiguousarray(at).reshape(-1)
+        # What is promised to lie inside may not where an error is on its way: NumPy looks, and raises.
+        run = add if not at.size or np.maximum.reduce(at.view(_UNSIGNED[at.dtype])) < out.size else np.add.at
+        run(out.reshape(-1), at, np.ascontiguousarray(u).reshape(-1))
         return out
 
     scatter.anew = True  # type: ignore[attr-defined]
