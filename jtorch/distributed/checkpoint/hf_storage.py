@@ -63,12 +63,13 @@ class HuggingFaceStorageWriter(FileSystemWriter):
             the same file.
 
     Example:
-        >>> import jtorch as torch, tempfile
+        >>> import jtorch as torch, tempfile, warnings
         >>> import jtorch.distributed.checkpoint as dcp
-        >>> folder = tempfile.mkdtemp()
-        >>> dcp.save({"w": torch.arange(3.0)}, storage_writer=dcp.HuggingFaceStorageWriter(folder), no_dist=True)
-        >>> read = {"w": torch.zeros(3)}
-        >>> dcp.load(read, storage_reader=dcp.HuggingFaceStorageReader(folder), no_dist=True)
+        >>> folder, read = tempfile.mkdtemp(), {"w": torch.zeros(3)}
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")  # each says that there is one process
+        ...     _ = dcp.save({"w": torch.arange(3.0)}, storage_writer=dcp.HuggingFaceStorageWriter(folder), no_dist=True)
+        ...     dcp.load(read, storage_reader=dcp.HuggingFaceStorageReader(folder), no_dist=True)
         >>> read["w"]
         tensor([0., 1., 2.])
     """
