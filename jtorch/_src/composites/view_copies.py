@@ -14,7 +14,7 @@ from ..bind.everything import PUBLIC, M, T
 from ..facts.dtypes import dtype as dtype_class
 from ..ops._facts import schemas
 from ..ops.views import VIEWS
-from ..tensor import views
+from ..tensor import reshaping, views
 from ..tensor.running import write_out
 
 
@@ -161,9 +161,9 @@ def view_copy(input: Any, size: tuple[int, ...] | None = None, *, dtype: Any = N
         size, dtype = None, size
     if (size is None) == (dtype is None):
         raise TypeError("view_copy() received an invalid combination of arguments: it takes either size or dtype")
-    if size is not None and views.viewed(input, tuple(size)) is None:  # a copy has no memory whose strides could forbid the shape
+    if size is not None and reshaping.viewed(input, tuple(size)) is None:  # a copy has no memory whose strides could forbid the shape
         input = input.contiguous()
-    return _copied("view_copy", views.view_(input, dtype if size is None else tuple(size)), out)
+    return _copied("view_copy", reshaping.view_(input, dtype if size is None else tuple(size)), out)
 
 
 @composite(operands=("input",))

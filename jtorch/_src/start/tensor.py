@@ -21,14 +21,14 @@ from ..ops import views as view_ops
 from ..protocol.overridable import specialise, specialise_property
 from ..protocol.slow_path import Caller, Layout
 from ..refusals import functions as _not_offered
-from ..tensor import creation, view_splits, views
+from ..tensor import creation, reshaping, view_splits, views
 from ..tensor import methods as tensor_methods
 from ..tensor import numbers as tensor_numbers
 from ..tensor import objects as tensor_objects
 from ..tensor.indexing import getitem, setitem
 
 #: They declare as they are imported.
-DECLARING = (creation, random, tensor_numbers, view_splits)
+DECLARING = (creation, random, reshaping, tensor_numbers, view_splits)
 
 
 def bind_everything() -> None:

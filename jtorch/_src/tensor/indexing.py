@@ -28,9 +28,10 @@ from ..ops._kernel import caches
 from ..ops.indexing import too_large
 from ..ops.views import VIEWS, expanded_size
 from . import running as applying
+from .reshaping import viewed
 from .running import inplace
 from .view_steps import dynamic_step
-from .views import SELECT_AT, make_view, select_at, slice_at, viewed
+from .views import SELECT_AT, make_view, select_at, slice_at
 from .writing import check_inplace, check_overlap
 
 #: Lists of at least this length are one index tensor, as in NumPy's old rule; shorter ones may be tuples in disguise.
