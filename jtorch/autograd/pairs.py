@@ -78,6 +78,11 @@ class Paired(Storage):
             assign(self.tangent, dual.zeros_like(self.tangent._read()), None)
         return self.version
 
+    def plain(self, t: Tensor) -> Tensor:
+        """The value of a tensor on this memory, as one on the memory of the value alone: what NumPy may share."""
+        v: Any = t._read()
+        return _part(self.primal, t._al, t, v.primal if _is_of(v, self.level) else v)  # type: ignore[arg-type]
+
 
 def _is_of(v: Value, level: dual.Level) -> bool:
     return type(v) is dual.Dual and v.level is level

@@ -165,3 +165,16 @@ def test_views_of_other_dtypes():
         d.real.add_(1)
         assert lists(x, t) == [[3, 3], [2, 2]]
         assert lists(fw.unpack_dual(d.imag).tangent) == [[0.0, 0.0]]
+
+
+def test_numpy_shares_the_value_of_a_dual_tensor() -> None:
+    x = torch.ones(4)
+    with fw.dual_level():
+        d = fw.make_dual(x, torch.full((4,), 2.0))
+        array, part = d.numpy(), d[1:].numpy()
+        part[0] = 7
+        assert x.tolist() == array.tolist() == [1.0, 7.0, 1.0, 1.0]
+        d.mul_(2)
+        assert array.tolist() == [2.0, 14.0, 2.0, 2.0] and fw.unpack_dual(d).tangent.tolist() == [4.0] * 4
+        with pytest.raises(NotImplementedError, match="it is an out= function"):
+            torch.add(torch.ones(4), torch.ones(4), out=d)

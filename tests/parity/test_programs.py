@@ -12,6 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tools.campaigns import programs  # noqa: E402
+from tools.campaigns._program_scenes import SCENERY  # noqa: E402
 from tools.campaigns._program_steps import FAMILIES, PREAMBLE, Fields, Unfilled, literal  # noqa: E402
 
 pytestmark = pytest.mark.parity
@@ -100,17 +101,20 @@ def test_every_statement_can_run() -> None:
 def _running(templates: set[str], rng: random.Random) -> set[str]:
     """Those that run on tensors drawn at random."""
     env = {"torch": torch}
-    exec(PREAMBLE, env)
+    exec(PREAMBLE + SCENERY, env)
     for i in range(10):
         exec(f"t{i} = {literal(rng)}", env)
         if env[f"t{i}"].is_floating_point() and i % 2:
             env[f"t{i}"].requires_grad_().sum().backward()
             env[f"t{i}0"] = env[f"t{i}"] * 1
-    found = set()
-    for template in sorted(templates):
+    exec("backward(t0)", env)  # some use gradients
+    found: set[str] = set()
+    for template in sorted(templates) * 2:  # some use what others name
+        if template in found:
+            continue
         try:
             exec(template.format_map(Fields(rng, {k: v for k, v in env.items() if k[0] == "t" and k[1:].isdigit()}, "t")), env)
-        except (Unfilled, RuntimeError, IndexError, TypeError, ValueError, NotImplementedError, AttributeError):
+        except (Unfilled, RuntimeError, IndexError, TypeError, ValueError, NotImplementedError, AttributeError, NameError):
             continue
         found.add(template)
     return found

@@ -21,6 +21,8 @@ from .pointwise import _scaled
 def _admit_weight(given: dict[str, Array]) -> None:
     """Refuses weights of another dtype, but for those without dimensions, which count as numbers."""
     weight = given.get("weight")
+    if weight is not None and not weight.ndim and is_complex(weight) and not is_complex(given["input"]):
+        raise NotImplementedError("torch.lerp is not offered for real tensors and a complex weight that is a tensor: convert the tensors")
     if given["end"].dtype == given["input"].dtype and weight is not None and weight.ndim and weight.dtype != given["input"].dtype:
         raise RuntimeError(f"expected dtype {cpp_name(given['input'])} for `weight` but got dtype {cpp_name(weight)}")
 

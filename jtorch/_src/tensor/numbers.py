@@ -121,6 +121,8 @@ def numpy(self: Any, *, force: bool = False) -> Any:
         raise RuntimeError(f"Can't call numpy() on Tensor that has {word} bit set. Use tensor.resolve_{short}().numpy() instead.")
     if self._aval.dtype.kind not in "biufc" or self._aval.dtype.name.startswith(("bfloat", "float8")):
         raise TypeError(f"Got unsupported ScalarType {self.dtype.scalar_name}")
+    if self._al is not None and (plain := getattr(self._al.storage, "plain", None)) is not None:
+        self = plain(self)  # of a dual tensor NumPy shares the value
     found = host_memory(self)
     if type(self._aval.device) is not Several:
         alias_of(self).storage.__class__ = ForeignStorage

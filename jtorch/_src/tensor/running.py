@@ -314,7 +314,7 @@ def write_out(
             "arguments requires grad."
         )
     v = result._v or result._read()
-    for x in (v, out._v):
+    for x in (v, out._v if out._al is None else out._al.storage.value):
         if x is not None and x.trace is SPECIAL and isinstance(x, Lifted):
             x.refuse_out(name)
     if v.trace is SPECIAL and isinstance(v, Lifted) and not v.may_replace(out._read()):
