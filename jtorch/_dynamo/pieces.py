@@ -72,7 +72,8 @@ class Piece:
         self.inputs: list[Any] = []
         self.kinds: list[Any] = []
         self.placeholders: dict[int, tuple[Any, Any, Node]] = {}
-        #: Results by identity: weak references and the nodes that gave them.
+        #: Results by identity, in the order in which they were given: weak references and the nodes that gave them. What is forgotten
+        #: leaves at once: the next tensor made may stand at its address, and is another.
         self.results: dict[int, tuple[weakref.ref[Any], Node]] = {}
         self.key: list[Any] = []
         self.begun = self.grad = torch.is_grad_enabled()
@@ -256,8 +257,9 @@ class Recorder(TorchFunctionMode):
                 if fake is out:  # changed in place: it is the input still
                     del placed
                     return
-            key = id(out)
-            piece.results[key] = weakref.ref(out), node
+            key, results = id(out), piece.results
+            results.pop(key, None)  # (a write: it was given again, by a later node)
+            results[key] = weakref.ref(out, lambda _: results.pop(key, None)), node
         elif isinstance(out, (list, tuple)):
             for i, t in enumerate(out):
                 if isinstance(t, (FakeTensor, list, tuple)):
@@ -303,7 +305,7 @@ class Recorder(TorchFunctionMode):
             self.busy = busy
 
     def _run(self, piece: Piece) -> None:
-        live = [(t, node) for ref, node in piece.results.values() if (t := ref()) is not None]
+        live = [(t, node) for ref, node in list(piece.results.values()) if (t := ref()) is not None]
         if piece.grad != piece.begun:
             piece.graph.call_function(torch._C._set_grad_enabled, (piece.begun,))
         piece.graph.output(tuple([node for _, node in live]))

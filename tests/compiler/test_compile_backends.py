@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import operator
+import weakref
 from typing import Any
 
 import pytest
 
 import jtorch as torch
 from jtorch import nn
+from jtorch._dynamo import pieces
 from jtorch._dynamo.exc import BackendCompilerFailed, Unsupported
 from jtorch.nn import functional as F
 
@@ -72,6 +74,46 @@ def test_values_end_a_piece_and_the_rest_goes_on() -> None:
     assert backend.targets(0) == [torch.sin, "cos", "view", operator.add, "sum", operator.gt]
     assert backend.targets(1)[:2] == [operator.mul, operator.setitem]
     assert backend.runs == 8
+
+
+class Addresses:
+    """``id`` for tensors: the number of a forgotten one is the next one's, as it may be in memory, and seldom is."""
+
+    def __init__(self) -> None:
+        self.taken: dict[int, int] = {}
+        self.free: list[int] = []
+
+    def __call__(self, x: Any) -> int:
+        if not isinstance(x, torch.Tensor):
+            return id(x)
+        if id(x) not in self.taken:
+            self.taken[id(x)] = self.free.pop() if self.free else len(self.taken)
+            weakref.finalize(x, self.give_back, id(x))
+        return self.taken[id(x)]
+
+    def give_back(self, key: int) -> None:
+        self.free.append(self.taken.pop(key))
+
+
+def test_results_are_told_apart_where_memory_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = Backend()
+
+    def f(x: torch.Tensor, kept: bool) -> Any:
+        first = x.sin()
+        if not kept:
+            first = None  # what comes next stands at its address
+        return x.exp() + 1, x.cos(), first
+
+    monkeypatch.setattr(pieces, "id", Addresses(), raising=False)
+    compiled = torch.compile(f, backend=backend)
+    x = torch.randn(3)
+    for kept in (False, True, False):
+        for found, wanted in zip(compiled(x, kept), f(x, kept), strict=True):
+            torch.testing.assert_close(found, wanted)
+    assert [[n.name for n in next(iter(reversed(g.graph.nodes))).args[0]] for g in backend.graphs] == [
+        ["add", "cos"],
+        ["sin", "add", "cos"],
+    ]
 
 
 def test_nothing_is_stale() -> None:
