@@ -11,6 +11,7 @@ from ..facts.devices import FACTORIES
 from ..ops._declare import OPS, Op
 from ..protocol.overridable import signature_of as function_signature
 from ..protocol.overridable import specialise
+from ..protocol.slow_path import QUESTIONS
 from ..tensor.running import inplace
 from ..tensor.writing import check_inplace, check_overlap
 from . import cores as binding
@@ -35,6 +36,22 @@ class Public:
         self.__dict__[name] = found
         return found
 
+
+class Replaceable:
+    """The functions that stand in a public module now.
+
+    What PyTorch writes in Python calls its neighbours by the module's names, where programs may have put functions of their own.
+    """
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return QUESTIONS[self._module][name]
+
+
+#: What functions that PyTorch writes in ``torch.nn.functional`` call there.
+functional = Replaceable("torch.nn.functional")
 
 #: ``torch``, ``nn.functional``, the methods, ``linalg``, ``special`` and ``fft``.
 T, F, M, L, S, FFT = map(Public, ("", "nn.functional.", "Tensor.", "linalg.", "special.", "fft."))

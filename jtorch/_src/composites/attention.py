@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from ..bind.cores import composite
-from ..bind.everything import _C, F, T
+from ..bind.everything import _C, F, T, functional
 from ..facts import dtypes
 from ..facts.errors import broadcast_shapes
 from ..facts.warned_once import outside
@@ -118,7 +118,7 @@ def _check_shapes(query: Any, key: Any, value: Any, key_padding_mask: Any, attn_
 
 
 def _in_projection(query: Any, key: Any, value: Any, weights: list[Any], biases: list[Any], packed: Any, packed_bias: Any) -> list[Any]:
-    linear = F.linear
+    linear = functional.linear
     if packed is None:
         return [linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True)]
     embed_dim = query.size(-1)
@@ -231,7 +231,7 @@ def multi_head_attention_forward(
             raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
         q, k, v = _in_projection(query, key, value, [], [], in_proj_weight, in_proj_bias)
     attn_mask = _shaped_mask(attn_mask, target_len, source_len, batch * num_heads)
-    pad = F.pad
+    pad = functional.pad
     if (bias_k is None) != (bias_v is None):
         raise AssertionError("bias_k and bias_v must be given together")
     if bias_k is not None:
@@ -262,11 +262,11 @@ def multi_head_attention_forward(
             raise AssertionError("FIXME: is_causal not implemented for need_weights")
         scaled = q * math.sqrt(1.0 / float(head_dim))
         scores = scaled @ k.transpose(-2, -1) if attn_mask is None else T.baddbmm(attn_mask, scaled, k.transpose(-2, -1))
-        weights = scores.softmax(-1)
+        weights = functional.softmax(scores, -1)
         if dropout_p > 0.0:
-            weights = F.dropout(weights, dropout_p)
+            weights = functional.dropout(weights, dropout_p)
         out = (weights @ v).transpose(0, 1).contiguous().view(target_len * batch, embed_dim)
-        out = F.linear(out, out_proj_weight, out_proj_bias).view(target_len, batch, out_proj_weight.size(0))
+        out = functional.linear(out, out_proj_weight, out_proj_bias).view(target_len, batch, out_proj_weight.size(0))
         weights = weights.view(batch, num_heads, target_len, source_len)
         if average_attn_weights:
             weights = weights.mean(1)
@@ -275,9 +275,9 @@ def multi_head_attention_forward(
         attn_mask = attn_mask.unsqueeze(0) if attn_mask.size(0) == 1 else attn_mask.view(batch, num_heads, -1, source_len)
     q = q.reshape(batch, num_heads, target_len, head_dim)
     k, v = (x.reshape(batch, num_heads, source_len, head_dim) for x in (k, v))
-    out = F.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal)
+    out = functional.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal)
     out = out.permute(2, 0, 1, 3).contiguous().view(batch * target_len, embed_dim)
-    out = F.linear(out, out_proj_weight, out_proj_bias).view(target_len, batch, out_proj_weight.size(0))
+    out = functional.linear(out, out_proj_weight, out_proj_bias).view(target_len, batch, out_proj_weight.size(0))
     return (out, None) if batched else (out.squeeze(1), None)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core import Tensor
 from ..bind.cores import composite
-from ..bind.everything import _C, F, T
+from ..bind.everything import _C, F, T, functional
 from ..facts import dtypes
 from ..facts.warned_once import outside
 from ..ops._facts import schemas
@@ -265,11 +265,12 @@ def linear_cross_entropy(
     if len(sizes) > 1:
         linear_weight = linear_weight.reshape(-1, linear_weight.shape[-1])
         linear_bias = None if linear_bias is None else linear_bias.reshape(-1)
-    scores = F.linear(input, linear_weight, linear_bias)
+    scores = functional.linear(input, linear_weight, linear_bias)
     if len(sizes) > 1:
         scores = scores.reshape(*scores.shape[:-1], *sizes)
     ignored = -100 if ignore_index is None else ignore_index
-    return F.cross_entropy(scores, target, weight=weight, reduction=reduction, ignore_index=ignored, label_smoothing=label_smoothing)
+    loss = functional.cross_entropy
+    return loss(scores, target, weight=weight, reduction=reduction, ignore_index=ignored, label_smoothing=label_smoothing)
 
 
 #: The reductions of the ``torch`` namespace are numbers. One that is left out is 0: PyTorch's parser does not know the schemas' default.

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from ..bind.cores import composite
-from ..bind.everything import F, T
+from ..bind.everything import T, functional
 from ..facts.warned_once import outside
 
 _MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
@@ -111,7 +111,7 @@ def upsample(input: Any, size: Any = None, scale_factor: Any = None, mode: str =
         tensor([[[1., 1., 2., 2.]]])
     """
     _deprecated("upsample")
-    return F.interpolate(input, size, scale_factor, mode, align_corners)
+    return functional.interpolate(input, size, scale_factor, mode, align_corners)
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False, asks="nobody", ignored=True)
@@ -132,7 +132,7 @@ def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> 
         tensor([[[1., 1., 2., 2.]]])
     """
     _deprecated("upsample_nearest")
-    return F.interpolate(input, size, scale_factor, mode="nearest")
+    return functional.interpolate(input, size, scale_factor, mode="nearest")
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False, asks="nobody", ignored=True)
@@ -153,4 +153,4 @@ def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) ->
         tensor([[[[1.0000, 1.5000, 2.0000]]]])
     """
     _deprecated("upsample_bilinear")
-    return F.interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
+    return functional.interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)

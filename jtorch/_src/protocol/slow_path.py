@@ -12,7 +12,7 @@ from .. import hooks
 from ..facts.errors import type_name
 from ..facts.static_types import Static
 
-#: The globals of modules whose functions PyTorch writes in Python around ``has_torch_function``, which programs may replace there.
+#: The globals of modules whose functions PyTorch writes in Python: what they call there (first ``has_torch_function``) can be replaced.
 QUESTIONS: dict[str, dict[str, Any]] = {}
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
