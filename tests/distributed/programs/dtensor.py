@@ -578,11 +578,23 @@ def check_context_parallel() -> None:
             same(context_parallel_unshard(mesh(), [own], [2])[0], result.detach())
             with raises(NotImplementedError, "attn_mask"):
                 F.scaled_dot_product_attention(*mine, attn_mask=torch.zeros(1))
+            with raises(NotImplementedError, "need_weights"):
+                nn.MultiheadAttention(4, 2)(*(t[0] for t in mine))
         assert F.scaled_dot_product_attention is plain
         for t, was in zip(parts[:-1], before, strict=False):
             same(t, was)
         places = [RANK * 2, RANK * 2 + 1, 14 - 2 * RANK, 15 - 2 * RANK] if length == 16 else [3 * RANK, 3 * RANK + 1, 3 * RANK + 2]
         assert parts[-1].tolist() == places
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0)
+    for training, context in ((True, contextlib.nullcontext), (False, contextlib.nullcontext), (False, torch.no_grad)):
+        layer.train(training)
+        x = numbers(16, 3, 8)
+        with context():
+            result = layer(x)
+            with context_parallel(mesh(), buffers=[x], buffer_seq_dims=[0]):
+                own = layer(x.clone())  # which attends to the whole sequence
+        same(context_parallel_unshard(mesh(), [own], [0])[0], result.detach())
     with raises(ValueError, "no part for each"), context_parallel(mesh(), buffers=[torch.zeros(5)], buffer_seq_dims=[0]):
         pass
     with raises(ValueError, "same number"), context_parallel(mesh(), buffers=[torch.zeros(8)], buffer_seq_dims=[]):

@@ -6,6 +6,8 @@ Keys and values are gathered, queries stay where they are. Gradients of keys and
 from __future__ import annotations
 
 import enum
+import functools
+import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +16,7 @@ from typing import Any
 import jtorch as torch
 import jtorch.nn.functional as F
 from jtorch._src.facts.errors import not_offered
+from jtorch.backends import mha
 
 from ..._functional_collectives import all_gather_tensor, all_gather_tensor_autograd
 
@@ -116,6 +119,21 @@ def _attention(mesh: Any, plain: Any) -> Any:
     return scaled_dot_product_attention
 
 
+def _multi_head(plain: Any) -> Any:
+    """The function that stands for ``multi_head_attention_forward`` while a block is entered: weights would be those of the part alone."""
+
+    @functools.wraps(plain)
+    def multi_head_attention_forward(*args: Any, **kwargs: Any) -> Any:
+        if signature.bind(*args, **kwargs).arguments.get("need_weights", True):
+            raise not_offered(
+                "MultiheadAttention(need_weights=True) in context_parallel", "no process has all weights; use need_weights=False"
+            )
+        return plain(*args, **kwargs)
+
+    signature = inspect.signature(plain)
+    return multi_head_attention_forward
+
+
 @contextmanager
 def context_parallel(
     mesh: Any,
@@ -128,7 +146,8 @@ def context_parallel(
 
     ``torch.nn.functional.scaled_dot_product_attention`` is another function in it, with gradients: queries, keys and values
     ``(..., length of the part, features)`` give this process's part of the result. A part is a stretch from the beginning and one from the
-    end where the length allows it, so that causal masks cost all processes as much.
+    end where the length allows it, so that causal masks cost all processes as much. Modules of attention call it too, without their shorter
+    way of inference, which PyTorch leaves to attend to the part alone.
 
     Args:
         mesh: the processes, a mesh of one dimension.
@@ -138,7 +157,7 @@ def context_parallel(
 
     Raises:
         ValueError: if lists do not fit, or a sequence is shorter than the mesh.
-        NotImplementedError: in the block, for attention with a mask.
+        NotImplementedError: in the block, for attention with a mask, and for modules that are asked for weights.
     """
     buffers, dims, left = buffers or [], buffer_seq_dims or [], no_restore_buffers or set()
     if len(buffers) != len(dims):
@@ -150,13 +169,15 @@ def context_parallel(
     if any(b.shape[dim] != buffers[0].shape[dims[0]] for b, dim in zip(buffers, dims, strict=True)):
         raise ValueError("the sequences of `buffers` must be equally long")
     _replace(buffers, [t.detach().clone() for t in _context_parallel_shard(mesh, buffers, dims, balancer)])
-    plain = F.scaled_dot_product_attention
+    plain, multi_head, shorter = F.scaled_dot_product_attention, F.multi_head_attention_forward, mha.get_fastpath_enabled()
     balanced, _cp_options.enable_load_balance = _cp_options.enable_load_balance, balancer is not None or not buffers
-    F.scaled_dot_product_attention = _attention(mesh, plain)
+    F.scaled_dot_product_attention, F.multi_head_attention_forward = _attention(mesh, plain), _multi_head(multi_head)
+    mha.set_fastpath_enabled(False)
     try:
         yield
     finally:
-        F.scaled_dot_product_attention = plain
+        F.scaled_dot_product_attention, F.multi_head_attention_forward = plain, multi_head
+        mha.set_fastpath_enabled(shorter)
         _cp_options.enable_load_balance = balanced
         _replace(buffers, before)
 
