@@ -173,6 +173,8 @@ class DataLoader(Generic[_T_co]):
         self.__initialized = True
         self._IterableDataset_len_called: int | None = None
         self._iterator: _MultiProcessingDataLoaderIter | None = None
+        if num_workers > 0 and not _wants_fork(self):
+            _workers()[0].prepare(num_workers)
         self.check_worker_number_rationality()
 
     @property
@@ -339,6 +341,13 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         return self._dataset_fetcher.fetch(self._next_index())
 
 
+def _workers() -> tuple[Any, Any]:
+    """The modules that have to do with worker processes, which few programs need."""
+    from ._utils import pool, transport
+
+    return pool, transport
+
+
 def _wants_fork(loader: DataLoader[Any]) -> bool:
     context = loader.multiprocessing_context
     return context is not None and context.get_start_method() == "fork"
@@ -350,8 +359,7 @@ def _packed(jobs: list[Job], loader: DataLoader[Any]) -> list[bytes] | None:
     Raises:
         Exception: what pickling raised, if another start method was asked for, or there are no forks.
     """
-    from ._utils import transport
-
+    _, transport = _workers()
     try:
         return [transport.dumps(job) for job in jobs]
     except Exception:
@@ -371,8 +379,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """
 
     def __init__(self, loader: DataLoader[Any]) -> None:
-        from ._utils import pool, transport
-
+        pool, transport = _workers()
         super().__init__(loader)
         self._shutdown = True  # until there is something to shut down
         self._prefetch_factor = loader.prefetch_factor or 0

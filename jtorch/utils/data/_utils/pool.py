@@ -18,10 +18,10 @@ from typing import Any
 from jtorch._src.keeping import files as _kept_files
 from jtorch._src.start.install import is_installed
 
-from . import transport
+from . import nursery, transport
 from .worker import END, Job, main_of_fork
 
-_START = "import sys; sys.path[:0] = {path!r}; from jtorch.utils.data._utils.worker import main; main({fd})"
+_START = "import sys; sys.path[:0] = {path!r}; from jtorch.utils.data._utils.{module} import main; main({{fd}})"
 
 
 class _Lent:
@@ -127,29 +127,22 @@ class ForkedWorker(_Lent):
 
 
 class Worker(_Lent):
-    """A process that was started afresh."""
+    """A process that was started afresh, or forked from one that was."""
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
-        package_root = os.path.dirname(os.path.dirname(sys.modules["jtorch"].__file__ or ""))
-        environment = {
-            **os.environ,
-            "JAX_PLATFORMS": "cpu",  # the accelerator belongs to the main process
-            "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
-            "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen=false".strip(),
-        }
-        if _kept_files.refused():
-            environment["JTORCH_CACHE"] = "0"
+        environment = _environment()
         with theirs:
-            self.process = subprocess.Popen(
-                [sys.executable, "-c", _START.format(path=[package_root], fd=theirs.fileno())],
+            self.process = _forked(theirs.fileno()) or subprocess.Popen(
+                [sys.executable, "-c", _command("worker").format(fd=theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 env=environment,
                 stdin=subprocess.DEVNULL,
             )
         self._begin(Connection(ours.detach()))
         # A script's own folder is in sys.path as '' or relative in places; the worker starts in the same directory.
-        self.send({"path": list(sys.path), "argv": list(sys.argv), "cwd": os.getcwd(), "install": is_installed()})
+        here = {"path": list(sys.path), "argv": list(sys.argv), "cwd": os.getcwd(), "environment": environment, "install": is_installed()}
+        self.send(here)
         self.reader.start()
 
     def is_alive(self) -> bool:
@@ -167,6 +160,49 @@ class Worker(_Lent):
     def exitcode(self) -> int | None:
         """What the process ended with; None while it runs."""
         return self.process.poll()
+
+
+def _environment() -> dict[str, str]:
+    """The environment variables of workers."""
+    found = {
+        **os.environ,
+        "JAX_PLATFORMS": "cpu",  # the accelerator belongs to the main process
+        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
+        "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen=false".strip(),
+    }
+    if _kept_files.refused():
+        found["JTORCH_CACHE"] = "0"
+    return found
+
+
+def _command(module: str) -> str:
+    package_root = os.path.dirname(os.path.dirname(sys.modules["jtorch"].__file__ or ""))
+    return _START.format(path=[package_root], module=module)
+
+
+_nursery: nursery.Nursery | None = None
+
+
+def prepare(count: int) -> None:
+    """Starts the process that workers are forked from if fewer than ``count`` are idle: it imports what they need meanwhile."""
+    global _nursery
+    with _lock:
+        if len(_idle) < count and (_nursery is None or not _nursery.alive) and nursery.can_be():
+            if _nursery is not None:
+                _nursery.close()
+            _nursery = nursery.Nursery(_command("nursery"), _environment())
+
+
+def _forked(fd: int) -> nursery.Child | None:
+    """A fork of that process, which has the open file ``fd``; None where there is none."""
+    prepare(len(_idle) + 1)
+    if _nursery is None:
+        return None
+    try:
+        return _nursery.fork(fd)
+    except OSError:  # it has gone this moment
+        _nursery.close()
+        return None
 
 
 class Lease:
@@ -282,3 +318,27 @@ def _stop_all() -> None:
         _idle.clear()
     for worker in workers:
         worker.stop()
+    if _nursery is not None:
+        _nursery.close()
+
+
+#: What a fork of the main process has of the main process's workers. It is none of its business, and must not be waited for.
+_inherited: list[Any] = []
+
+
+def _in_fork() -> None:
+    global _lock, _nursery
+    _lock = threading.RLock()  # another thread may have held it
+    for worker in _all:  # whoever holds an end keeps the other side from noticing that its process has gone
+        worker.connection.close()
+    _inherited.extend(_all)
+    _all.clear()
+    _idle.clear()
+    if _nursery is not None:
+        _nursery.leave()
+        _inherited.append(_nursery)
+        _nursery = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_fork)

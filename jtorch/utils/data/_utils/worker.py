@@ -1,7 +1,8 @@
 """What runs in a worker process: it waits for jobs, and in each job for indices whose batches it sends back.
 
-Processes are started afresh rather than forked, since a fork of a process that runs XLA is one without XLA's threads. They are kept for
-the next iterator, so that only the first epoch pays for their start. Their messages are pickles; what the main program defined (classes
+Processes are no forks of the main process, since a fork of a process that runs XLA is one without XLA's threads: they are forks of one that
+has run nothing (``nursery.py``), or are started afresh. They are kept for the next iterator, so that only the first epoch pays for their
+start. Their messages are pickles; what the main program defined (classes
 and functions of ``__main__``, lambdas) travels by value, so the program is not run again in the worker.
 
 What cannot travel (locks, queues and values of ``multiprocessing``, classes of modules that nobody else finds) is inherited: then the
@@ -192,6 +193,8 @@ def main(fd: int) -> None:
     connection = Connection(fd)
     try:
         setup = transport.loads(connection.recv_bytes())
+        os.environ.clear()
+        os.environ.update(setup["environment"])
         sys.path[:] = setup["path"]
         sys.argv[:] = setup["argv"]
         os.chdir(setup["cwd"])
