@@ -134,8 +134,8 @@ class Fabric:
 def _yielding() -> Iterator[None]:
     """A block in which new threads get a policy by which they do not interrupt others when there is something for them to do.
 
-    Gloo's thread is told of a message that has come while its sender still holds a lock. If it took the sender's processor, it would ask for
-    the connection's own lock, which another sender holds who waits for a processor, again and again: milliseconds, in both processes.
+    Gloo's thread is told of a message that has come while its sender still holds a lock. If it took the sender's processor, it would ask
+    for the lock of its own connection, which another sender holds who waits for a processor, again and again: milliseconds, at both ends.
     """
     batch, before = getattr(os, "SCHED_BATCH", None), None
     with contextlib.suppress(OSError, AttributeError):
