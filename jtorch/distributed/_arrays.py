@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from .._src.engine import put
 from .._src.facts.devices import placement
-from .._src.tensor.running import host_array
+from .._src.tensor.methods import is_of_plain_memory
+from .._src.tensor.running import host_array, inplace
+from .._src.tensor.writing import check_inplace
 from ..autograd.grad_mode import no_grad
 from ..core import Tensor, from_value
 
@@ -28,13 +31,16 @@ def bytes_of(array: np.ndarray) -> np.ndarray:
 def written(target: Tensor, array: np.ndarray) -> None:
     """Writes an array of the target's dtype and number of elements into it, whatever its strides; the array is nobody else's."""
     with no_grad():
-        target.copy_(made(array.reshape(tuple(target.shape)), target))  # type: ignore[attr-defined]
+        found = made(array.reshape(tuple(target.shape)), target)  # type: ignore[attr-defined]
+        if found._aval is target._aval and is_of_plain_memory(target):  # the array becomes its memory: there is nothing to copy
+            check_inplace(target)
+            inplace(target, found)
+        else:
+            target.copy_(found)  # type: ignore[attr-defined]
 
 
 def made(array: np.ndarray, like: Tensor | None = None) -> Tensor:
     """A tensor with an array's elements, on the device of another."""
-    from .._src.engine import put
-
     return from_value(put(array, placement(None if like is None else like.device)))  # type: ignore[attr-defined]
 
 

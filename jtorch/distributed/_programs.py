@@ -1,9 +1,16 @@
-"""The text of the programs that move and combine arrays between processes: one collective each, in StableHLO.
+"""The text of the programs that move and combine arrays between processes: one collective each, in StableHLO; and their memory.
 
 They are written out, not traced: no line of JAX's own runs for them, and what they do can be read here.
 """
 
 from __future__ import annotations
+
+import math
+
+import numpy as np
+
+#: Bytes to multiples of which XLA's memory on the CPU is aligned; it makes copies of what lies elsewhere.
+ALIGNED = 64
 
 #: NumPy's names of dtypes -> StableHLO's; those that XLA's collectives on the CPU combine.
 ELEMENTS = {
@@ -12,6 +19,14 @@ ELEMENTS = {
 }  # fmt: skip
 #: Bits XLA's collectives on the CPU cannot combine.
 COMBINED = {"sum": "add", "product": "multiply", "min": "minimum", "max": "maximum"}
+
+
+def aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Zeros in memory that XLA takes as it is."""
+    size = math.prod(shape) * dtype.itemsize
+    memory = np.zeros(size + ALIGNED, np.uint8)
+    first = -memory.ctypes.data % ALIGNED
+    return memory[first : first + size].view(dtype).reshape(shape)
 
 
 def _module(processes: int, taken: str, given: str, body: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ._backends import Backend as Backend
 from ._backends import ReduceOp as ReduceOp
-from ._lanes import LANES, Alone, Disagreement, Lane, Ticket
+from ._lanes import LANES, ROW, Alone, Disagreement, Lane, Ticket
 from ._wire import Client
 from .constants import default_pg_timeout
 from .errors import DistBackendError as DistBackendError
@@ -108,6 +108,7 @@ class ProcessGroup:
             lambda text: self.store.set(key, text),
             lambda: _got(self.store, key, self.timeout),
             self._seconds,
+            ROW,
         )
 
     def __repr__(self) -> str:

@@ -417,7 +417,7 @@ def _same_memory(a: Tensor, b: Tensor) -> bool:
     return a._aval is b._aval and (a._strides or ()) == (b._strides or ()) and lazy_bits(a) == lazy_bits(b)
 
 
-def _is_of_plain_memory(t: Tensor) -> bool:
+def is_of_plain_memory(t: Tensor) -> bool:
     """Whether a tensor's memory is the engine's own, outside of transformations, and no history passes through it."""
     al = t._al
     if al is None:
@@ -470,7 +470,7 @@ def copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
         both = broadcast_shapes(mine.shape, shape)
         if both != mine.shape:
             raise RuntimeError(f"output with shape {list(mine.shape)} doesn't match the broadcast shape {list(both)}")
-    if not src._rg and not self._rg and v.aval is mine and _is_of_plain_memory(self):
+    if not src._rg and not self._rg and v.aval is mine and is_of_plain_memory(self):
         result = apply(call_of(OPS["clone"], (T,)), (src,), (v,))
     else:
         me = self._v or self._read()

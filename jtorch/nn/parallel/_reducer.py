@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -87,6 +89,25 @@ def reached(outputs: Any) -> set[int]:
     return found
 
 
+class Flat:
+    """Memory for the gradients of some parameters, kept from pass to pass.
+
+    Each part begins where XLA takes memory as it is, as do the gradients that come back.
+    """
+
+    def __init__(self, parameters: Sequence[torch.Tensor]) -> None:
+        from jtorch.distributed._programs import ALIGNED, aligned
+
+        dtype = parameters[0]._aval.dtype
+        unit = ALIGNED // dtype.itemsize
+        self.shapes = [tuple(p.shape) for p in parameters]
+        sizes = [p.numel() for p in parameters]
+        ends = [*accumulate(-(-n // unit) * unit for n in sizes)]
+        self.bounds = [(at, at + n) for at, n in zip([0, *ends], sizes, strict=False)]
+        self.whole = aligned((ends[-1],), dtype)
+        self.parts = [self.whole[at:end].reshape(shape) for (at, end), shape in zip(self.bounds, self.shapes, strict=True)]
+
+
 class Reducer:
     """Collects the gradients of a backward pass and combines them.
 
@@ -124,6 +145,7 @@ class Reducer:
         self._cap = cap
         self._regroup = not find_unused
         self._joined = self._whole()
+        self._memory: dict[int, Flat] = {}
         self.buckets = self._joined if self._regroup else self._in_buckets(cap)
         self._handles = [p.register_post_accumulate_grad_hook(self._note(i)) for i, p in enumerate(self.parameters)]
 
@@ -241,42 +263,50 @@ class Reducer:
         from jtorch.distributed.collectives import reducing
         from jtorch.distributed.works import start
 
-        pg = self.group
         # Without a hook nobody sees buckets: one message for each dtype has the least to wait for.
-        buckets = self._joined if self.hook is None else self.buckets
-        flats = [np.concatenate([self._gradient(i, taken) for i in bucket]) for bucket in buckets]
-        if self.hook is not None:
-            results = self._hooked([made(flat) for flat in flats], taken)
+        if self.hook is None:
+            self._combine_joined(used, taken, reducing, start)
         else:
-            results = list(flats)
-            works = []
-            for k, flat in enumerate(flats):
-                words = f"bucket {k}"
-                write = self._keep(results, k)
-                works.append(start("all_reduce", pg, reducing("DistributedDataParallel", flat, "sum", words), write, None, True))
-            for work in works:
-                assert work is not None
-                work.wait()
-            n = pg.size() if self.divisor is None else self.divisor
-            results = [(flat / n).astype(flat.dtype, copy=False) for flat in results]
-        for bucket, flat in zip(buckets, results, strict=True):
-            self._put_back(bucket, flat, used)
+            flats = [made(np.concatenate([self._gradient(i, taken) for i in bucket])) for bucket in self.buckets]
+            for bucket, flat in zip(self.buckets, self._hooked(flats, taken), strict=True):
+                self._put_back(bucket, flat, used)
         for i in self.sparse:
             self._combine_sparse(self.parameters[i])
         if self._regroup:
             self._regroup, self.buckets = False, self._in_buckets(self._cap)
 
+    def _combine_joined(self, used: set[int] | None, taken: Any, reducing: Any, start: Any) -> None:
+        n = self.group.size() if self.divisor is None else self.divisor
+        works = []
+        for k, bucket in enumerate(self._joined):
+            flat = self._memory.get(k)
+            if flat is None:
+                flat = self._memory[k] = Flat([self.parameters[i] for i in bucket])
+            for part, i in zip(flat.parts, bucket, strict=True):
+                grad = self.parameters[i].grad
+                if grad is None:
+                    part[...] = 0
+                elif part.itemsize < 4:  # a half has no digits for one third
+                    np.divide(taken(grad), n, out=part)
+                else:  # before they are added up, as in PyTorch
+                    np.multiply(taken(grad), 1 / n, out=part)
+            task = reducing("DistributedDataParallel", flat.whole, "sum", f"bucket {k}")
+            works.append(start("all_reduce", self.group, task, partial(self._take_back, bucket, flat, used), None, True))
+        for work in works:
+            work.wait()
+
+    def _take_back(self, bucket: list[int], flat: Flat, used: set[int] | None, total: np.ndarray) -> None:
+        from jtorch.distributed._arrays import made
+
+        whole = made(total) if self.as_view else None
+        for i, (at, end), shape in zip(bucket, flat.bounds, flat.shapes, strict=True):
+            if used is None or i in used:
+                self._give(self.parameters[i], total[at:end].reshape(shape) if whole is None else whole[at:end].view(shape))
+
     def _combine_sparse(self, p: torch.Tensor) -> None:
         grad = p.grad if p.grad is not None else torch.zeros_like(p, layout=torch.sparse_coo)
         torch.distributed.all_reduce(grad, group=self.group)
         p.grad = grad / (self.group.size() if self.divisor is None else self.divisor)
-
-    @staticmethod
-    def _keep(results: list[np.ndarray], k: int) -> Callable[[np.ndarray], None]:
-        def write(total: np.ndarray) -> None:
-            results[k] = total
-
-        return write
 
     def _gradient(self, i: int, taken: Any) -> np.ndarray:
         p = self.parameters[i]
@@ -300,17 +330,24 @@ class Reducer:
         return found
 
     def _put_back(self, bucket: list[int], flat: np.ndarray, used: set[int] | None) -> None:
-        from jtorch.distributed._arrays import made, written
+        from jtorch.distributed._arrays import made
 
         whole = made(flat) if self.as_view else None
         at = 0
         for i in bucket:
             p, n = self.parameters[i], self.parameters[i].numel()
             if used is None or i in used:
-                if whole is not None:
-                    p.grad = whole[at : at + n].view(p.shape)
-                elif p.grad is None:
-                    p.grad = made(flat[at : at + n].reshape(tuple(p.shape)), p)
-                else:
-                    written(p.grad, flat[at : at + n])
+                self._give(p, flat[at : at + n].reshape(tuple(p.shape)) if whole is None else whole[at : at + n].view(p.shape))
             at += n
+
+    @staticmethod
+    def _give(p: torch.Tensor, grad: Any) -> None:
+        from jtorch.distributed._arrays import made, written
+
+        now = p.grad
+        if isinstance(grad, torch.Tensor):
+            p.grad = grad
+        elif now is None:
+            p.grad = made(grad, p)
+        else:
+            written(now, grad)

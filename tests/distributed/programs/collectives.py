@@ -1,6 +1,7 @@
 """Collectives among three processes."""
 
 import datetime
+import os
 from typing import Any
 
 from _cases import RANK, WORLD, raises, run, same
@@ -44,6 +45,37 @@ def check_large_arrays_take_the_programs_of_xla() -> None:
     out = torch.empty(WORLD, n)
     dist.all_gather_into_tensor(out, torch.full((n,), float(RANK)))
     assert torch.equal(out[:, -1], torch.arange(3.0))
+
+
+def check_what_is_received_becomes_the_memory() -> None:
+    for n in (5, 50_001):
+        t = torch.ones(n)
+        row, version, address = t.view(-1)[1:3], t._version, t.data_ptr()
+        before = t * 2  # is computed later, and of what was there before
+        dist.all_reduce(t)
+        first = t.clone()
+        dist.all_reduce(t)
+        assert (t._version, t.data_ptr()) == (version + 2, address)
+        assert row.tolist() == [9.0, 9.0] and first.eq(3).all() and before.eq(2).all() and t.eq(9).all()
+        t += 1
+        assert row.tolist() == [10.0, 10.0]
+    leaf = torch.ones(3, requires_grad=True)
+    dist.all_reduce(leaf)  # as every collective: no leaf is refused, and nothing is recorded
+    assert leaf.is_leaf and leaf.tolist() == [3.0] * 3
+    x = torch.ones(3, requires_grad=True)
+    y = x.exp()
+    dist.all_reduce(y.detach())
+    with raises(RuntimeError, "modified by an inplace operation"):
+        y.sum().backward()
+
+
+def check_the_transport_does_not_interrupt() -> None:
+    if not hasattr(os, "SCHED_BATCH") or os.sched_getscheduler(0) != os.SCHED_OTHER:
+        return
+    threads = {int(name): os.sched_getscheduler(int(name)) for name in os.listdir("/proc/self/task")}
+    assert os.SCHED_BATCH in threads.values(), threads  # as many as there are groups that have talked
+    lane = dist.group.WORLD._lane._thread.native_id
+    assert threads[os.getpid()] == threads[lane] == os.SCHED_OTHER
 
 
 def check_reduce_scatter_is_right_many_times() -> None:

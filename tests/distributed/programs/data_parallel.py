@@ -41,6 +41,31 @@ def check_gradients_are_those_of_the_whole_batch() -> None:
         assert (facts["world_size"], facts["rank"], facts["static_graph"]) == (WORLD, RANK, "static_graph" in options)
 
 
+class Widths(nn.Module):
+    """Parameters of three dtypes, whose sizes are no multiples of anything."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b, self.c = (nn.Parameter(torch.arange(float(n))) for n in (1, 17, 3))
+        self.d, self.e = nn.Parameter(torch.ones(5, 3, dtype=torch.float64)), nn.Parameter(torch.ones(7, dtype=torch.bfloat16))
+
+    def forward(self, x: Any) -> Any:
+        return sum((p.double() * x).sum() for p in self.parameters())
+
+
+def check_gradients_outlive_their_pass() -> None:
+    for options in ({}, {"gradient_as_bucket_view": True}):
+        model = DDP(Widths(), **options)
+        kept = []
+        for i in range(3):
+            model.zero_grad(set_to_none=True)
+            model(1.0 + i + RANK).backward()
+            kept.append([p.grad for p in model.parameters()])
+        for i, grads in enumerate(kept):  # the memory that is sent is used again, that of what came is not
+            for p, g in zip(model.parameters(), grads, strict=True):
+                assert g.dtype == p.dtype and torch.equal(g, torch.full_like(p, 1.5 + i)), (i, g)
+
+
 def check_accumulation_without_exchange() -> None:
     model, whole = DDP(net()), net()
     with model.no_sync():
