@@ -13,6 +13,7 @@ import jtorch as torch
 import jtorch.nn.functional as F
 from jtorch._src.draws import box_muller as _box_muller
 from jtorch._src.draws import sampling as _sampling
+from jtorch._src.draws import twisting as _twisting
 from jtorch._src.draws.mt19937 import STATE_BYTES, Twister
 from jtorch._src.engine import values
 from jtorch._src.facts import warned_once
@@ -317,6 +318,37 @@ def test_compiled_normal_numbers_are_looked_at_once() -> None:
 @pytest.mark.parametrize("rows", [rows for _, rows in _sampling._SIZES])
 def test_compiled_normal_numbers_of_every_size(rows: int) -> None:
     assert _box_muller._same_bits(_box_muller._compiled(rows), rows)
+
+
+@pytest.mark.parametrize("before", [0, 1, 623, 624, 1000])
+@pytest.mark.parametrize("n", [_twisting.LARGE, _twisting.LARGE + 623, 3 * _twisting.CALL + 625])
+def test_compiled_words_are_those_of_numpy(before: int, n: int) -> None:
+    one, other = Twister(9), Twister(9)
+    for twister in (one, other):
+        twister.bits32(before)
+    assert not _twisting.worth(_twisting.LARGE - 1)
+    np.testing.assert_array_equal(one._many(n), other._words.integers(0, 1 << 32, n, dtype=np.uint32))
+    np.testing.assert_array_equal(one.get_state(), other.get_state())
+    np.testing.assert_array_equal(one.bits32(700), other.bits32(700))
+
+
+def test_many_words_are_compiled_once_that_has_paid(monkeypatch) -> None:
+    monkeypatch.setattr(_twisting, "_PRICE", 3 * _twisting.LARGE)
+    monkeypatch.setattr(_twisting, "_drawn", 0)
+    asked = []
+    fill = _twisting.fill
+    monkeypatch.setattr(_twisting, "fill", lambda key, words: asked.append(words.size) or fill(key, words))
+    generator = torch.Generator()
+
+    def drawn() -> bytes:
+        return torch.rand(_twisting.LARGE, generator=generator.manual_seed(1)).numpy().tobytes()
+
+    first = drawn()
+    assert [drawn() == first for _ in range(4)] == [True] * 4
+    assert asked == [_twisting.LARGE] * 2
+    monkeypatch.setattr(values, "tier", "host")
+    assert drawn() == first
+    assert len(asked) == 2
 
 
 def test_small_fills_are_compiled_once_that_has_paid(monkeypatch) -> None:

@@ -1,6 +1,6 @@
-"""The Mersenne twister behind a generator, in NumPy, with states exchangeable with PyTorch's CPU generators byte for byte.
+"""The Mersenne twister behind a generator, with states exchangeable with PyTorch's CPU generators byte for byte.
 
-Knows nothing of jtorch: words of 32 and 64 bits come out, seeds and states go in.
+Words of 32 and 64 bits come out, seeds and states go in. NumPy draws them, and ``twisting`` where there are very many.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ import threading
 
 import numpy as np
 
-_WORDS = 624
+from . import twisting
+
+_WORDS = twisting.WORDS
 #: Up to so many words NumPy gives them fastest without the checks of its generators.
 FEW = 256
 #: What a state consists of: PyTorch's record, with the alignment of the C compiler that laid it out.
@@ -63,7 +65,20 @@ class Twister:
         """The next ``n`` words, uint32."""
         if n <= FEW:
             return self._bits.random_raw(n).astype(np.uint32)
+        if n >= twisting.LARGE and twisting.worth(n):
+            return self._many(n)
         return self._words.integers(0, 1 << 32, n, dtype=np.uint32)
+
+    def _many(self, n: int) -> np.ndarray:
+        """``bits32`` of many words: NumPy gives what is left of its state, then whole calls follow, then NumPy again."""
+        found = np.empty(n, np.uint32)
+        at = _WORDS - int(self._bits.state["state"]["pos"])
+        found[:at] = self._words.integers(0, 1 << 32, at, dtype=np.uint32)
+        end = n - (n - at) % twisting.CALL
+        key = twisting.fill(self._bits.state["state"]["key"].astype(np.uint32), found[at:end])
+        self._bits.state = {"bit_generator": "MT19937", "state": {"key": key, "pos": _WORDS}}
+        found[end:] = self._words.integers(0, 1 << 32, n - end, dtype=np.uint32)
+        return found
 
     def words(self, n: int) -> np.ndarray:
         """The next ``n`` words, as unsigned numbers of 32 or 64 bits."""
