@@ -140,7 +140,7 @@ sparse = Hook("sparse")
 lowering = Hook("lowering")
 #: Modules that state operators' kernels, all loaded.
 operator_kernels = Hook("operator_kernels")
-#: Modules that state operators' derivatives, all loaded.
+#: What derivatives as operators are made of: the module.
 operator_derivatives = Hook("operator_derivatives")
 #: Modules that say how functions become operators, all loaded.
 operator_routes = Hook("operator_routes")

@@ -109,6 +109,24 @@ def test_formulas_are_operators(want):
     assert torch.allclose(found.elem, expected, atol=1e-6)
 
 
+def test_a_filled_value_has_a_gradient_once_per_place():
+    W = wrapper()
+    value = W(torch.tensor(2.0), requires_grad=True)
+    y = torch.ones(4, 3).index_fill(0, torch.tensor([0, 2, 2]), value)
+    (found,) = torch.autograd.grad(y, value, W(torch.ones(4, 3)))
+    assert found.elem.item() == 6
+
+
+@pytest.mark.parametrize("wanted", [(False, False), (True, False), (False, True)])
+def test_unique_gives_what_is_asked_for(wanted):
+    x = torch.tensor([3, 1, 3, 2])
+    found, inverse, counts = torch.ops.aten._unique2(x, True, *wanted)
+    assert found.tolist() == [1, 2, 3]
+    assert inverse.tolist() == ([2, 0, 2, 1] if wanted[0] else [])
+    assert counts.tolist() == ([1, 1, 2] if wanted[1] else [])
+    assert torch.ops.aten._unique(x, True, wanted[0])[1].tolist() == inverse.tolist()
+
+
 GENERIC = {
     "logcumsumexp": lambda x: torch.logcumsumexp(x, 1),
     "renorm": lambda x: torch.renorm(x, 2, 0, 1.0),

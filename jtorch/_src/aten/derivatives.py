@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 from .. import hooks
 from ..bind.cores import COMPOSITES
 from ..ops._declare import OPS
+from ..ops._derivatives import STATED
 from .by_names import differentiated_by
 from .calling import invoke
 from .functions import flat
 from .generic import generic_rule
-from .overloads import OpOverload, OpOverloadPacket, aten
+from .overloads import OpOverload, aten
 from .rules import Rule
 
-RULES: dict[str, Rule] = {}
 #: Operators of no public function, and one without a formula, that no gradient goes through; the others' declarations say it.
 _WITHOUT = frozenset(("detach_", "native_dropout_mask", "nextafter"))
 
@@ -31,28 +30,25 @@ def without_gradient() -> set[str]:
     return found
 
 
-def rule(*operators: OpOverload | OpOverloadPacket, results: Any = None, **formulas: Callable[..., Any]) -> None:
-    """States the derivative of operators, of a packet its default overload: for each operand a function of what its parameters name.
-
-    Parameters of a function: ``g`` (the gradient of the first result), ``grads`` (of all), ``node``, operands and other arguments by their
-    names, ``result`` or ``result1`` (results), ``self_`` and ``result_`` (what is known without the data: shape, dtype, ...), ``mask``
-    (which of several operands need a gradient). A function that serves several operands is given under their names joined with ``__``.
-    """
-    parts = []
-    for key, fn in formulas.items():
-        code = fn.__code__
-        parts.append((tuple(key.split("__")), fn, code.co_varnames[: code.co_argcount - len(fn.__defaults__ or ())]))
-    for operator in operators:
-        overload = operator.default if isinstance(operator, OpOverloadPacket) else operator
-        RULES[overload.__name__] = Rule(parts, results)
+@functools.cache
+def rules() -> dict[str, Rule]:
+    """The derivatives by the names of operators' overloads: those that are stated, and general ones as they are asked for."""
+    hooks.operator_derivatives.get()
+    found = {}
+    for stated in STATED:
+        parts = []
+        for operands, formula in stated.formulas.items():
+            code = formula.__code__
+            parts.append((tuple(operands.split("__")), formula, code.co_varnames[: code.co_argcount - len(formula.__defaults__ or ())]))
+        found.update(dict.fromkeys(stated.operators, Rule(parts, stated.results)))
+    return found
 
 
 def find(func: OpOverload, functional_of: Callable[[OpOverload], OpOverload | None]) -> Rule | None:
     """The derivative of an operator."""
-    hooks.operator_derivatives.get()
     schema = func._schema
     if func._namespace == "aten":
-        found = RULES.get(f"{func._opname}.{func._overloadname}")
+        found = rules().get(f"{func._opname}.{func._overloadname}")
         if found is not None:
             return found
         if schema.writes:
@@ -62,7 +58,7 @@ def find(func: OpOverload, functional_of: Callable[[OpOverload], OpOverload | No
             return None
         found = _by_name(func) or generic_rule(func)
         if found is not None:
-            RULES[func.__name__] = found
+            rules()[func.__name__] = found
         return found
     return generic_rule(func)
 

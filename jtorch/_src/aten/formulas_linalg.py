@@ -7,16 +7,14 @@ from typing import Any
 
 from ...autograd.grad_mode import MODE
 from ..facts.dtypes import finfo
-from .derivatives import rule
-from .formulas import conj, number_like, times
-from .formulas_index import general
-from .formulas_special import real
-from .overloads import aten
+from ..ops._derivatives import A, derivative
+from . import formulas as formulas
+from .formulas import conj, general, number_like, real, times
 from .routes_linalg import solve
 from .routes_math import matmul
 from .routes_shape import is_contiguous
 
-A = aten
+aten = A  # where ``A`` is the matrix
 
 
 def _mH(x: Any) -> Any:
@@ -36,7 +34,7 @@ def _inverse(g: Any, inverse: Any) -> Any:
     return A.neg.default(_mm(_mH(inverse), right))
 
 
-rule(A.linalg_inv_ex, results=(0,), A=lambda g, result: _inverse(g, result))
+derivative(A.linalg_inv_ex, results=(0,), A=lambda g, result: _inverse(g, result))
 
 
 def _is_vector(self: Any, other: Any) -> bool:
@@ -61,7 +59,7 @@ def _solve(g: Any, A: Any, B_: Any, left: bool, result: Any, result1: Any, resul
     return first, (aten.squeeze.dim(found, -1) if vector else found) if wants[1] else None
 
 
-rule(A._linalg_solve_ex, results=(0,), A__B=_solve)
+derivative(A._linalg_solve_ex, results=(0,), A__B=_solve)
 
 
 def _triangular(g: Any, self: Any, upper: bool, left: bool, unitriangular: bool, result: Any, wants: Any) -> Any:
@@ -74,7 +72,7 @@ def _triangular(g: Any, self: Any, upper: bool, left: bool, unitriangular: bool,
     return first, solved if wants[1] else None
 
 
-rule(A.linalg_solve_triangular, self__B=_triangular)
+derivative(A.linalg_solve_triangular, self__B=_triangular)
 
 # ---- determinants ----------------------------------------------------------------------------------------------------------------
 
@@ -106,8 +104,8 @@ def _slogdet(A: Any, grads: Any, node: Any, result2: Any, result3: Any) -> Any:
     return _diagonal_system(grads[1], A, result2, result3, False)
 
 
-rule(A._linalg_det, results=(0,), A=_det)
-rule(A._linalg_slogdet, results=(0, 1), A=_slogdet)
+derivative(A._linalg_det, results=(0,), A=_det)
+derivative(A._linalg_slogdet, results=(0, 1), A=_slogdet)
 
 # ---- factorisations --------------------------------------------------------------------------------------------------------------
 
@@ -121,8 +119,8 @@ def _cholesky(g: Any, result: Any, upper: bool) -> Any:
     return A.linalg_solve_triangular.default(factor, inner, upper=False, left=False)
 
 
-rule(A.linalg_cholesky_ex, results=(0,), self=_cholesky)
-rule(A.cholesky, self=_cholesky)
+derivative(A.linalg_cholesky_ex, results=(0,), self=_cholesky)
+derivative(A.cholesky, self=_cholesky)
 
 
 def _eigh(A: Any, grads: Any, node: Any, UPLO: str, compute_v: bool, result: Any, result1: Any) -> Any:
@@ -146,7 +144,7 @@ def _eigh(A: Any, grads: Any, node: Any, UPLO: str, compute_v: bool, result: Any
     return _mm(result1, _mm(inner, _mH(result1)))
 
 
-rule(A._linalg_eigh, results=(0, 1), A=_eigh)
+derivative(A._linalg_eigh, results=(0, 1), A=_eigh)
 
 
 def _svd(A: Any, grads: Any, node: Any, full_matrices: bool, compute_uv: bool, driver: Any, result: Any, result2: Any) -> Any:
@@ -162,7 +160,7 @@ def _svd(A: Any, grads: Any, node: Any, full_matrices: bool, compute_uv: bool, d
     return _mm(aten.mul.Tensor(result, aten.unsqueeze.default(s, -2)), result2)
 
 
-rule(A._linalg_svd, results=(0, 1, 2), A=_svd)
+derivative(A._linalg_svd, results=(0, 1, 2), A=_svd)
 
 
 def _qr(A: Any, grads: Any, node: Any, mode: str, result: Any, result1: Any) -> Any:
@@ -185,7 +183,7 @@ def _qr(A: Any, grads: Any, node: Any, mode: str, result: Any, result1: Any) -> 
     return aten.linalg_solve_triangular.default(_mH(result1), found, upper=False, left=False)
 
 
-rule(A.linalg_qr, results=(0, 1), A=_qr)
+derivative(A.linalg_qr, results=(0, 1), A=_qr)
 
 
 def _pinv(g: Any, self: Any, result: Any) -> Any:
@@ -208,7 +206,7 @@ def _pinv(g: Any, self: Any, result: Any) -> Any:
     return A.sub.Tensor(A.add.Tensor(A.add.Tensor(first, second), left), last)
 
 
-rule(A.linalg_pinv.atol_rtol_tensor, self=_pinv)
+derivative(A.linalg_pinv.atol_rtol_tensor, self=_pinv)
 
 
 def _matrix_exp(g: Any, self: Any) -> Any:
@@ -220,16 +218,16 @@ def _matrix_exp(g: Any, self: Any) -> Any:
     return A.slice.Tensor(A.slice.Tensor(found, -2, 0, n), -1, n, 2 * n)
 
 
-rule(A.linalg_matrix_exp, self=_matrix_exp)
+derivative(A.linalg_matrix_exp, self=_matrix_exp)
 
 # ---- products --------------------------------------------------------------------------------------------------------------------
 
-rule(
+derivative(
     A.linalg_cross,
     self=lambda g, other, dim: A.linalg_cross.default(conj(other), g, dim=dim),
     other=lambda g, self, dim: A.linalg_cross.default(g, conj(self), dim=dim),
 )
-rule(
+derivative(
     A.addr,
     self=lambda g, beta: times(g, conj(beta)),
     vec1=lambda g, vec2, alpha: times(A.mv.default(g, conj(vec2)), conj(alpha)),
@@ -251,7 +249,7 @@ def _batch2(g: Any, batch1: Any, alpha: Any) -> Any:
     return times(A.bmm.default(first, _repeated(g, batch1)), conj(alpha))
 
 
-rule(A.addbmm, self=lambda g, beta: times(g, conj(beta)), batch1=_batch1, batch2=_batch2)
+derivative(A.addbmm, self=lambda g, beta: times(g, conj(beta)), batch1=_batch1, batch2=_batch2)
 
 # ---- Fourier transforms ----------------------------------------------------------------------------------------------------------
 
@@ -277,6 +275,6 @@ def _fft_c2r(g: Any, dim: Any, normalization: int) -> Any:
     return found
 
 
-rule(A._fft_r2c, self=_fft_r2c)
-rule(A._fft_c2r, self=_fft_c2r)
-rule(A._fft_c2c, self=lambda g, dim, normalization, forward: A._fft_c2c.default(g, dim, normalization, not forward))
+derivative(A._fft_r2c, self=_fft_r2c)
+derivative(A._fft_c2r, self=_fft_c2r)
+derivative(A._fft_c2c, self=lambda g, dim, normalization, forward: A._fft_c2c.default(g, dim, normalization, not forward))

@@ -281,10 +281,16 @@ def std_mean(self: Any, dim: Any = None, *, correction: Any = None, keepdim: boo
     return T.std_mean(self, None if dim is None else tuple(dim), correction=1 if correction is None else correction, keepdim=keepdim)
 
 
+@kernel(A._unique)
+def _unique(self: Any, sorted: bool = True, return_inverse: bool = False) -> Any:
+    return _unique2(self, sorted, return_inverse)[:2]
+
+
 @kernel(A._unique2)
 def _unique2(self: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
-    del sorted, return_inverse, return_counts
-    return T.unique(self, True, True, True)
+    del sorted  # either way they come in order
+    found, inverse, counts = T.unique(self, True, True, True)
+    return found, inverse if return_inverse else T.empty_like(inverse[:0]), counts if return_counts else T.empty_like(counts[:0])
 
 
 @kernel(A.unique_dim)

@@ -11,6 +11,7 @@ from ..bind.everything import _C
 from ..engine import SPECIAL, Lifted
 from ..facts import dtypes
 from ..facts.errors import must_be_tensor
+from ..ops._derivatives import A, D, derivative
 from ..ops._facts import schemas
 from ..ops.indexing import check_fits
 from ..tensor.running import write_out
@@ -56,6 +57,13 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     _check_numbers(input, other)
     result = _C._where(condition, input, other)
     return result if out is None else write_out(result, out, "where", (condition, input, other), facts=facts_of(where))
+
+
+derivative(
+    A.where.self,
+    self=lambda g, condition: A.where.self(condition, g, D.zero_of(g)),
+    other=lambda g, condition: A.where.self(condition, D.zero_of(g), g),
+)
 
 
 @composite(namespace="Tensor", name="where", operands=("self", "condition", "other"))

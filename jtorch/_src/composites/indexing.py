@@ -10,6 +10,8 @@ from ..bind.cores import composite, facts_of
 from ..bind.everything import _C
 from ..facts import dtypes
 from ..facts.errors import broadcast_shapes, type_name
+from ..facts.layouts import preserve_format
+from ..ops._derivatives import A, D, derivative
 from ..ops._facts import schemas
 from ..tensor.indexing import as_positions, mask_of_bytes
 from ..tensor.running import write_out
@@ -86,6 +88,14 @@ def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
     return found if out is None else write_out(found, out, "masked_select", (input, mask), True, facts=facts_of(masked_select))
 
 
+def _masked_select_formula(g: Any, self: Any, mask: Any) -> Any:
+    whole = A.expand.default(self, list(broadcast_shapes(self._aval.shape, mask._aval.shape)))
+    return A.masked_scatter.default(A.zeros_like.default(whole, memory_format=preserve_format), mask, g)
+
+
+derivative(A.masked_select, self=_masked_select_formula)
+
+
 @composite(method=True, operands=("input", "values"), lists=("indices",), inplace="unshared", repeats="warned", autocast="cuda widest")
 @schemas("(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor ; _ =out")
 def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
@@ -131,6 +141,13 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
     return _C._index_put(input, positions, values, accumulate)
 
 
+derivative(
+    A.index_put,
+    self=lambda g, indices, values_, accumulate: g if accumulate else A.index_put.default(g, indices, D.made_zeros(values_.shape, g)),
+    values=lambda g, indices: A.index.Tensor(g, indices),
+)
+
+
 def _over(part: Any, src: Any, result: Any, name: str) -> Any:
     """``result`` after ``src`` was written over its view ``part``, with a node of that name."""
     if src.shape != part.shape:
@@ -164,6 +181,13 @@ def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
     return _over(result.select(dim, index), src, result, "SelectScatterBackward0")
 
 
+derivative(
+    A.select_scatter,
+    self=lambda g, src_, dim, index: A.select_scatter.default(g, D.made_zeros(src_.shape, g), dim, index),
+    src=lambda g, dim, index: A.select.int(g, dim, index),
+)
+
+
 @composite(method=True, operands=("input", "src", "out"))
 @schemas("(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor ; =out")
 def slice_scatter(
@@ -188,6 +212,13 @@ def slice_scatter(
     return found if out is None else write_out(found, out, "slice_scatter")
 
 
+derivative(
+    A.slice_scatter,
+    self=lambda g, src_, dim, start, end, step: A.slice_scatter.default(g, D.made_zeros(src_.shape, g), dim, start, end, step),
+    src=lambda g, dim, start, end, step: A.slice.Tensor(g, dim, start, end, step),
+)
+
+
 @composite(method=True, operands=("input", "src"))
 @schemas(". ; =out")
 def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
@@ -206,6 +237,13 @@ def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2:
     """
     result = input.clone()
     return _over(result.diagonal(offset, dim1, dim2), src, result, "DiagonalScatterBackward0")
+
+
+derivative(
+    A.diagonal_scatter,
+    self=lambda g, src_, offset, dim1, dim2: A.diagonal_scatter.default(g, D.made_zeros(src_.shape, g), offset, dim1, dim2),
+    src=lambda g, offset, dim1, dim2: A.diagonal.default(g, offset, dim1, dim2),
+)
 
 
 @composite(method=True, operands=("input", "src"))

@@ -13,7 +13,9 @@ from ..bind.everything import _C, L, T
 from ..facts import dtypes
 from ..facts.errors import LinAlgError, broadcast_shapes
 from ..facts.warned_once import outside
+from ..ops._derivatives import A, derivative
 from ..ops._facts import schemas
+from ..ops.norms import norm_formula
 from ..tensor.result_strides import columns
 from ..tensor.running import write_out
 
@@ -108,6 +110,13 @@ def norm(
     if isinstance(ord, str) or (ord is not None and (len(dims) == 2 if dims is not None else input.dim() == 2)):
         return L.matrix_norm(input, ord, (-2, -1) if dims is None else dims, keepdim, **options)
     return L.vector_norm(input, 2 if ord is None else ord, dims, keepdim, **options)
+
+
+derivative(A.norm.Scalar, self=lambda g, self, p, result: norm_formula(g, self, p, None, False, result))
+derivative(
+    A.norm.ScalarOpt_dim,
+    self=lambda g, self, p, dim, keepdim, result: norm_formula(g, self, 2 if p is None else p, dim, keepdim, result),
+)
 
 
 def _tolerance(driver: str, eps: float, larger: int, rcond: float | None) -> float:

@@ -10,6 +10,7 @@ from .. import hooks
 from ..bind.cores import composite
 from ..bind.everything import _C, F, L, T
 from ..facts.errors import canonical_dim
+from ..ops._derivatives import A, D, derivative
 from ..ops._facts import schemas
 from ..tensor.running import write_out
 
@@ -306,6 +307,15 @@ def native_layer_norm(input: Any, normalized_shape: tuple[int, ...], weight: Any
     return found, mean.detach(), (variance + eps).rsqrt().detach()
 
 
+derivative(
+    A.native_layer_norm,
+    results=(0,),
+    input__weight__bias=lambda g, input, normalized_shape, result1, result2, weight, bias, wants: A.native_layer_norm_backward.default(
+        g, input, normalized_shape, result1, result2, weight, bias, wants
+    ),
+)
+
+
 @composite(namespace="torch", operands=("input", "weight", "bias"))
 @schemas(
     "(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, "
@@ -338,6 +348,14 @@ def native_group_norm(
     return found, *named((mean, (variance + eps).rsqrt()), "NativeGroupNormBackward0")
 
 
+derivative(
+    A.native_group_norm,
+    input__weight__bias=lambda g, input, result1, result2, weight, N, C, HxW, group, wants: A.native_group_norm_backward.default(
+        D.packed(g), input, result1, result2, weight, N, C, HxW, group, wants
+    ),
+)
+
+
 @composite(namespace="torch", operands=_PARAMS)
 @schemas(
     "(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, "
@@ -368,6 +386,15 @@ def native_batch_norm(
     dims = (0, *range(2, input.dim()))
     variance, mean = T.var_mean(input, dims, correction=0)
     return _trained(input, running_mean, running_var, weight, bias, momentum, eps), mean.detach(), (variance + eps).rsqrt().detach()
+
+
+derivative(
+    A.native_batch_norm,
+    results=(0,),
+    input__weight__bias=lambda g, input, weight, running_mean, running_var, result1, result2, training, eps, wants: (
+        A.native_batch_norm_backward.default(g, input, weight, running_mean, running_var, result1, result2, training, eps, wants)
+    ),
+)
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False, autocast="cuda float32")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ..bind.arguments import whole
 from ..bind.cores import composite
 from ..bind.everything import _C, PUBLIC, L, T
 from ..facts.errors import must_be_tensor, type_name
+from ..ops._derivatives import A, D, derivative
 from ..ops._facts import schemas
 
 
@@ -175,6 +177,26 @@ def nanmedian(input: Any, dim: int | None = None, keepdim: bool = False, *, out:
     return _middle("nanmedian", input, dim, keepdim, out)
 
 
+derivative(
+    A.max.dim,
+    A.min.dim,
+    A.median.dim,
+    A.nanmedian.dim,
+    results=(0,),
+    self=lambda g, self_, dim, keepdim, result1: D.picked(g, self_, dim, result1, keepdim),
+)
+
+
+def _evenly_formula(g: Any, self: Any, result: Any) -> Any:
+    missing = A.logical_and.default(A.isnan.default(self), A.isnan.default(result))
+    mask = A.logical_or_.default(A.eq.Tensor(self, result), missing)
+    share = A.div.Tensor(g, A.sum.default(mask))
+    return A.mul.Tensor(mask, share)
+
+
+derivative(A.max, A.min, A.median, A.nanmedian, self=_evenly_formula)
+
+
 # ---- variance --------------------------------------------------------------------------------------------------------------------
 
 
@@ -223,6 +245,23 @@ def var(
     return _C._var(input, dim, correction, keepdim, out=out)
 
 
+def _var_formula(g: Any, self: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
+    ndim = self._aval.ndim
+    correction = 1 if correction is None else correction
+    n = math.prod(self._aval.shape[d] for d in D.dims_of(dim, ndim))
+    left = n - correction
+    scale = 2 / left if left else math.inf
+    if dim is None or dim == [] or not ndim:
+        centred = A.sub.Tensor(self, A.mean.default(self))
+    else:
+        g = D.unsqueezed(g, dim, ndim, keepdim)
+        centred = A.sub.Tensor(self, A.mean.dim(self, dim, True))
+    return A.mul.Tensor(A.mul.Scalar(g, scale), centred)
+
+
+derivative(A.var.correction, self=_var_formula)
+
+
 @composite(method=True, operands=("input", "out"))
 @schemas(
     "(Tensor self, bool unbiased=True) -> Tensor",
@@ -260,6 +299,15 @@ def std(
     return _C._std(input, dim, correction, keepdim, out=out)
 
 
+def _std_formula(g: Any, self: Any, dim: Any, correction: Any, keepdim: Any, result: Any) -> Any:
+    scaled = A.div.Tensor(g, A.mul.Scalar(result, 2))
+    scaled = A.masked_fill_.Scalar(scaled, A.eq.Scalar(result, 0), 0)
+    return _var_formula(scaled, self, dim, correction, keepdim)
+
+
+derivative(A.std.correction, self=_std_formula)
+
+
 @composite(operands=("input",))
 @schemas(
     "(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
@@ -289,6 +337,22 @@ def var_mean(
     return _C._var_mean(input, dim, correction, keepdim)
 
 
+def _moments(grads: Any, self: Any, dim: Any, keepdim: bool, found: Any) -> Any:
+    """The gradient of a spread, with that of the mean that comes with it."""
+    if grads[1] is not None:
+        n = math.prod(self._aval.shape[d] for d in D.dims_of(dim, self._aval.ndim))
+        part = A.div.Scalar(A.expand.default(D.unsqueezed(grads[1], dim, self._aval.ndim, keepdim), list(self._aval.shape)), n)
+        found = part if found is None else A.add.Tensor(found, part)
+    return found
+
+
+def _var_mean_formula(grads: Any, self: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+    return _moments(grads, self, dim, keepdim, None if grads[0] is None else _var_formula(grads[0], self, dim, correction, keepdim))
+
+
+derivative(A.var_mean.correction, self=_var_mean_formula)
+
+
 @composite(operands=("input",))
 @schemas(
     "(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
@@ -316,6 +380,13 @@ def std_mean(
     """
     dim, correction = _spread_options("std_mean", dim, unbiased, correction)
     return _C._std_mean(input, dim, correction, keepdim)
+
+
+def _std_mean_formula(grads: Any, self: Any, dim: Any, correction: Any, keepdim: bool, result: Any) -> Any:
+    return _moments(grads, self, dim, keepdim, None if grads[0] is None else _std_formula(grads[0], self, dim, correction, keepdim, result))
+
+
+derivative(A.std_mean.correction, self=_std_mean_formula)
 
 
 # ---- norms -----------------------------------------------------------------------------------------------------------------------

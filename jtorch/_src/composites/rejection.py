@@ -17,6 +17,7 @@ from ..draws import rejection as _rejection
 from ..engine import META
 from ..facts import dtypes
 from ..facts.errors import must_be_tensor
+from ..ops._derivatives import A, D, derivative
 from ..ops._facts import schemas
 from .filling import sampled
 
@@ -83,6 +84,9 @@ def poisson(input: Any, generator: Any = None) -> Any:
     made = sampled(_poisson, _key_sampling.poisson, generator, input)
     tracked = _tracked(input)
     return named(_C._drawn(made, tracked), "PoissonBackward0") if tracked else made
+
+
+derivative(A.poisson, self=lambda g: D.zeros(g))
 
 
 @composite(operands=("count", "prob"))

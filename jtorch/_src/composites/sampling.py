@@ -21,6 +21,7 @@ from ..draws import sampling as _sampling
 from ..engine import META, limits
 from ..facts import devices, dtypes
 from ..facts.errors import broadcast_shapes, check_long, check_longs, must_be_tensor
+from ..ops._derivatives import A, D, derivative
 from ..ops._facts import schemas
 from ..tensor.running import write_out
 from .filling import (
@@ -440,6 +441,13 @@ def normal(
     return _finished("normal", f"NormalBackward{len(tensors) + 1}", made, out, mean, std)
 
 
+derivative(
+    A.normal.Tensor_Tensor,
+    mean=lambda g, mean_: D.made_zeros(mean_.shape, g),
+    std=lambda g, std_: D.made_zeros(std_.shape, g),
+)
+
+
 @composite(method=True, operands=("input", "out"))
 @schemas(
     "(Tensor self, *, Generator? generator=None) -> Tensor ; =out",
@@ -477,6 +485,10 @@ def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out:
     made = blank(out if isinstance(out, Tensor) else source, source.shape)  # drawn in the dtype that is wanted
     made.bernoulli_(source if p is None else p, generator=generator)._written(0)
     return _finished("bernoulli", "BernoulliBackward0", made, out, input)
+
+
+derivative(A.bernoulli, A.normal_, A.uniform_, A.exponential_, A.geometric_, A.cauchy_, A.log_normal_, self=lambda g: D.zeros(g))
+derivative(A.bernoulli.p, A.bernoulli_.float, self=lambda g: D.zeros(g))
 
 
 def _categories(twister: Any, p: np.ndarray, num_samples: int, replacement: bool, order: Any) -> np.ndarray:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ._bounds import check_bound
 from ._declare import Array, Number, defvjp, unary
+from ._derivatives import A, derivative
 from ._facts import schemas
 from ._numeric import is_bool, is_complex, require, scalar_name, unsupported, wide, zeros_where
 from .indexing import number_as
@@ -55,6 +56,7 @@ def _relu_rule(g: Array, result: Array, *_: object, **__: object) -> tuple[Array
 
 
 defvjp(relu, _relu_rule)
+derivative(A.relu, self=lambda g, result: A.threshold_backward.default(g, result, 0))
 
 
 @_activation(name="relu", inplace=True, saves=("result",), aten="relu", native=False, opaque=True)
@@ -131,6 +133,7 @@ def _hardtanh_rule(g: Array, _: None, input: Array, min_val: float = -1.0, max_v
 
 
 defvjp(hardtanh, _hardtanh_rule)
+derivative(A.hardtanh_, self=lambda g, result, min_val, max_val: A.hardtanh_backward.default(g, result, min_val, max_val))
 
 
 @_activation(saves=("input",), aten="relu6", native=False, node="HardtanhBackward0", implicit=True)
@@ -185,6 +188,8 @@ def _leaky_relu_rule(g: Array, _: None, input: Array, negative_slope: Number | A
 
 
 defvjp(leaky_relu, _leaky_relu_rule)
+derivative(A.leaky_relu, self=lambda g, self, negative_slope: A.leaky_relu_backward.default(g, self, negative_slope, False))
+derivative(A.leaky_relu_, self=lambda g, result, negative_slope: A.leaky_relu_backward.default(g, result, negative_slope, True))
 
 
 def _as(number: Number | Array, x: Array) -> Array:
@@ -208,6 +213,10 @@ def _rrelu_with_noise_rule(g: Array, _: None, input: Array, noise: Array) -> tup
 
 
 defvjp(rrelu_with_noise, _rrelu_with_noise_rule)
+derivative(
+    A.rrelu_with_noise,
+    self=lambda g, self, noise, lower, upper, training: A.rrelu_with_noise_backward.default(g, self, noise, lower, upper, training, False),
+)
 
 
 @unary(
@@ -266,6 +275,7 @@ def _prelu_rule(g: Array, _: None, input: Array, weight: Array) -> tuple[Array, 
 
 
 defvjp(prelu, _prelu_rule)
+derivative(A._prelu_kernel, self__weight=lambda g, self, weight: A._prelu_kernel_backward.default(g, self, weight))
 
 
 # ---- thresholds ------------------------------------------------------------------------------------------------------------------
@@ -295,6 +305,8 @@ def _threshold_rule(g: Array, _: None, input: Array, threshold: Number, *rest: o
 
 
 defvjp(threshold, _threshold_rule)
+derivative(A.threshold, self=lambda g, self, threshold: A.threshold_backward.default(g, self, threshold))
+derivative(A.threshold_, self=lambda g, result, threshold: A.threshold_backward.default(g, result, threshold))
 
 
 @_activation(name="threshold", inplace=True, saves=("input",), aten="threshold", native=False, repeats="silently")

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..facts import dtypes
 from ._declare import Array, defvjp, op
+from ._derivatives import A, derivative
 from ._facts import schemas
 from ._nodes import Rule
 from ._pooling import Windows, add_at, flat_index, spread_evenly, spread_to_tap, take_over, window_argmax, window_sum
@@ -228,6 +229,9 @@ def adaptive_avg_pool2d(input: Array, output_size: int | tuple[int | None, ...] 
     return _adaptive_avg("adaptive_avg_pool2d", 2, input, output_size)
 
 
+derivative(A._adaptive_avg_pool2d, self=lambda g, self: A._adaptive_avg_pool2d_backward.default(g, self))
+
+
 @op(namespace="nn.functional", aten="adaptive_avg_pool3d", native=False, node=_node_of_average(3), autocast="cpu float32", implicit=True)
 @schemas("(Tensor self, SymInt[3] output_size) -> Tensor ; =out")
 def adaptive_avg_pool3d(input: Array, output_size: int | tuple[int | None, ...] | None) -> Array:
@@ -246,6 +250,9 @@ def adaptive_avg_pool3d(input: Array, output_size: int | tuple[int | None, ...] 
         tensor([1.5000, 5.5000])
     """
     return _adaptive_avg("adaptive_avg_pool3d", 3, input, output_size)
+
+
+derivative(A._adaptive_avg_pool3d, self=lambda g, self: A._adaptive_avg_pool3d_backward.default(g, self))
 
 
 for _n, _kernel in enumerate((adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d), 1):
@@ -357,6 +364,9 @@ def adaptive_max_pool2d(
         tensor([[[5., 7.]]])
     """
     return _adaptive_max("adaptive_max_pool2d", 2, input, output_size, return_indices)
+
+
+derivative(A.adaptive_max_pool2d, results=(0,), self=lambda g, self, result1: A.adaptive_max_pool2d_backward.default(g, self, result1))
 
 
 @op(namespace="nn.functional", aten="adaptive_max_pool3d", native=False)

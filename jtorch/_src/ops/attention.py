@@ -10,6 +10,7 @@ from jax import lax
 
 from ..facts.errors import broadcast_shapes
 from ._declare import Array, defvjp, op
+from ._derivatives import A, derivative
 from ._facts import schemas
 from ._kernel import cast, unbroadcast
 from ._matrix import cpp_name
@@ -220,3 +221,12 @@ def _attention(
 
 
 defvjp(_attention, _attention_rule, fwd=_attention_fwd)
+derivative(
+    A._scaled_dot_product_flash_attention_for_cpu,
+    results=(0,),
+    query__key__value=lambda g, query, key, value, result, result1, dropout_p, is_causal, attn_mask, scale: (
+        A._scaled_dot_product_flash_attention_for_cpu_backward.default(
+            g, query, key, value, result, result1, dropout_p, is_causal, attn_mask=attn_mask, scale=scale
+        )
+    ),
+)

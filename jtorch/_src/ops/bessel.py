@@ -5,13 +5,16 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax.numpy as jnp
 import jax.scipy.special as jsp
 import numpy as np
 
+from ..facts.dtypes import finfo
 from . import _cephes
 from ._declare import Array, defvjp, unary
+from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._hosted import by_scipy, hosted
 from ._numeric import require, require_full, wide
@@ -114,8 +117,30 @@ def _i1e_rule(g: Array, result: Array, input: Array) -> tuple[Array]:
 
 
 defvjp(i0, _i0_rule)
+derivative(A.i0, self=lambda g, self: D.times_slope(A.special_i1.default(self), g))
 defvjp(i0e, _i0e_rule)
+derivative(
+    A.special_i0e,
+    self=lambda g, self, result: A.mul.Tensor(g, A.sub.Tensor(A.special_i1e.default(self), A.mul.Tensor(A.sgn.default(self), result))),
+)
 defvjp(i1, _i1_rule)
+
+
+def _tiny(self: Any) -> tuple[Any, Any]:
+    """Where a number is far enough from zero to divide by, and the number there."""
+    dtype = self._aval.torch_dtype
+    far = A.gt.Scalar(A.abs.default(self), finfo(dtype).eps)
+    return far, A.where.self(far, self, D.number_like(finfo(dtype).eps, self))
+
+
+def _i1_formula(g: Any, self: Any, result: Any) -> Any:
+    far, safe = _tiny(self)
+    inner = A.mul.Tensor(result, A.reciprocal.default(safe))
+    found = A.sub.Tensor(A.i0.default(safe), inner)
+    return A.mul.Tensor(g, A.where.self(far, found, D.number_like(0.5, self)))
+
+
+derivative(A.special_i1, self=_i1_formula)
 defvjp(i1e, _i1e_rule)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax.numpy as jnp
 
 from ..facts import dtypes
 from ._declare import Array, Number, defvjp, pointwise
+from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._matrix import cpp_name
 from ._nodes import by_operand
@@ -74,6 +77,13 @@ def _lerp_rule(g: Array, _: None, input: Array, end: Array, weight: Array) -> tu
 
 
 defvjp(lerp, _lerp_rule)
+derivative(A.lerp.Scalar, self=lambda g, weight: A.mul.Scalar(g, 1 - weight), end=lambda g, weight: A.mul.Scalar(g, weight))
+derivative(
+    A.lerp.Tensor,
+    self=lambda g, weight: A.mul.Tensor(g, D.conj(D.one_minus(weight))),
+    end=lambda g, weight: A.mul.Tensor(g, D.conj(weight)),
+    weight=lambda g, self, end: A.mul.Tensor(g, D.conj(A.sub.Tensor(end, self))),
+)
 
 
 #: How torch's messages print the C++ type of these; the others by their name in lower case.
@@ -111,6 +121,12 @@ def _addcmul_rule(g: Array, _: None, input: Array, tensor1: Array, tensor2: Arra
 
 
 defvjp(addcmul, _addcmul_rule)
+derivative(
+    A.addcmul,
+    self=lambda g: g,
+    tensor1=lambda g, tensor2, value: A.mul.Tensor(g, D.conj(A.mul.Scalar(tensor2, value))),
+    tensor2=lambda g, tensor1, value: A.mul.Tensor(g, D.conj(A.mul.Scalar(tensor1, value))),
+)
 
 
 def _no_integer_quotient(kinds: list[dtypes.dtype]) -> None:
@@ -156,3 +172,22 @@ def _addcdiv_rule(g: Array, _: None, input: Array, tensor1: Array, tensor2: Arra
 
 
 defvjp(addcdiv, _addcdiv_rule)
+
+
+def _one_over(x: Any) -> Any:
+    """``1 / x``."""
+    return A.div_.Tensor(D.full_like(x, 1), x)
+
+
+def _addcdiv_second_formula(g: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+    square = A.mul.Tensor(tensor2, tensor2)
+    slope = D.conj(A.div.Tensor(A.mul.Scalar(tensor1, value), square))
+    return A.mul.Tensor(A.neg.default(g), slope)
+
+
+derivative(
+    A.addcdiv,
+    self=lambda g: g,
+    tensor1=lambda g, tensor2, value: A.mul.Tensor(g, D.conj(D.times(_one_over(tensor2), value))),
+    tensor2=_addcdiv_second_formula,
+)

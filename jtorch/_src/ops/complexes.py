@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..facts.layouts import preserve_format
 from . import _arcs, _sincos
 from ._declare import Array, defvjp, pointwise, unary
+from ._derivatives import A, D, derivative
 from ._numeric import conj as _conj
 from ._numeric import default_float, is_complex, is_float, scalar_name, zeros_where
 from .pointwise import neg, sgn
@@ -97,7 +100,9 @@ def _conj_rule(g: Array, *_: object) -> tuple[Array]:
 
 
 defvjp(conj, _conj_rule)
+derivative(A._conj, self=lambda g: D.conj(g))
 defvjp(_neg_view, lambda g, *_: (-g,))
+derivative(A._neg_view, self=lambda g: A.neg.default(g))
 defvjp(conj_physical, _conj_rule)
 
 
@@ -129,6 +134,17 @@ def _angle_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 
 
 defvjp(angle, _angle_rule)
+
+
+def _angle_formula(g: Any, self: Any) -> Any:
+    if not self._aval.torch_dtype.is_complex:
+        return A.zeros_like.default(self, memory_format=preserve_format)
+    squared = A.pow.Tensor_Scalar(A.abs.default(self), 2)
+    found = A.mul.Scalar(A.div.Tensor(A.mul.Tensor(g, self), squared), 1j)
+    return A.where.self(A.eq.Scalar(self, 0.0), D.zero_of(found), found)
+
+
+derivative(A.angle, self=_angle_formula)
 
 
 def _check_parts(first: Array, second: Array) -> None:
@@ -176,6 +192,14 @@ def _complex_rule(g: Array, *_: object) -> tuple[Array, Array]:
 defvjp(complex, _complex_rule)
 
 
+def _imag(x: Any) -> Any:
+    """The imaginary part of a complex tensor."""
+    return A.select.int(A.view_as_real.default(x), x._aval.ndim, 1)
+
+
+derivative(A.complex, real=lambda g: D.real(g), imag=lambda g: _imag(g))
+
+
 @pointwise(
     promote=None,
     method=False,
@@ -209,3 +233,12 @@ def _polar_rule(g: Array, result: Array, *_: object) -> tuple[Array, Array]:
 
 
 defvjp(polar, _polar_rule)
+
+
+def _polar_formula(g: Any, result: Any) -> Any:
+    turned = D.conj(g)
+    size = D.real(A.mul.Tensor(turned, A.sgn.default(result)))
+    return size, D.real(A.mul.Tensor(turned, A.mul.Scalar(result, 1j)))
+
+
+derivative(A.polar, abs__angle=_polar_formula)

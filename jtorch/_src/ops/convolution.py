@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 
 from ..facts import dtypes
 from ._convolving import Geometry, forward, grad_input, grad_weight
 from ._declare import Array, defvjp, op
+from ._derivatives import A, derivative
 from ._facts import schemas
 from ._nodes import Made, Rule
 from ._numeric import unsupported
@@ -590,6 +593,26 @@ def _convolution_rule(g, _result, input, weight, bias, stride, padding, dilation
 
 
 defvjp(convolution, _convolution_rule, saves=_SAVES)
+
+
+def _convolution_formula(
+    g: Any,
+    input: Any,
+    weight: Any,
+    bias_: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: Any,
+    output_padding: Any,
+    groups: Any,
+    wants: Any,
+) -> Any:
+    sizes = [0] if bias_ is None else bias_.shape
+    return A.convolution_backward.default(g, input, weight, sizes, stride, padding, dilation, transposed, output_padding, groups, wants)
+
+
+derivative(A.convolution, input__weight__bias=_convolution_formula)
 
 
 @op(method=False, aliases=("nn.functional.conv_tbc",), aten="conv_tbc", saves=_SAVES, autocast="lower")

@@ -11,6 +11,7 @@ import numpy as np
 from jax import lax
 
 from ._declare import Array, defvjp, guard_range, op
+from ._derivatives import A, derivative
 from ._facts import schemas
 from ._kernel import cast
 from ._losses import number, reduced, reduction_of
@@ -398,3 +399,17 @@ def _nll_loss_rule(
 
 
 defvjp(nll_loss, _nll_loss_rule)
+derivative(
+    A.nll_loss_forward,
+    results=(0,),
+    self=lambda g, self, target, weight, reduction, ignore_index, result1: A.nll_loss_backward.default(
+        g, self, target, weight, reduction, ignore_index, result1
+    ),
+)
+derivative(
+    A.nll_loss2d_forward,
+    results=(0,),
+    self=lambda g, self, target, weight, reduction, ignore_index, result1: A.nll_loss2d_backward.default(
+        g, self, target, weight, reduction, ignore_index, result1
+    ),
+)

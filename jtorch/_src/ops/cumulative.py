@@ -11,10 +11,12 @@ import numpy as np
 from jax import lax
 
 from ..facts import dtypes
+from ..facts.dtypes import finfo
 from ..facts.errors import broadcast_shapes, canonical_dim
 from . import _loops
 from ._axes import accumulated, category, positions, put_along, to_dtype
 from ._declare import Array, Dtype, Number, defvjp, op, reduction
+from ._derivatives import A, D, derivative
 from ._hosted import hosted
 from ._numeric import default_float, is_complex, unsupported, wide
 from ._running import running, running_extremum
@@ -86,12 +88,51 @@ def cumprod(input: Array, dim: int, *, dtype: Dtype | None = None) -> Array:
     return _running(input, dim, dtype, _products, "cumprod")
 
 
+def _reversed_sum(x: Any, dim: int) -> Any:
+    return A.flip.default(A.cumsum.default(A.flip.default(x, [dim]), dim), [dim])
+
+
+def _cumprod_formula(g: Any, self: Any, dim: int, result: Any, grads: Any, node: Any) -> Any:
+    if self._aval.size <= 1 or self._aval.shape[dim] == 1:
+        return g
+    if D.recorded():
+        return D.general(grads, node, self, dim, None)
+    x, out = D.conj(self), D.conj(result)
+    weighted = A.mul.Tensor(out, g)
+    before = A.cumsum.default(A.eq.Scalar(self, 0), dim)  # zeros up to each element
+    first = A.eq.Scalar(before, 0)
+    kept = A.masked_fill.Scalar(weighted, A.bitwise_not.default(first), 0.0)
+    found = A.where.self(first, A.div.Tensor(_reversed_sum(kept, dim), x), D.made_zeros(self._aval.shape, g))
+    mask = A.eq.Scalar(before, 1)
+    place = A.max.dim(mask, dim, True)[1]
+    at_zero = A.logical_and_.default(A.scatter_.value(A.zeros_like.default(mask), dim, place, 1), mask)
+    mask = A.bitwise_and_.Tensor(mask, A.bitwise_not.default(at_zero))
+    following = A.cumprod.default(A.masked_fill.Scalar(x, A.bitwise_not.default(mask), 1.0), dim)
+    following = A.masked_fill.Scalar(following, A.ne.Scalar(before, 1), 0.0)
+    leading = A.gather.default(out, dim, A.relu_.default(A.sub.Scalar(place, 1)))
+    leading = A.masked_fill_.Scalar(leading, A.eq.Scalar(place, 0), 1.0)
+    total = A.mul.Tensor(A.sum.dim_IntList(A.mul.Tensor(following, g), [dim], True), leading)
+    return A.where.self(at_zero, total, found)
+
+
+derivative(A.cumprod, self=_cumprod_formula)
+
+
 def _cumsum_rule(g: Array, result: None, input: Array, dim: int, *, dtype: Dtype | None = None) -> tuple[Array]:
     axis = canonical_dim(dim, g.ndim)
     return (to_dtype(_scanned(wide(g), axis, functools.partial(_sums, reverse=True)), g.dtype),)
 
 
 defvjp(cumsum, _cumsum_rule, saves=())
+
+
+def _cumsum_formula(g: Any, dim: int) -> Any:
+    if not g._aval.ndim or g._aval.size <= 1:
+        return g
+    return A.flip.default(A.cumsum.default(A.flip.default(g, [dim]), dim), [dim])
+
+
+derivative(A.cumsum, self=_cumsum_formula)
 
 
 def _running_extremum(name: str, input: Array, dim: int, scan: Any) -> tuple[Array, Array]:
@@ -176,6 +217,12 @@ def _keeping_indices(kernel: Any) -> Any:
 
 defvjp(cummax, _extremum_rule, fwd=_keeping_indices(cummax), saves=(), shown=(1,))
 defvjp(cummin, _extremum_rule, fwd=_keeping_indices(cummin), saves=(), shown=(1,))
+derivative(
+    A.cummax,
+    A.cummin,
+    results=(0,),
+    self=lambda g, self_, dim, result1: A.scatter_add.default(D.made_zeros(self_.shape, g), dim, result1, g),
+)
 
 
 def _log_add(x: Array, total: Array) -> Array:
@@ -285,6 +332,27 @@ def _logcumsumexp_rule(g: Array, result: Array, input: Array, dim: int) -> tuple
 
 
 defvjp(logcumsumexp, _logcumsumexp_rule, saves=("input", "result"))
+
+
+def _logcumsumexp_formula(g: Any, self: Any, dim: int, result: Any) -> Any:
+    if not g._aval.ndim or not g._aval.size:
+        return g
+    dtype = g._aval.torch_dtype
+    lowest = D.number_like(finfo(dtype).min, g)
+    size = A.log.default(A.abs.default(g))
+    above = A.where.self(A.gt.Scalar(g, 0), size, lowest)
+    below = A.where.self(A.lt.Scalar(g, 0), size, lowest)
+
+    def part(logs: Any) -> Any:
+        back = A.flip.default(A.sub.Tensor(logs, result), [dim])
+        sums = A.flip.default(A.logcumsumexp.default(back, dim), [dim])
+        return A.exp.default(A.add.Tensor(sums, self))
+
+    first = part(above)
+    return A.sub.Tensor(first, part(below))
+
+
+derivative(A.logcumsumexp, self=_logcumsumexp_formula)
 
 
 # ---- differences and areas -------------------------------------------------------------------------------------------------------

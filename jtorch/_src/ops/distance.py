@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from ..facts.errors import broadcast_shapes, canonical_dim
 from ._declare import Array, defvjp, op
+from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._kernel import unbroadcast
 from ._losses import number
@@ -139,6 +142,19 @@ def _cdist_rule(
 
 
 defvjp(cdist, _cdist_rule)
+
+
+def _cdist_other_formula(g: Any, x1: Any, x2: Any, p: float, result: Any) -> Any:
+    def turned(x: Any) -> Any:
+        return D.packed(A.transpose.int(x, -2, -1))
+
+    distances = turned(result)
+    return A._cdist_backward.default(turned(g), x2, x1, p, distances)
+
+
+derivative(
+    A._cdist_forward, x1=lambda g, x1, x2, p, result: A._cdist_backward.default(D.packed(g), x1, x2, p, result), x2=_cdist_other_formula
+)
 
 
 @op(namespace="nn.functional", aliases=("pdist",), aten="pdist", method=False, autocast="cuda float32", dispatched="in parts")

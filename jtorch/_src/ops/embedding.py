@@ -11,6 +11,7 @@ from jax import lax
 from ..facts import dtypes
 from ._bags import sums_of_bags
 from ._declare import Array, defvjp, guard, guard_range, op
+from ._derivatives import A, derivative
 from ._facts import schemas
 from ._kernel import cast
 from ._numeric import wide
@@ -96,6 +97,12 @@ def _embedding_rule(
 
 
 defvjp(embedding, _embedding_rule)
+derivative(
+    A.embedding,
+    weight=lambda g, weight_, indices, padding_idx, scale_grad_by_freq: A.embedding_dense_backward.default(
+        g, indices, weight_.shape[0], padding_idx, scale_grad_by_freq
+    ),
+)
 
 
 @op(namespace="_C", aten="embedding_renorm", differentiable=False)

@@ -14,6 +14,7 @@ from ..engine.host.rules import Compute
 from ..facts import dtypes
 from . import _complex
 from ._declare import Array, Number, binary, defvjp, pointwise, unary
+from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._hosted import by_scipy, hosted
 from ._numeric import conj, is_complex, require, rounded, wide, zeros_where
@@ -44,6 +45,7 @@ def _exp_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 
 
 defvjp(exp, _exp_rule)
+derivative(A.exp, self=lambda g, result: A.mul.Tensor(g, D.conj(result)))
 
 
 @unary(inplace="both", aliases=("special.exp2",), saves=("result",), aten="exp2")
@@ -86,6 +88,7 @@ def _exp2_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 
 
 defvjp(exp2, _exp2_rule)
+derivative(A.exp2, self=lambda g, result: A.mul.Scalar(A.mul.Tensor(g, D.conj(result)), math.log(2)))
 
 
 @unary(inplace="both", aliases=("special.expm1",), saves=("result",), aten="expm1", autocast="cuda float32")
@@ -109,6 +112,7 @@ def _expm1_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 
 
 defvjp(expm1, _expm1_rule)
+derivative(A.expm1, self=lambda g, result: A.mul.Tensor(g, A.add.Scalar(D.conj(result), 1)))
 
 
 @pointwise(promote="float", inplace="both", saves=("result", "other"), aten="ldexp.Tensor")
@@ -173,6 +177,7 @@ def _ldexp_rule(g: Array, result: Array, input: Array, other: Array) -> tuple[Ar
 
 
 defvjp(ldexp, _ldexp_rule)
+derivative(A.ldexp.Tensor, self=lambda g, other: A.mul.Tensor(g, A.pow.Scalar(2, other)))
 
 
 @hosted(lambda: lambda x: np.frexp(x)[0], ns=4)
@@ -259,6 +264,7 @@ def _log_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 
 
 defvjp(log, _log_rule)
+derivative(A.log, self=lambda g, self: A.div.Tensor(g, D.conj(self)))
 
 
 @unary(inplace="both", saves=("input",), aten="log2", autocast="cuda float32")
@@ -281,6 +287,7 @@ def _log2_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 
 
 defvjp(log2, _log2_rule)
+derivative(A.log2, self=lambda g, self: A.div.Tensor(g, A.mul.Scalar(D.conj(self), math.log(2))))
 
 
 @unary(inplace="both", saves=("input",), aten="log10", autocast="cuda float32")
@@ -303,6 +310,7 @@ def _log10_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 
 
 defvjp(log10, _log10_rule)
+derivative(A.log10, self=lambda g, self: A.div.Tensor(g, A.mul.Scalar(D.conj(self), math.log(10))))
 
 
 @unary(inplace="both", aliases=("special.log1p",), saves=("input",), aten="log1p", autocast="cuda float32")
@@ -326,6 +334,7 @@ def _log1p_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 
 
 defvjp(log1p, _log1p_rule)
+derivative(A.log1p, self=lambda g, self: A.div.Tensor(g, D.conj(A.add.Scalar(self, 1))))
 
 
 @pointwise(saves=("input", "other"), aten="logaddexp")
@@ -367,6 +376,18 @@ def _logaddexp_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Arra
 defvjp(logaddexp, _logaddexp_rule)
 
 
+def _share(g: Any, one: Any, two: Any, power: Any) -> Any:
+    """The gradient of ``one`` in ``log(power(one) + power(two))``."""
+    return A.div.Tensor(g, D.conj(A.add.Scalar(power(A.sub.Tensor(two, one)), 1)))
+
+
+derivative(
+    A.logaddexp,
+    self=lambda g, self, other: _share(g, self, other, A.exp.default),
+    other=lambda g, self, other: _share(g, other, self, A.exp.default),
+)
+
+
 @pointwise(saves=("input", "other"), aten="logaddexp2")
 def logaddexp2(input: Array, other: Array) -> Array:
     """``log2(2**input + 2**other)``, without overflow on the way.
@@ -393,6 +414,17 @@ def _logaddexp2_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Arr
 
 
 defvjp(logaddexp2, _logaddexp2_rule)
+
+
+def _two_to(x: Any) -> Any:
+    return A.pow.Scalar(2, x)
+
+
+derivative(
+    A.logaddexp2,
+    self=lambda g, self, other: _share(g, self, other, _two_to),
+    other=lambda g, self, other: _share(g, other, self, _two_to),
+)
 
 
 @binary(promote="float", inplace="both", aliases=("special.xlogy",), saves=("input", "other"), aten="xlogy.Tensor")
@@ -433,6 +465,21 @@ def _xlogy_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, A
 
 
 defvjp(xlogy, _xlogy_rule)
+derivative(A.xlogy.Scalar_Self, other=lambda g, self, other: A.div.Tensor(A.mul.Scalar(g, self), other))
+derivative(A.xlogy.Scalar_Other, self=lambda g, other: A.mul.Scalar(g, math.log(other)) if other > 0 else g)
+
+
+def _xlogy_formula(g: Any, self: Any, other: Any) -> Any:
+    found = A.xlogy.Tensor(g, other)
+    low = A.le.Scalar(other, 0.0)
+    return A.masked_fill.Scalar(found, A.bitwise_and.Tensor(A.eq.Scalar(self, 0.0), low), 0.0)
+
+
+derivative(
+    A.xlogy.Tensor,
+    self=lambda g, self, other: _xlogy_formula(g, self, other),
+    other=lambda g, self, other: A.div.Tensor(A.mul.Tensor(g, self), other),
+)
 
 
 @binary(
@@ -464,3 +511,17 @@ def _xlog1py_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array,
 
 
 defvjp(xlog1py, _xlog1py_rule)
+
+
+def _xlog1py_self_formula(g: Any, self: Any, other: Any) -> Any:
+    found = A.special_xlog1py.default(g, other)
+    low = A.le.Scalar(other, -1.0)
+    return A.masked_fill.Scalar(found, A.bitwise_and.Tensor(A.eq.Scalar(self, 0.0), low), 0.0)
+
+
+def _xlog1py_other_formula(g: Any, self: Any, other: Any) -> Any:
+    below = A.add.Scalar(other, 1)
+    return A.div.Tensor(A.mul.Tensor(g, self), below)
+
+
+derivative(A.special_xlog1py, self=_xlog1py_self_formula, other=_xlog1py_other_formula)

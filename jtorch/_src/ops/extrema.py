@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 
 from ..facts.errors import broadcast_shapes
 from ._declare import Array, Number, defvjp, pointwise
+from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._hosted import REALS, hosted
 from ._nodes import Made, by_operand
@@ -75,7 +78,22 @@ def _minimum_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array,
 
 
 defvjp(maximum, _maximum_rule)
+
+
+def _larger(smaller: Any) -> Any:
+    """The gradient of one operand of ``maximum``: half where both are equal, none where it is the other one."""
+
+    def gradient(g: Any, self: Any, other: Any) -> Any:
+        half = A.div.Scalar(g, 2)
+        shared = A.where.self(A.eq.Tensor(self, other), half, g)
+        return A.masked_fill_.Scalar(shared, smaller(self, other), 0)
+
+    return gradient
+
+
+derivative(A.maximum, self=_larger(A.lt.Tensor), other=_larger(A.gt.Tensor))
 defvjp(minimum, _minimum_rule)
+derivative(A.minimum, self=_larger(A.gt.Tensor), other=_larger(A.lt.Tensor))
 
 
 @pointwise(saves=("input", "other"), aten="fmax")
@@ -139,7 +157,24 @@ def _fmin_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Ar
 
 
 defvjp(fmax, _fmax_rule)
+
+
+def _numbered(better: Any) -> Any:
+    """The gradients of ``fmax`` and ``fmin``, which prefer what is a number."""
+
+    def chosen(self: Any, other: Any) -> Any:
+        first = better(self, other)
+        return A.logical_or_.default(first, A.isnan.default(other))
+
+    return {
+        "self": lambda g, self, other: A.masked_fill.Scalar(g, A.logical_not_.default(chosen(self, other)), 0),
+        "other": lambda g, self, other: A.masked_fill.Scalar(g, chosen(self, other), 0),
+    }
+
+
+derivative(A.fmax, **_numbered(A.ge.Tensor))
 defvjp(fmin, _fmin_rule)
+derivative(A.fmin, **_numbered(A.le.Tensor))
 
 
 # ---- clamping --------------------------------------------------------------------------------------------------------------------
@@ -211,6 +246,52 @@ def _clamp_rule(
 defvjp(clamp, _clamp_rule)
 
 
+def _kept_where(condition: Any, g: Any, zero: Any = None) -> Any:
+    """A gradient where a condition holds, zero elsewhere."""
+    return A.where.self(condition, g, D.zero_of(g) if zero is None else zero)
+
+
+def _clamp_formula(g: Any, self: Any, min: Any, max: Any) -> Any:
+    zero = D.zero_of(g)
+    if min is not None and max is not None:
+        inside = A.logical_and_.default(A.ge.Scalar(self, min), A.le.Scalar(self, max))
+    elif min is not None:
+        inside = A.ge.Scalar(self, min)
+    elif max is not None:
+        inside = A.le.Scalar(self, max)
+    else:
+        return g
+    return _kept_where(inside, g, zero)
+
+
+derivative(A.clamp, self=_clamp_formula)
+
+
+def _clamp_bounds_formula(g: Any, self: Any, min: Any, max: Any, wants: Any) -> Any:
+    if min is not None and max is not None:
+        first = last = None
+        if wants[0]:
+            below, ordered = A.lt.Tensor(self, min), A.lt.Tensor(min, max)
+            first = _kept_where(A.logical_and.default(ordered, below), g)
+        if wants[1]:
+            above, crossed = A.gt.Tensor(self, max), A.lt.Tensor(max, min)
+            last = _kept_where(A.logical_or.default(above, crossed), g)
+        return first, last
+    if min is not None:
+        return _kept_where(A.lt.Tensor(self, min), g), None
+    return None, _kept_where(A.gt.Tensor(self, max), g)
+
+
+def _clamp_self_formula(g: Any, self: Any, min: Any, max: Any) -> Any:
+    if min is not None and max is not None:
+        low = A.ge.Tensor(self, min)
+        return _kept_where(A.logical_and.default(low, A.le.Tensor(self, max)), g)
+    return _kept_where(A.ge.Tensor(self, min) if max is None else A.le.Tensor(self, max), g)
+
+
+derivative(A.clamp.Tensor, min__max=_clamp_bounds_formula, self=_clamp_self_formula)
+
+
 @pointwise(inplace="both", saves=("input", "min"), fits=("min",), aten="clamp_min", node=by_operand("ClampMin", "min", 1, 0))
 @schemas("(Tensor self, Scalar min) -> Tensor ; _ =out", ".Tensor")
 def clamp_min(input: Array, min: Array | Number) -> Array:
@@ -237,6 +318,12 @@ def _clamp_min_rule(g: Array, _: None, input: Array, min: Array) -> tuple[Array,
 
 
 defvjp(clamp_min, _clamp_min_rule)
+derivative(A.clamp_min, self=lambda g, self, min: _clamp_formula(g, self, min, None))
+derivative(
+    A.clamp_min.Tensor,
+    min=lambda g, self, min: _kept_where(A.lt.Tensor(self, min), g),
+    self=lambda g, self, min: _kept_where(A.ge.Tensor(self, min), g),
+)
 
 
 @pointwise(inplace="both", saves=("input", "max"), fits=("max",), aten="clamp_max", node=by_operand("ClampMax", "max", 1, 0))
@@ -261,6 +348,12 @@ def _clamp_max_rule(g: Array, _: None, input: Array, max: Array) -> tuple[Array,
 
 
 defvjp(clamp_max, _clamp_max_rule)
+derivative(A.clamp_max, self=lambda g, self, max: _clamp_formula(g, self, None, max))
+derivative(
+    A.clamp_max.Tensor,
+    max=lambda g, self, max: _kept_where(A.gt.Tensor(self, max), g),
+    self=lambda g, self, max: _kept_where(A.le.Tensor(self, max), g),
+)
 
 
 # ---- choosing --------------------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from jax import lax
 from ..facts import dtypes
 from ..facts.errors import CPP_NAMES, canonical_dim
 from ._declare import Array, Number, defvjp, shape
+from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._nodes import by_operand
 from ._numeric import require
@@ -88,6 +89,19 @@ def index_add(input: Array, dim: int, index: Array, source: Array, *, alpha: Num
     if s.dtype.kind == "c":  # of which infinities times one are NaN
         scaled = jnp.where(alpha == 1, s, scaled)
     return write(x, at_dim(axis, i), scaled, "add").reshape(input.shape)
+
+
+def _selected(g: Any, source_: Any, dim: int, index: Any) -> Any:
+    if not source_.ndim:
+        return A.index_select.default(g, dim, A.squeeze.dim(index, 0))
+    return A.expand.default(A.index_select.default(g, dim, index), source_.shape)
+
+
+derivative(
+    A.index_add,
+    self=lambda g: g,
+    source=lambda g, source_, dim, index, alpha: D.times(_selected(g, source_, dim, index), alpha),
+)
 
 
 @shape(
@@ -209,6 +223,11 @@ def _index_copy_rule(g, result, input, dim, index, source):
 
 
 defvjp(index_copy, _index_copy_rule)
+derivative(
+    A.index_copy,
+    self=lambda g, dim, index: A.index_fill.int_Scalar(g, dim, index, 0),
+    source=lambda g, source_, dim, index: _selected(g, source_, dim, index),
+)
 
 
 @shape(
@@ -251,3 +270,11 @@ def index_fill(input: Array, dim: int, index: Array, value: Array | Number) -> A
     chosen = jnp.zeros(x.shape[axis], bool).at[i].set(True, mode="promise_in_bounds")
     # A mask over one dimension and a select fuse with their surroundings, and differentiate as cheaply.
     return jnp.where(lax.broadcast_in_dim(chosen, x.shape, (axis,)), filling, x).reshape(input.shape)
+
+
+derivative(A.index_fill.int_Scalar, self=lambda g, dim, index: A.index_fill.int_Scalar(g, dim, index, 0))
+derivative(
+    A.index_fill.int_Tensor,
+    self=lambda g, dim, index: A.index_fill.int_Scalar(g, dim, index, 0),
+    value=lambda g, dim, index: A.sum.default(A.index_select.default(g, dim, A._unique.default(index, False)[0])),
+)

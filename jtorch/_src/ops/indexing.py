@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -15,7 +16,9 @@ from jax import lax
 
 from ..facts.dtypes import from_np
 from ..facts.errors import broadcast_shapes, canonical_dim
+from ..facts.layouts import strided
 from ._declare import Array, Number, guard, guard_range, op, shape
+from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._nodes import by_operand
 from ._sizes import counted, fewer
@@ -134,6 +137,12 @@ def gather(input: Array, dim: int, index: Array, *, sparse_grad: bool = False) -
     return along(x, axis, i).reshape(index.shape)
 
 
+derivative(
+    A.gather,
+    self=lambda g, self_, dim, index: A.scatter_add.default(A.new_zeros.default(g, self_.shape), dim, index, g),
+)
+
+
 @shape(saves=("indices",), out=True, aten="take_along_dim", out_dtype="expected", node="GatherBackward0")
 def take_along_dim(input: Array, indices: Array, dim: int | None = None) -> Array:
     """Takes elements along ``dim`` like ``gather``, but broadcasts the other dimensions; without ``dim``, from the flattened tensor.
@@ -218,6 +227,14 @@ def index_select(input: Array, dim: int, index: Array) -> Array:
     return taken.reshape(()) if input.ndim == 0 else taken
 
 
+def _index_select_formula(g: Any, self_: Any, dim: int, index: Any) -> Any:
+    made = A.new_zeros.default(g, self_.shape, dtype=self_.dtype, layout=strided, device=self_.device)
+    return (A.index_add if D.in_modes() else A.index_add_).default(made, dim, index, g)
+
+
+derivative(A.index_select, self=_index_select_formula)
+
+
 @shape(
     saves=("index",),
     out=True,
@@ -245,6 +262,9 @@ def take(input: Array, index: Array) -> Array:
     if input.size == 0 and index.size:
         raise IndexError("take(): tried to take from an empty tensor")
     return fetch(input.reshape(-1), (in_flat(index, input.size),))
+
+
+derivative(A.take, self=lambda g, self, index: A.put.default(A.zeros_like.default(self), index, g, True))
 
 
 def in_flat(index: Array, size: int) -> Array:
@@ -296,6 +316,14 @@ def _index(input: Array, indices: list[Array | None]) -> Array:
     """
     parts = index_parts(input, indices)
     return fetch(input, parts) if any(not isinstance(p, slice) for p in parts) else input
+
+
+derivative(
+    A.index.Tensor,
+    self=lambda g, self_, indices: A.index_put.default(
+        A.new_zeros.default(g, self_.shape, dtype=self_.dtype, layout=strided, device=self_.device), indices, g, True
+    ),
+)
 
 
 @shape(namespace="_C", saves=("positions",), aten="index.Tensor", node="IndexBackward0")
@@ -444,6 +472,14 @@ def masked_fill(input: Array, mask: Array, value: Array | Number) -> Array:
     return jnp.where(jnp.broadcast_to(mask, full), jnp.broadcast_to(filling, full), jnp.broadcast_to(input, full))
 
 
+derivative(A.masked_fill.Scalar, self=lambda g, mask: A.masked_fill.Scalar(g, mask, 0))
+derivative(
+    A.masked_fill.Tensor,
+    self=lambda g, mask: A.masked_fill.Scalar(g, mask, 0),
+    value=lambda g, mask: A.sum.default(A.where.self(mask, g, D.zero_of(g))),
+)
+
+
 _TYPE_TEXT = {
     "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
     "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
@@ -562,6 +598,13 @@ def masked_scatter(input: Array, mask: Array, source: Array) -> Array:
     made, count = _placed(jnp.broadcast_to(input, full), jnp.broadcast_to(mask, full), source)
     guard(count > source.size, RuntimeError, "Number of elements of source < number of ones in mask")
     return made
+
+
+derivative(
+    A.masked_scatter,
+    self=lambda g, mask: A.masked_fill.Scalar(g, mask, 0),
+    source=lambda g, mask, source_: A.masked_scatter_backward.default(g, mask, source_.shape),
+)
 
 
 def _placed(input: Array, mask: Array, source: Array) -> tuple[Array, Array]:

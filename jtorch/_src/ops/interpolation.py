@@ -15,6 +15,7 @@ import numpy as np
 
 from ..facts import dtypes
 from ._declare import Array, defvjp, op
+from ._derivatives import A, derivative
 from ._nodes import Made
 from .adaptive_pooling import _adaptive_avg, _adaptive_avg_rule
 
@@ -402,3 +403,31 @@ def _interpolate_rule(
 
 
 defvjp(interpolate, _interpolate_rule, saves=())
+derivative(
+    A.upsample_nearest1d,
+    self=lambda g, self_, output_size, scales: A.upsample_nearest1d_backward.default(g, output_size, self_.shape, scales),
+)
+derivative(
+    A.upsample_nearest2d,
+    self=lambda g, self_, output_size, scales_h, scales_w: A.upsample_nearest2d_backward.default(
+        g, output_size, self_.shape, scales_h, scales_w
+    ),
+)
+derivative(
+    A.upsample_linear1d,
+    self=lambda g, self_, output_size, align_corners, scales: A.upsample_linear1d_backward.default(
+        g, output_size, self_.shape, align_corners, scales
+    ),
+)
+derivative(
+    A.upsample_bilinear2d,
+    self=lambda g, self_, output_size, align_corners, scales_h, scales_w: A.upsample_bilinear2d_backward.default(
+        g, output_size, self_.shape, align_corners, scales_h, scales_w
+    ),
+)
+derivative(
+    A.upsample_bicubic2d,
+    self=lambda g, self_, output_size, align_corners, scales_h, scales_w: A.upsample_bicubic2d_backward.default(
+        g, output_size, self_.shape, align_corners, scales_h, scales_w
+    ),
+)

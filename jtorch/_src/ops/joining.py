@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +16,7 @@ from ..engine import limits
 from ..facts.dtypes import from_np, get_default_dtype, promote_types
 from ..facts.errors import canonical_dim
 from ._declare import Array, defvjp, guard, guard_range, op, shape
+from ._derivatives import A, D, derivative
 from ._facts import schemas
 
 
@@ -142,7 +145,31 @@ def _stack_rule(g: Array, result: None, tensors: list[Array], dim: int = 0) -> t
 
 
 defvjp(cat, _cat_rule, saves=())
+
+
+def _cat_formula(g: Any, node: Any, dim: int) -> Any:
+    found: dict[int, Any] = {}
+    at = 0
+    ndim = g._aval.ndim
+    dim = dim % ndim
+    for (_, k, aval), edge in zip(node.slots, node.edges, strict=True):
+        if aval.shape == (0,) and ndim != 1:
+            found[k] = A.new_zeros.default(g, [0]) if edge is not None else None
+            continue
+        n = aval.shape[dim]
+        found[k] = A.slice.Tensor(g, dim, at, at + n) if edge is not None else None
+        at += n
+    return found
+
+
+derivative(A.cat, tensors=_cat_formula)
 defvjp(stack, _stack_rule, saves=())
+derivative(
+    A.stack,
+    tensors=lambda g, node, dim: {
+        k: A.select.int(g, dim, k) if e is not None else None for (_, k, _), e in zip(node.slots, node.edges, strict=True)
+    },
+)
 
 
 def _stacked(name: str, tensors: list[Array], ndim: int, dim: int) -> Array:
@@ -263,6 +290,24 @@ def block_diag(tensors: list[Array]) -> Array:
     return lax.concatenate(rows, 0)
 
 
+def _block_diag_formula(g: Any, node: Any) -> Any:
+    found: dict[int, Any] = {}
+    row = column = 0
+    for (_, k, aval), edge in zip(node.slots, node.edges, strict=True):
+        height, width = {0: (1, 1), 1: (1, *aval.shape)}.get(len(aval.shape), aval.shape)
+        part = None
+        if edge is not None:
+            part = A.slice.Tensor(A.slice.Tensor(g, 0, row, row + height), 1, column, column + width)
+            if len(aval.shape) < 2:
+                part = A.view.default(part, list(aval.shape)) if not aval.shape else A.squeeze.dim(part, 0)
+        found[k] = part
+        row, column = row + height, column + width
+    return found
+
+
+derivative(A.block_diag, tensors=_block_diag_formula)
+
+
 def _vector(x: Array) -> None:
     if x.ndim != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {_shape_text(x.shape)}")
@@ -366,6 +411,27 @@ def repeat(input: Array, repeats: tuple[int, ...]) -> Array:
     offset = len(sizes) - input.ndim
     axes = tuple(2 * (offset + i) + 1 for i in range(input.ndim))
     return lax.broadcast_in_dim(input, spread, axes).reshape(result)
+
+
+def _repeat(g: Any, shape: list[int], repeats: Sequence[int]) -> Any:
+    lead = len(repeats) - len(shape)
+    if not shape:
+        return A.sum.default(g)
+    if lead:
+        g = A.sum.dim_IntList(g, list(range(lead)))
+    sizes: list[int] = []
+    dims: list[int] = []
+    for n, r in zip(shape, repeats[lead:], strict=True):
+        if r != 1:
+            dims.append(len(sizes))
+            sizes.append(r)
+        sizes.append(n)
+    if not dims:
+        return g
+    return A.sum.dim_IntList(D.reshaped(g, sizes), dims)
+
+
+derivative(A.repeat, self=lambda g, self_, repeats: _repeat(g, self_.shape, repeats))
 
 
 @shape(varargs="dims", aten="tile", node="RepeatBackward0", implicit=True)

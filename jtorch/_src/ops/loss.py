@@ -13,6 +13,7 @@ from ..facts import dtypes
 from ..facts.errors import broadcast_shapes
 from ..facts.warned_once import outside
 from ._declare import Array, defvjp, guard_range, op
+from ._derivatives import A, derivative
 from ._facts import schemas
 from ._losses import checked, hinge, magnitude, number, reduced, reduction_of
 from ._nodes import Made, by_reduction
@@ -149,6 +150,13 @@ def mse_loss(
     return _weighted(difference * difference, w, reduction)
 
 
+derivative(
+    A.mse_loss,
+    self=lambda g, self, target, reduction: A.mse_loss_backward.default(g, self, target, reduction),
+    target=lambda g, self, target, reduction: A.mse_loss_backward.default(g, target, self, reduction),
+)
+
+
 @op(
     namespace="nn.functional",
     promote="expanded",
@@ -258,6 +266,13 @@ def smooth_l1_loss(
     return reduced(jnp.where(near, close * close * number(0.5 / beta, size), far - half), reduction)
 
 
+derivative(
+    A.smooth_l1_loss,
+    self=lambda g, self, target, reduction, beta: A.smooth_l1_loss_backward.default(g, self, target, reduction, beta),
+    target=lambda g, self, target, reduction, beta: A.smooth_l1_loss_backward.default(g, target, self, reduction, beta),
+)
+
+
 def _split(near: Array, difference: Array, size: Array) -> tuple[Array, Array]:
     """What the two branches of a loss work on, with 0 where it is the other's turn: infinite differences would make NaN of its gradient."""
     zero = number(0, size)
@@ -307,6 +322,13 @@ def huber_loss(input: Array, target: Array, reduction: str = "mean", delta: floa
         wide = dtypes.promote_types(dtypes.from_np(own), dtypes.from_np(w.dtype)).np
         loss, w = loss.astype(wide), w.astype(wide)
     return _weighted(loss, w, reduction)
+
+
+derivative(
+    A.huber_loss,
+    self=lambda g, self, target, reduction, delta: A.huber_loss_backward.default(g, self, target, reduction, delta),
+    target=lambda g, self, target, reduction, delta: A.huber_loss_backward.default(g, target, self, reduction, delta),
+)
 
 
 def _check_binary(input: Array, target: Array, message: str) -> None:
@@ -390,6 +412,24 @@ def _binary_cross_entropy_rule(
 defvjp(binary_cross_entropy, _binary_cross_entropy_rule)
 
 
+def _weighed(found: Any, weight: Any, reduction: int, count: int) -> Any:
+    if weight is not None:
+        found = A.mul.Tensor(found, weight)
+    return A.div_.Scalar(found, count) if reduction == 1 else found
+
+
+def _bce_target_formula(g: Any, self: Any, target_: Any, weight: Any, reduction: int) -> Any:
+    found = A.sub.Tensor(A.log.default(A.rsub.Scalar(self, 1)), A.log.default(self))
+    return _weighed(A.mul.Tensor(found, g), weight, reduction, target_.size)
+
+
+derivative(
+    A.binary_cross_entropy,
+    self=lambda g, self, target, weight, reduction: A.binary_cross_entropy_backward.default(g, self, target, weight, reduction),
+    target=_bce_target_formula,
+)
+
+
 @jax.custom_jvp
 def _scored(x: Array, target: Array, weight: Array | None) -> Array:
     """The cross entropy of scores. Its derivative by them, as it stands, is a difference of two numbers near 1 where they are small."""
@@ -450,6 +490,28 @@ def binary_cross_entropy_with_logits(
     _check_binary(input, target, "Target size ({target}) must be the same as input size ({input})")
     loss = _scored(input, target, None if pos_weight is None else _over(pos_weight, input))
     return reduced(loss if weight is None else loss * _over(weight, loss), reduction)
+
+
+def _bce_logits_formula(g: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
+    if pos_weight is None:
+        found = A.mul.Tensor(A.sub.Tensor(A.sigmoid.default(self), target), g)
+    else:
+        t = A.mul.Tensor(pos_weight, target)
+        inner = A.sub.Tensor(A.mul.Tensor(A.sub.Tensor(A.add.Scalar(t, 1), target), A.sigmoid.default(self)), t)
+        found = A.mul.Tensor(inner, g)
+    return _weighed(found, weight, reduction, self._aval.size)
+
+
+def _bce_logits_target_formula(g: Any, self: Any, target_: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
+    if pos_weight is None:
+        found = A.neg.default(self)
+    else:
+        p = A.sigmoid.default(self)
+        found = A.sub.Tensor(A.log.default(A.rsub.Scalar(p, 1)), A.mul.Tensor(pos_weight, A.log.default(p)))
+    return _weighed(A.mul.Tensor(found, g), weight, reduction, target_.size)
+
+
+derivative(A.binary_cross_entropy_with_logits, self=_bce_logits_formula, target=_bce_logits_target_formula)
 
 
 @op(

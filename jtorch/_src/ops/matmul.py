@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import jax.numpy as jnp
 from jax import lax
@@ -10,6 +11,7 @@ from jax import lax
 from ..facts import dtypes
 from ..facts.errors import broadcast_shapes
 from ._declare import Array, Number, defvjp, op
+from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._kernel import unbroadcast
 from ._matrix import (
@@ -238,6 +240,32 @@ def mm(input: Array, mat2: Array) -> Array:
 defvjp(mm, _matmul_rule)
 
 
+def _t(x: Any) -> Any:
+    return A.t.default(D.conj(x))
+
+
+def _by_columns(x: Any) -> bool:
+    """Whether a matrix lies in memory column by column: its gradient then is computed so, too."""
+    return x.stride() == [1, x.shape[0]]
+
+
+def _mm_first(g: Any, mat2: Any, mat1_: Any, alpha: Any) -> Any:
+    """The gradient of the first factor of a matrix product."""
+    if _by_columns(mat1_):
+        return D.times(A.t.default(A.mm.default(D.conj(mat2), A.t.default(g))), D.conj(alpha))
+    return D.times(A.mm.default(g, _t(mat2)), D.conj(alpha))
+
+
+def _mm_second(g: Any, mat1: Any, mat2_: Any, alpha: Any) -> Any:
+    """The gradient of the second factor of a matrix product."""
+    if _by_columns(mat2_):
+        return D.times(A.t.default(A.mm.default(A.t.default(g), D.conj(mat1))), D.conj(alpha))
+    return D.times(A.mm.default(_t(mat1), g), D.conj(alpha))
+
+
+derivative(A.mm, self=lambda g, mat2, self_: _mm_first(g, mat2, self_, 1), mat2=lambda g, self, mat2_: _mm_second(g, self, mat2_, 1))
+
+
 @op(out=True, aten="bmm", saves=("input", "mat2"), ranks=(3, 3), out_dtype="expected", autocast="lower")
 @schemas(".", ".dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor ; =dtype_out")
 def bmm(input: Array, mat2: Array) -> Array:
@@ -275,6 +303,13 @@ def _check_batches(batch1: Array, batch2: Array) -> None:
 defvjp(bmm, _matmul_rule)
 
 
+def _mT(x: Any) -> Any:
+    return A.transpose.int(D.conj(x), 1, 2)
+
+
+derivative(A.bmm, self=lambda g, mat2: A.bmm.default(g, _mT(mat2)), mat2=lambda g, self: A.bmm.default(_mT(self), g))
+
+
 @op(out=True, aten="mv", saves=("input", "vec"), ranks=(2, 1), autocast="cuda lower")
 def mv(input: Array, vec: Array) -> Array:
     """The product of a matrix and a vector.
@@ -299,6 +334,11 @@ def mv(input: Array, vec: Array) -> Array:
 
 
 defvjp(mv, lambda g, _, input, vec: (g[:, None] * conj(vec)[None, :], conj(input).T @ g))
+derivative(
+    A.mv,
+    self=lambda g, vec: A.mul.Tensor(A.view.default(g, [g._aval.shape[0], 1]), D.conj(vec)),
+    vec=lambda g, self: A.mv.default(_t(self), g),
+)
 
 
 @op(
@@ -330,6 +370,7 @@ def dot(input: Array, tensor: Array) -> Array:
 
 
 defvjp(dot, lambda g, _, input, tensor: (g * conj(tensor), g * conj(input)))
+derivative(A.dot, self=lambda g, tensor: A.mul.Tensor(g, D.conj(tensor)), tensor=lambda g, self: A.mul.Tensor(g, D.conj(self)))
 
 
 @op(
@@ -494,6 +535,12 @@ def _folded(g: Array, input: Array) -> Array:
 
 
 defvjp(addmm, _add_product_rule)
+derivative(
+    A.addmm,
+    self=lambda g, beta: D.times(g, D.conj(beta)),
+    mat1=lambda g, mat2, mat1_, alpha: _mm_first(g, mat2, mat1_, alpha),
+    mat2=lambda g, mat1, mat2_, alpha: _mm_second(g, mat1, mat2_, alpha),
+)
 
 
 @op(
@@ -532,6 +579,12 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Numb
 
 
 defvjp(addmv, _add_product_rule)
+derivative(
+    A.addmv,
+    self=lambda g, beta: D.times(g, D.conj(beta)),
+    mat=lambda g, vec, alpha: D.times(A.mul.Tensor(A.view.default(g, [g._aval.shape[0], 1]), D.conj(vec)), D.conj(alpha)),
+    vec=lambda g, mat, alpha: D.times(A.mv.default(_t(mat), g), D.conj(alpha)),
+)
 
 
 @op(
@@ -615,6 +668,12 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alp
 
 
 defvjp(baddbmm, _add_product_rule)
+derivative(
+    A.baddbmm,
+    self=lambda g, beta: D.times(g, D.conj(beta)),
+    batch1=lambda g, batch2, alpha: D.times(A.bmm.default(g, _mT(batch2)), D.conj(alpha)),
+    batch2=lambda g, batch1, alpha: D.times(A.bmm.default(_mT(batch1), g), D.conj(alpha)),
+)
 
 
 @op(

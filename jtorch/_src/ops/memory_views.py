@@ -9,8 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..facts.layouts import is_contiguous
+from ..facts.dtypes import int64
+from ..facts.layouts import is_contiguous, strided
 from ._declare import Array, Dtype, defvjp, op
+from ._derivatives import A, D, derivative
 from ._numeric import scalar_name
 from ._sizes import fewer
 from .views import Ints, _put_permute, view
@@ -80,6 +82,46 @@ def _as_strided(input: Array, size: tuple[int, ...], stride: tuple[int, ...], of
     else:
         found = flat[_flat_positions(once, stride, offset)]
     return found if once == size else jnp.broadcast_to(found, size)
+
+
+def _packed(g: Any) -> bool:
+    return D.is_packed(g)
+
+
+def _reach_formula(size: Any, stride: Any) -> int:
+    return sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+
+
+def _overlaps(size: Any, stride: Any) -> bool:
+    """Whether two places of a strided tensor may be one."""
+    reach = 0
+    for s, n in sorted((s, n) for n, s in zip(size, stride, strict=True) if n > 1):
+        if s <= reach:
+            return True
+        reach += (n - 1) * s
+    return False
+
+
+def _as_strided_formula(g: Any, self: Any, size: Any, stride: Any, storage_offset: Any, grads: Any, node: Any) -> Any:
+    begin = self.storage_offset()
+    start = begin if storage_offset is None else storage_offset
+    mine, strides = list(self._aval.shape), D.strides_of(self)
+    if 0 in mine or 0 in size or _overlaps(mine, strides):
+        return D.general(grads, node, self, size, stride, storage_offset)
+    low = min(begin, start)
+    length = max(begin + _reach_formula(mine, strides), start + _reach_formula(size, stride)) - low + 1
+    memory = A.new_zeros.default(g, [length])
+    if _overlaps(size, stride):
+        every = A.arange.start(0, length, dtype=int64, layout=strided, device=node.about[0].device)
+        places = A.as_strided.default(every, list(size), list(stride), start - low)
+        flat = A.view.default(g, [math.prod(size)]) if _packed(g) else D.reshaped(g, [math.prod(size)])
+        memory = A.index_add_.default(memory, 0, D.reshaped(places, [math.prod(size)]), flat)
+    else:
+        A.copy_.default(A.as_strided.default(memory, list(size), list(stride), start - low), g)
+    return A.as_strided.default(memory, mine, strides, begin - low)
+
+
+derivative(A.as_strided, self=_as_strided_formula)
 
 
 def _put_first(parent: Array, value: Array, numel: int) -> Array:
@@ -223,6 +265,9 @@ def view_as_real(input: Array) -> Array:
     return jnp.stack([jnp.real(input), jnp.imag(input)], -1)
 
 
+derivative(A.view_as_real, self=lambda g: A.view_as_complex.default(D.packed(g)))
+
+
 def _geometry_view_as_complex(shape: Ints, strides: Ints) -> tuple[Ints, int]:
     if not shape or shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2" if shape else "Input tensor must have one or more dimensions")
@@ -264,6 +309,9 @@ def view_as_complex(input: Array) -> Array:
             f"but got a tensor of scalar type: {scalar_name(input.dtype)}"
         )
     return lax.complex(input[..., 0], input[..., 1])
+
+
+derivative(A.view_as_complex, self=lambda g: A.view_as_real.default(g))
 
 
 def _put_view_dtype(parent: Array, value: Array, dtype: Any) -> Array:

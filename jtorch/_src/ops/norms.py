@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,6 +12,7 @@ from jax import lax
 from ..facts import dtypes
 from ._axes import category, reduced_dims, restored, to_dtype
 from ._declare import Array, Dtype, defvjp, op, reduction
+from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._numeric import is_complex, scalar_name, wide
 from .pointwise import NO_BOOL_MINUS, NO_MINUS_BOOL
@@ -161,6 +163,40 @@ def _vector_norm_rule(
 defvjp(vector_norm, _vector_norm_rule, saves=("input", "result"))
 
 
+def norm_formula(g: Any, self: Any, ord: Any, dim: Any, keepdim: Any, result: Any) -> Any:
+    """The gradient of a vector norm."""
+    ndim = self._aval.ndim
+    if dim is not None:
+        g, result = D.unsqueezed(g, dim, ndim, keepdim), D.unsqueezed(result, dim, ndim, keepdim)
+    if ord == 0:
+        return A.zeros_like.default(self)
+    if ord == 1:
+        return A.mul.Tensor(A.sgn.default(self), g)
+    if ord == 2:
+        return A.mul.Tensor(g, A.masked_fill_.Scalar(A.div.Tensor(self, result), A.eq.Scalar(result, 0), 0))
+    if ord in (math.inf, -math.inf):
+        size = A.abs.default(self)
+        mask = A.logical_or.default(A.eq.Tensor(size, result), A.isnan.default(size))
+        count = A.sum.dim_IntList(mask, [] if dim is None else dim, True)
+        share = A.mul.Tensor(A.div.Tensor(g, count), mask)
+        return A.mul.Tensor(A.sgn.default(self), share)
+    if ord < 1:
+        powers = A.pow_.Scalar(A.abs.default(self), ord - 1)
+        scaled = A.masked_fill_.Scalar(A.mul.Tensor(A.sgn.default(self), powers), A.eq.Scalar(self, 0), 0)
+        return A.mul.Tensor(A.mul.Tensor(scaled, g), A.pow.Tensor_Scalar(result, 1 - ord))
+    if ord < 2:
+        powers = A.pow_.Scalar(A.abs.default(self), ord - 1)
+        scaled = A.mul.Tensor(A.sgn.default(self), powers)
+    else:
+        scaled = A.mul.Tensor(self, A.pow_.Scalar(A.abs.default(self), ord - 2))
+    scale = A.div.Tensor(g, A.pow.Tensor_Scalar(result, ord - 1))
+    scale = A.masked_fill_.Scalar(scale, A.eq.Scalar(result, 0), 0)
+    return A.mul.Tensor(scaled, scale)
+
+
+derivative(A.linalg_vector_norm, self=norm_formula)
+
+
 def _check_no_bools(kinds: list[dtypes.dtype]) -> None:
     if dtypes.bool_ in kinds:
         raise RuntimeError(NO_BOOL_MINUS if set(kinds) == {dtypes.bool_} else NO_MINUS_BOOL)
@@ -209,3 +245,14 @@ def _dist_rule(g: Array, result: Array, input: Array, other: Array, p: float = 2
 
 
 defvjp(dist, _dist_rule, saves=("input", "other", "result"))
+
+
+def _pnorm_formula(g: Any, self: Any, other: Any, p: Any, result: Any) -> Any:
+    return norm_formula(g, A.sub.Tensor(self, other), p, None, False, result)
+
+
+derivative(
+    A.dist,
+    self=_pnorm_formula,
+    other=lambda g, self, other, p, result: A.neg.default(_pnorm_formula(g, self, other, p, result)),
+)

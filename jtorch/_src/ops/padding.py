@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from ._declare import Array, Number, guard_range, shape
+from ._derivatives import A, derivative
 from ._facts import schemas
 from ._hosted import REALS, hosted
 from ._nodes import Made
@@ -62,6 +63,9 @@ def constant_pad_nd(input: Array, pad: tuple[int, ...], value: Number = 0) -> Ar
         config[axis] = (low, high, 0)
     filling = number_as(value, input.dtype) if input.dtype.kind in "iu" else lax.convert_element_type(value, input.dtype)
     return lax.pad(input, filling, config)
+
+
+derivative(A.constant_pad_nd, self=lambda g, pad: A.constant_pad_nd.default(g, [-p for p in pad]))
 
 
 def _node_of_pad(made: Made) -> str:

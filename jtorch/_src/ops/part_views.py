@@ -10,6 +10,7 @@ from jax import lax
 
 from ..facts.errors import canonical_dim
 from ._declare import Array, Number, defvjp, op
+from ._derivatives import A, D, derivative
 from ._facts import schemas
 from .views import Ints, view
 
@@ -35,6 +36,15 @@ def _slice(input: Array, dim: int, start: int, stop: int, step: int) -> Array:
     return lax.slice_in_dim(input, start, stop, step, dim)
 
 
+derivative(
+    A.slice.Tensor,
+    self=lambda g, self_, dim, start, end, step: A.slice_backward.default(
+        g, self_.shape, dim, 0 if start is None else start, 9223372036854775807 if end is None else end, step
+    ),
+)
+derivative(A.slice_backward, grad_output=lambda g, dim, start, end, step: A.slice.Tensor(g, dim, start, end, step))
+
+
 def _put_slice_at(parent: Array, value: Array, dim: int, start: Number, length: int) -> Array:
     return lax.dynamic_update_slice_in_dim(parent, value, start, dim)  # type: ignore[arg-type]
 
@@ -57,6 +67,10 @@ def _geometry_select(shape: Ints, strides: Ints, dim: int, index: int) -> tuple[
 def _select(input: Array, dim: int, index: int) -> Array:
     """One element of a dimension, which disappears; ``index`` is within it."""
     return lax.index_in_dim(input, index, dim, keepdims=False)
+
+
+derivative(A.select.int, self=lambda g, self_, dim, index: A.select_backward.default(g, self_.shape, dim, index))
+derivative(A.select_backward, grad_output=lambda g, dim, index: A.select.int(g, dim, index))
 
 
 @view(_put_select, lambda *a: None, namespace="_C", name="_select_at", aten="select.int", node="SelectBackward0")
@@ -112,6 +126,10 @@ def diagonal(input: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Arr
     """
     a, b, _, _, _ = _diagonal_index(input.shape, offset, dim1, dim2)
     return jnp.diagonal(input, offset, a, b)
+
+
+derivative(A.diagonal, self=lambda g, self_, offset, dim1, dim2: A.diagonal_backward.default(g, self_.shape, offset, dim1, dim2))
+derivative(A.diagonal_copy, self=lambda g, self_, offset, dim1, dim2: A.diagonal_backward.default(g, self_.shape, offset, dim1, dim2))
 
 
 def _unfold_dim(shape: Ints, dimension: int, size: int, step: int) -> tuple[int, int]:
@@ -177,6 +195,12 @@ def unfold(input: Array, dimension: int, size: int, step: int) -> Array:
     return jnp.moveaxis(jnp.moveaxis(moved, 0, d + 1), 0, -1) if d else jnp.moveaxis(moved, 1, -1)
 
 
+derivative(
+    A.unfold,
+    self=lambda g, self_, dimension, size, step: A.unfold_backward.default(g, self_.shape, dimension, size, step),
+)
+
+
 @op(namespace="_C", name="_split", saves=(), aten="split_with_sizes.default")
 def _split(input: Array, sizes: tuple[int, ...], dim: int) -> tuple[Array, ...]:
     """Consecutive parts of a dimension."""
@@ -193,4 +217,19 @@ def _unbind(input: Array, dim: int) -> tuple[Array, ...]:
 defvjp(_split, lambda g, result, input, sizes, dim: (jnp.concatenate(g, dim),), saves=())
 
 
+def _missing(shape: list[int], like: Any, stacked: bool) -> Any:
+    return A.expand.default(D.made_zeros([], like), shape) if stacked else D.made_zeros(shape, like)
+
+
+def _joined(grads: list[Any], node: Any, dim: int, stacked: bool) -> Any:
+    like = next(g for g in grads if g is not None)
+    filled = [_missing(node.about[j].shape, like, stacked) if g is None else g for j, g in enumerate(grads)]
+    return A.stack.default(filled, dim) if stacked else A.cat.default(filled, dim)
+
+
+derivative(A.split.Tensor, A.split_with_sizes, self=lambda grads, node, dim: _joined(grads, node, dim, False))
+derivative(A.unsafe_split.Tensor, A.unsafe_split_with_sizes, self=lambda grads, node, dim: _joined(grads, node, dim, False))
+
+
 defvjp(_unbind, lambda g, result, input, dim: (jnp.stack(g, dim),), saves=())
+derivative(A.unbind.int, self=lambda grads, node, dim: _joined(grads, node, dim, True))

@@ -10,6 +10,7 @@ from ..engine import limits
 from ..facts.dtypes import from_np
 from ..facts.errors import canonical_dim
 from ._declare import Array, guard_range, op, shape
+from ._derivatives import A, derivative
 from ._facts import schemas
 from ._sizes import fewer
 
@@ -53,6 +54,9 @@ def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
     return split.transpose(order).reshape(*batch, c // (r * r), h * r, w * r)
 
 
+derivative(A.pixel_shuffle, self=lambda g, upscale_factor: A.pixel_unshuffle.default(g, upscale_factor))
+
+
 @shape(aten="pixel_unshuffle", aliases=("nn.functional.pixel_unshuffle",), method=False, strides="image")
 @schemas(". ; =out")
 def pixel_unshuffle(input: Array, downscale_factor: int) -> Array:
@@ -88,6 +92,9 @@ def pixel_unshuffle(input: Array, downscale_factor: int) -> Array:
     return split.transpose(order).reshape(*batch, c * r * r, h // r, w // r)
 
 
+derivative(A.pixel_unshuffle, self=lambda g, downscale_factor: A.pixel_shuffle.default(g, downscale_factor))
+
+
 @shape(aten="channel_shuffle", aliases=("nn.functional.channel_shuffle",), method=False, strides="image")
 @schemas("(Tensor self, SymInt groups) -> Tensor ; =out")
 def channel_shuffle(input: Array, groups: int) -> Array:
@@ -113,6 +120,9 @@ def channel_shuffle(input: Array, groups: int) -> Array:
     if c % groups:
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
     return jnp.swapaxes(input.reshape(n, groups, c // groups, *space), 1, 2).reshape(input.shape)
+
+
+derivative(A.channel_shuffle, self=lambda g, self_, groups: A.channel_shuffle.default(g, self_.shape[1] // groups))
 
 
 @op(namespace="_C", differentiable=False, aten="one_hot")
@@ -217,6 +227,14 @@ def unfold(
     return x[0] if input.ndim == 3 else x
 
 
+derivative(
+    A.im2col,
+    self=lambda g, self_, kernel_size, dilation, padding, stride: A.col2im.default(
+        g, self_.shape[-2:], kernel_size, dilation, padding, stride
+    ),
+)
+
+
 @shape(namespace="nn.functional", aten="col2im", native=False, node="Col2ImBackward0")
 @schemas("col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor ; =out")
 def fold(
@@ -271,6 +289,9 @@ def fold(
     x = _overlap_add(x, 2, 3, out[0] + 2 * pad[0], dilate[0], step[0])
     x = x[:, :, pad[0] : pad[0] + out[0], pad[1] : pad[1] + out[1]]
     return x[0] if input.ndim == 2 else x
+
+
+derivative(A.col2im, self=lambda g, kernel_size, dilation, padding, stride: A.im2col.default(g, kernel_size, dilation, padding, stride))
 
 
 def _overlap_add(x: Array, window: int, axis: int, size: int, dilation: int, stride: int) -> Array:

@@ -10,8 +10,11 @@ import numpy as np
 from jax import lax
 
 from ..facts import dtypes
+from ..facts.devices import of_placement
+from ..facts.layouts import strided
 from . import _complex
 from ._declare import UNLESS_ROUNDED, Array, Number, binary, defvjp, guard_range, unary, without_derivative
+from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._hosted import hosted
 from ._nodes import Made, by_operand
@@ -83,6 +86,10 @@ def add(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> A
     return _plus(input, other, alpha)
 
 
+derivative(A.add.Tensor, self=lambda g: g, other=lambda g, alpha: D.times(g, D.conj(alpha)))
+derivative(A.add.Scalar, self=lambda g: g)
+
+
 def no_bools(kinds: list[dtypes.dtype]) -> None:
     """Refuses bool operands, before they are promoted."""
     bools = sum(kind is dtypes.bool_ for kind in kinds)
@@ -130,6 +137,10 @@ def sub(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> A
     return _plus(input, other, alpha, -1)
 
 
+derivative(A.sub.Tensor, self=lambda g: g, other=lambda g, alpha: A.neg.default(g) if alpha == 1 else A.mul.Scalar(A.neg.default(g), alpha))
+derivative(A.sub.Scalar, self=lambda g: g)
+
+
 @binary(
     method=False,
     saves=(),
@@ -158,6 +169,10 @@ def rsub(input: Array, other: Array | Number, *, alpha: Number = 1) -> Array:
     return sub(other, input, alpha=alpha)
 
 
+derivative(A.rsub.Tensor, self=lambda g, alpha: D.times(A.neg.default(g), alpha), other=lambda g: g)
+derivative(A.rsub.Scalar, self=lambda g, alpha: D.times(A.neg.default(g), alpha))
+
+
 @unary(promote=None, inplace="both", operators="neg", aliases=("negative",), saves=(), aten="neg", out_dtype="found")
 @schemas(".", "negative")
 def neg(input: Array) -> Array:
@@ -180,6 +195,9 @@ def neg(input: Array) -> Array:
     if is_bool(input):
         raise RuntimeError(NO_NEGATED_BOOL)
     return -input
+
+
+derivative(A.neg, self=lambda g: A.neg.default(g))
 
 
 def _not_bool(dtype: np.dtype) -> bool:
@@ -206,6 +224,9 @@ def positive(input: Array) -> Array:
     if is_bool(input):
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input
+
+
+derivative(A.positive, self=lambda g: g)
 
 
 # ---- products and quotients ------------------------------------------------------------------------------------------------------
@@ -253,6 +274,8 @@ def _mul_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Arr
 
 
 defvjp(mul, _mul_rule)
+derivative(A.mul.Tensor, self=lambda g, other: A.mul.Tensor(g, D.conj(other)), other=lambda g, self: A.mul.Tensor(g, D.conj(self)))
+derivative(A.mul.Scalar, self=lambda g, other: A.mul.Scalar(g, D.conj(other)))
 
 
 def _check_integer_divisor(input: Array, other: Array) -> None:
@@ -335,6 +358,26 @@ def _div_rule(g: Array, _: None, input: Array, other: Array, rounding_mode: str 
 
 
 defvjp(div, _div_rule)
+
+
+def _div_other_formula(g: Any, self: Any, other: Any) -> Any:
+    quotient = A.div.Tensor(A.div.Tensor(self, other), other)
+    return A.mul.Tensor(A.neg.default(g), D.conj(quotient))
+
+
+derivative(A.div.Tensor, self=lambda g, other: A.div.Tensor(g, D.conj(other)), other=_div_other_formula)
+derivative(A.div.Scalar, self=lambda g, other: A.div.Scalar(g, D.conj(other)))
+
+
+def _zeros_of(g: Any) -> Any:
+    return A.zeros_like.default(g, dtype=g._aval.torch_dtype, layout=strided, device=of_placement(g._aval.device))
+
+
+derivative(
+    A.div.Tensor_mode,
+    self=lambda g, other, rounding_mode: _zeros_of(g) if rounding_mode else A.div.Tensor(g, D.conj(other)),
+    other=lambda g, self, other, rounding_mode: _zeros_of(g) if rounding_mode else _div_other_formula(g, self, other),
+)
 
 
 @binary(
@@ -460,6 +503,19 @@ def _remainder_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Arra
 defvjp(remainder, _remainder_rule)
 
 
+def _times_taken(rounding_mode: str) -> Any:
+    """The gradient of a remainder's divisor: how often it was taken away."""
+
+    def gradient(g: Any, self: Any, other: Any) -> Any:
+        count = A.div.Tensor_mode(self, other, rounding_mode=rounding_mode)
+        return A.mul.Tensor(A.neg.default(g), count)
+
+    return gradient
+
+
+derivative(A.remainder.Tensor, self=lambda g: g, other=_times_taken("floor"))
+
+
 @binary(inplace=True, saves=("input", "other"), aten="fmod.Tensor", node=by_operand("Fmod", "other", 1, 0))
 @schemas(".Tensor", ".Scalar")
 def fmod(input: Array, other: Array | Number) -> Array:
@@ -488,6 +544,8 @@ def _fmod_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Ar
 
 
 defvjp(fmod, _fmod_rule)
+derivative(A.remainder.Scalar, A.fmod.Scalar, self=lambda g: g)
+derivative(A.fmod.Tensor, self=lambda g: g, other=_times_taken("trunc"))
 
 
 # ---- magnitude and sign ----------------------------------------------------------------------------------------------------------
@@ -541,6 +599,7 @@ def _abs_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 
 
 defvjp(abs, _abs_rule)
+derivative(A.abs, self=lambda g, self: A.mul.Tensor(g, A.sgn.default(self)))
 
 
 @unary(promote=None, inplace=True, saves=(), aten="sign", out_dtype="found")
@@ -568,6 +627,9 @@ def sign(input: Array) -> Array:
         return input
     positive = zeros_and_ones(input > 0, input.dtype)
     return positive if jnp.issubdtype(input.dtype, jnp.unsignedinteger) else positive - zeros_and_ones(input < 0, input.dtype)
+
+
+derivative(A.sign, self=lambda g: D.zeros(g))
 
 
 @unary(promote=None, inplace=True, saves=("input",), aten="sgn", out_dtype="found")
@@ -604,6 +666,16 @@ def _sgn_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 
 
 defvjp(sgn, _sgn_rule)
+
+
+def _sgn_formula(g: Any, self: Any, result: Any, grads: Any, node: Any) -> Any:
+    del result  # PyTorch saves it for complex numbers, and so for all
+    if not self._aval.torch_dtype.is_complex:
+        return D.made_zeros(self._aval.shape, g)
+    return D.general(grads, node, self)
+
+
+derivative(A.sgn, self=_sgn_formula)
 
 
 @unary(promote=None, differentiable=False, aten="signbit", out_dtype="signbit does not support non-boolean outputs.")
@@ -663,3 +735,15 @@ def _copysign_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array
 
 
 defvjp(copysign, _copysign_rule)
+
+
+def _copysign_formula(g: Any, self: Any, result: Any) -> Any:
+    ratio = A.div.Tensor(result, self)
+    return A.mul.Tensor(g, A.masked_fill_.Scalar(ratio, A.eq.Scalar(self, 0), 0))
+
+
+derivative(
+    A.copysign.Tensor,
+    other__self=lambda g, self, other_, result: (D.made_zeros(other_.shape, g), _copysign_formula(g, self, result)),
+)
+derivative(A.copysign.Scalar, self=_copysign_formula)

@@ -10,6 +10,7 @@ from jax import lax
 
 from ..facts import dtypes
 from ._declare import Array, defvjp, op
+from ._derivatives import A, derivative
 from ._facts import schemas
 from ._numeric import default_float
 from ._pooling import Windows, flat_index, out_size, spread_evenly, spread_to_tap, window_argmax, window_max, window_sum
@@ -394,6 +395,15 @@ def max_pool2d_with_indices(
     return _max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
+derivative(
+    A.max_pool2d_with_indices,
+    results=(0,),
+    self=lambda g, self, kernel_size, stride, padding, dilation, ceil_mode, result1: A.max_pool2d_with_indices_backward.default(
+        g, self, kernel_size, stride, padding, dilation, ceil_mode, result1
+    ),
+)
+
+
 @op(namespace="nn.functional", aten="max_pool3d_with_indices", strides="image", native=False)
 @schemas(
     "(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, "
@@ -424,6 +434,15 @@ def max_pool3d_with_indices(
         (tensor([[[[7.]]]]), tensor([[[[7]]]]))
     """
     return _max_pool("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, True)
+
+
+derivative(
+    A.max_pool3d_with_indices,
+    results=(0,),
+    self=lambda g, self, kernel_size, stride, padding, dilation, ceil_mode, result1: A.max_pool3d_with_indices_backward.default(
+        g, self, kernel_size, stride, padding, dilation, ceil_mode, result1
+    ),
+)
 
 
 _MAX_POOLS = ((max_pool1d, max_pool1d_with_indices), (max_pool2d, max_pool2d_with_indices), (max_pool3d, max_pool3d_with_indices))

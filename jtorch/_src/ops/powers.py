@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..facts.layouts import contiguous_format
 from . import _complex, _loops
 from ._declare import Array, Number, Power, binary, defvjp, pointwise, unary
+from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._hosted import hosted
 from ._nodes import Made
@@ -130,6 +133,35 @@ def _pow_tensor_rule(g: Array, x: Array, y: Array) -> tuple[Array, Array]:
 defvjp(pow, _pow_rule)
 
 
+def _pow_scalar_formula(g: Any, self: Any, exponent: Any) -> Any:
+    if exponent == 0:
+        return A.zeros_like.default(self, memory_format=contiguous_format)
+    lower = exponent - 1 if isinstance(exponent, complex) else float(exponent) - 1
+    inner = A.mul.Scalar(A.pow.Tensor_Scalar(self, lower), exponent if isinstance(exponent, complex) else float(exponent))
+    return A.mul.Tensor(g, D.conj(inner))
+
+
+derivative(A.pow.Tensor_Scalar, self=_pow_scalar_formula)
+
+
+def _pow_self_formula(g: Any, self: Any, exponent: Any) -> Any:
+    inner = A.mul.Tensor(A.pow.Tensor_Tensor(self, A.sub.Scalar(exponent, 1)), exponent)
+    found = A.mul.Tensor(g, D.conj(inner))
+    zero = D.zero_of(g)
+    return A.where.self(A.eq.Scalar(exponent, 0.0), zero, found)
+
+
+def _pow_exponent_formula(g: Any, self: Any, exponent: Any, result: Any) -> Any:
+    positive = A.ge.Scalar(exponent, 0)
+    at_zero = A.logical_and.default(A.eq.Scalar(self, 0), positive)
+    slope = A.mul.Tensor(result, A.log.default(self))
+    return A.mul.Tensor(g, D.conj(A.where.self(at_zero, D.zero_of(g), slope)))
+
+
+derivative(A.pow.Tensor_Tensor, self=_pow_self_formula, exponent=_pow_exponent_formula)
+derivative(A.pow.Scalar, exponent=lambda g, self, result: A.mul.Tensor(g, A.mul.Scalar(result, math.log(self))) if self else D.zeros(g))
+
+
 @pointwise(
     promote=None,
     saves=("input", "exponent"),
@@ -218,6 +250,7 @@ def _sqrt_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 
 
 defvjp(sqrt, _sqrt_rule)
+derivative(A.sqrt, self=lambda g, result: A.div.Tensor(g, A.mul.Scalar(D.conj(result), 2)))
 
 
 @unary(inplace="both", saves=("result",), aten="rsqrt", autocast="cuda float32")
@@ -244,6 +277,14 @@ def _rsqrt_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 defvjp(rsqrt, _rsqrt_rule)
 
 
+def _times_after(right: Any, g: Any, factor: Any) -> Any:
+    """``factor * g * right``, where ``right`` was computed first."""
+    return A.mul.Tensor(A.mul.Scalar(g, factor), D.conj(right))
+
+
+derivative(A.rsqrt, self=lambda g, result: _times_after(A.pow.Tensor_Scalar(result, 3), g, -0.5))
+
+
 @unary(inplace="both", saves=("result",), aten="reciprocal", autocast="cuda float32")
 def reciprocal(input: Array) -> Array:
     """One over each element.
@@ -264,6 +305,14 @@ def _reciprocal_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 
 
 defvjp(reciprocal, _reciprocal_rule)
+
+
+def _reciprocal_formula(g: Any, result: Any) -> Any:
+    square = D.conj(A.mul.Tensor(result, result))
+    return A.mul.Tensor(A.neg.default(g), square)
+
+
+derivative(A.reciprocal, self=_reciprocal_formula)
 
 
 @pointwise(inplace=True, saves=("result", "input", "other"), aten="hypot")
@@ -300,6 +349,11 @@ def _hypot_rule(g: Array, result: Array, input: Array, other: Array) -> tuple[Ar
 
 
 defvjp(hypot, _hypot_rule)
+derivative(
+    A.hypot,
+    self=lambda g, self, result: A.div.Tensor(A.mul.Tensor(g, self), result),
+    other=lambda g, other, result: A.div.Tensor(A.mul.Tensor(g, other), result),
+)
 
 
 # ---- exponentials ----------------------------------------------------------------------------------------------------------------

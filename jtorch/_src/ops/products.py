@@ -10,6 +10,7 @@ from jax import lax
 
 from ..facts.errors import broadcast_shapes, canonical_dim
 from ._declare import Array, op
+from ._derivatives import A, derivative
 from ._facts import schemas
 from ._matrix import check_dot, cpp_name, product
 from ._numeric import conj, is_bool, is_integral, scalar_name, unsupported
@@ -347,3 +348,11 @@ def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = N
     if bias is not None:
         found = found + bias[None, :]
     return found.reshape(*input1.shape[:-1], weight.shape[0])
+
+
+derivative(
+    A._trilinear,
+    i1=lambda g, i2, i3, expand1, expand2, expand3, sumdim: A._trilinear.default(g, i2, i3, sumdim, expand2, expand3, expand1),
+    i2=lambda g, i1, i3, expand1, expand2, expand3, sumdim: A._trilinear.default(i1, g, i3, expand1, sumdim, expand3, expand2),
+    i3=lambda g, i1, i2, expand1, expand2, expand3, sumdim: A._trilinear.default(i1, i2, g, expand1, expand2, sumdim, expand3),
+)

@@ -13,10 +13,13 @@ from jax import lax
 
 from ..engine.intervals import in_range
 from ..facts import dtypes
+from ..facts.devices import of_placement
 from ..facts.errors import canonical_dim, canonical_dims
+from ..facts.layouts import strided
 from ._axes import accumulated, category, one_dim, positions, reduced_dims, restored, select_fwd, select_grad, squeezed, to_dtype
 from ._columns import in_columns
 from ._declare import Array, Dtype, defvjp, op, reduction
+from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._hosted import REALS, hosted
 from ._nodes import along
@@ -79,6 +82,16 @@ def sum(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = 
     return _summed(accumulated(input, dtype), reduced_dims(input, dim), keepdim)
 
 
+derivative(A.sum, self=lambda g, self_: A.expand.default(g, self_.shape))
+
+
+def _sum_formula(g: Any, self_: Any, dim: Any, keepdim: Any) -> Any:
+    return A.expand.default(D.unsqueezed(g, dim, self_.ndim, keepdim), self_.shape)
+
+
+derivative(A.sum.dim_IntList, self=_sum_formula)
+
+
 @reduction(saves=("input",), aten="nansum")
 def nansum(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Array:
     """Sums over ``dim``, or over everything, taking NaN as zero.
@@ -100,6 +113,19 @@ def nansum(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool
         raise RuntimeError("nansum on CPU does not support complex inputs")
     kept = jnp.where(jnp.isnan(input), jnp.zeros((), input.dtype), input) if category(input.dtype) == dtypes.FLOATING else input
     return _summed(accumulated(kept, dtype), reduced_dims(input, dim), keepdim)
+
+
+def _sum_of(g: Any, self: Any, dim: Any, keepdim: Any) -> Any:
+    """The gradient of a sum, in the shape of its operand."""
+    return A.expand.default(g if dim is None else D.unsqueezed(g, dim, self._aval.ndim, keepdim), list(self._aval.shape))
+
+
+def _nansum_formula(g: Any, self: Any, dim: Any, keepdim: bool) -> Any:
+    present = A.logical_not.default(A.isnan.default(self))
+    return A.mul.Tensor(_sum_of(g, self, dim, keepdim), present)
+
+
+derivative(A.nansum, self=_nansum_formula)
 
 
 def _mean_dtype(input: Array, dtype: Dtype | None) -> np.dtype:
@@ -150,6 +176,15 @@ def mean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool =
         tensor([2., 4.])
     """
     return _averaged(to_dtype(input, _mean_dtype(input, dtype)), reduced_dims(input, dim), keepdim)
+
+
+derivative(A.mean, self=lambda g, self_: A.div.Scalar(A.expand.default(g, self_.shape), self_.size))
+derivative(
+    A.mean.dim,
+    self=lambda g, self_, dim, keepdim: A.div.Scalar(
+        _sum_formula(g, self_, dim, keepdim), math.prod(self_.shape[d] for d in D.dims_of(dim, self_.ndim))
+    ),
+)
 
 
 @reduction(saves=("input",), aten="nanmean", node="DivBackward0", implicit=True)
@@ -218,6 +253,45 @@ def prod(input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: 
     if x.dtype == np.bool_:
         return jnp.all(x, axis=dims, keepdims=keepdim)
     return in_columns(functools.partial(jnp.prod, dtype=_asked(x)), x, dims, keepdim, rows=True)
+
+
+def _products_of_others(g: Any, x: Any, dim: int) -> Any:
+    """``g`` times, for each element along a dimension, the product of all the others: right with zeros, too."""
+    n = x._aval.shape[dim]
+    if not x._aval.size:
+        return A.expand.default(g, list(x._aval.shape))
+    if n == 1:
+        return g
+    shape = list(x._aval.shape)
+    shape[dim] = 1
+    one = A.ones.default(shape, dtype=g._aval.torch_dtype, layout=strided, device=of_placement(g._aval.device))
+    before = A.cumprod.default(A.cat.default([one, A.slice.Tensor(x, dim, 0, n - 1)], dim), dim)
+    rest = A.flip.default(A.slice.Tensor(x, dim, 1, n), [dim])
+    after = A.flip.default(A.cumprod.default(A.cat.default([one, rest], dim), dim), [dim])
+    return A.mul.Tensor(g, D.conj(A.mul.Tensor(before, after)))
+
+
+def _prod_formula(g: Any, self: Any, result: Any) -> Any:
+    if not self._aval.ndim:
+        return A.mul.Tensor(g, D.conj(A.div.Tensor(result, self)))
+    found = _products_of_others(g, A.view.default(D.packed(self), [-1]), 0)
+    return A.view.default(found, list(self._aval.shape))
+
+
+derivative(A.prod, self=_prod_formula)
+
+
+def _prod_dim_formula(g: Any, self: Any, dim: int, keepdim: bool, result: Any) -> Any:
+    if not self._aval.ndim:
+        return A.mul.Tensor(g, D.conj(A.div.Tensor(result, self)))
+    d = dim % self._aval.ndim
+    if not keepdim:
+        g = A.unsqueeze.default(g, d)
+        A.unsqueeze.default(result, d)  # PyTorch prepares it for the case without zeros
+    return _products_of_others(g, self, d)
+
+
+derivative(A.prod.dim_int, self=_prod_dim_formula)
 
 
 # ---- extrema ---------------------------------------------------------------------------------------------------------------------
@@ -326,6 +400,18 @@ defvjp(amax, _amax_rule, saves=("input", "result"))
 defvjp(amin, _amax_rule, saves=("input", "result"))
 
 
+def _amax_formula(g: Any, self: Any, dim: Any, keepdim: Any, result: Any) -> Any:
+    ndim = self._aval.ndim
+    reduced = D.dims_of(dim, ndim)
+    shape = [1 if d in reduced else n for d, n in enumerate(self._aval.shape)] if dim else []
+    mask = A.eq.Tensor(result if keepdim or not ndim else A.view.default(result, shape), self)
+    g = g if keepdim or not ndim else A.view.default(g, shape)
+    return A.mul.Tensor(A.div.Tensor(g, A.sum.dim_IntList(mask, dim, True)), mask)
+
+
+derivative(A.amax, A.amin, self=_amax_formula)
+
+
 @reduction(returns="aminmax", fields=("min", "max"), aten="aminmax", out_dtype="expected")
 def aminmax(input: Array, *, dim: int | None = None, keepdim: bool = False) -> tuple[Array, Array]:
     """The smallest and the largest element along ``dim``, or of all.
@@ -368,6 +454,29 @@ def _aminmax_rule(
 
 
 defvjp(aminmax, _aminmax_rule, saves=("input", "result"))
+
+
+def _spread(g: Any, value: Any, self: Any, dim: Any, keepdim: bool) -> Any:
+    ndim = self._aval.ndim
+    dims = None if dim is None else [dim]
+    if ndim and not keepdim:
+        reduced = D.dims_of(dims, ndim)
+        shape = [1 if d in reduced else n for d, n in enumerate(self._aval.shape)]
+        value, g = A.view.default(value, shape), A.view.default(g, shape)
+    mask = A.eq.Tensor(self, value)
+    return A.mul.Tensor(A.div.Tensor(g, A.sum.dim_IntList(mask, dims or [], True)), mask)
+
+
+def _aminmax_formula(grads: Any, self: Any, dim: Any, keepdim: bool, result: Any, result1: Any) -> Any:
+    found = None
+    for g, value in zip(grads, (result, result1), strict=True):
+        if g is not None:
+            part = _spread(g, value, self, dim, keepdim)
+            found = part if found is None else A.add.Tensor(found, part)
+    return found
+
+
+derivative(A.aminmax, self=_aminmax_formula)
 
 
 def _whole(name: str, input: Array, largest: bool) -> Array:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from ._declare import Array, defvjp, pointwise, unary, without_derivative
+from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._hosted import INTEGERS, hosted
 from ._numeric import is_complex, is_integral, require, wide, zeros_where
@@ -76,6 +80,9 @@ def trunc(input: Array) -> Array:
     return input if is_integral(input) else _trunc(input)
 
 
+derivative(A.floor, A.ceil, A.round, A.trunc, self=lambda g: D.zeros(g))
+
+
 @hosted(lambda: np.trunc, ns=1)
 def _trunc(x: Array) -> Array:
     return jnp.trunc(x)
@@ -128,6 +135,9 @@ def round(input: Array, *, decimals: int = 0) -> Array:
     return rounded.astype(input.dtype)
 
 
+derivative(A.round.decimals, self=lambda g: D.zeros(g))
+
+
 @unary(promote=None, inplace="both", saves=(), aten="frac", out_dtype="found")
 def frac(input: Array) -> Array:
     """What ``trunc`` takes away: the part behind the decimal point, with the sign of ``input``.
@@ -153,6 +163,7 @@ def _pass_rule(g: Array, *_: object) -> tuple[Array]:
 
 
 defvjp(frac, _pass_rule)
+derivative(A.frac, self=lambda g: g)
 
 
 # ---- integers --------------------------------------------------------------------------------------------------------------------
@@ -328,3 +339,11 @@ def _nan_to_num_rule(g: Array, _: None, input: Array, *replacements: object, **n
 
 
 defvjp(nan_to_num, _nan_to_num_rule)
+
+
+def _finite(g: Any, self: Any) -> Any:
+    bounded = A.ne.Scalar(A.abs.default(self), math.inf)
+    return A.mul.Tensor(g, A.mul.Tensor(A.eq.Tensor(self, self), bounded))
+
+
+derivative(A.nan_to_num, self=lambda g, self: _finite(g, self))

@@ -13,6 +13,7 @@ from jax import lax
 from ..facts.errors import broadcast_shapes, canonical_dim
 from ._added import added_along, can_be_added, grid
 from ._declare import Array, Number, defvjp, shape
+from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._nodes import by_operand
 from ._numeric import conj, require, zeros_and_ones
@@ -196,6 +197,10 @@ def _scatter_rule(g, result, input, dim, index, src=None, *, reduce=None, value=
 
 
 defvjp(scatter, _scatter_rule)
+derivative(
+    A.scatter.src, self=lambda g, dim, index: A.scatter.value(g, dim, index, 0), src=lambda g, dim, index: A.gather.default(g, dim, index)
+)
+derivative(A.scatter.value, self=lambda g, dim, index: A.scatter.value(g, dim, index, 0))
 
 
 @shape(
@@ -248,6 +253,7 @@ def _scatter_add_rule(g, result, input, dim, index, src):
 
 
 defvjp(scatter_add, _scatter_add_rule)
+derivative(A.scatter_add, self=lambda g: g, src=lambda g, dim, index: A.gather.default(g, dim, index))
 
 _HOW = {"sum": "add", "prod": "multiply", "mean": "add", "amax": "max", "amin": "min"}
 # Other words for extrema that scatter_reduce computes with, though it has no derivative under them.
@@ -401,6 +407,42 @@ def _scatter_reduce_rule(g, result, input, dim, index, src, reduce, *, include_s
 defvjp(scatter_reduce, _scatter_reduce_rule)
 
 
+def _scatter_reduce(
+    g: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, result: Any, grads: Any, node: Any
+) -> Any:
+    if reduce == "sum":
+        mine, theirs = g, A.gather.default(g, dim, index)
+    elif reduce == "mean":
+        count = A.ones_like.default(g) if include_self else A.zeros_like.default(g)
+        count = A.scatter_add.default(count, dim, index, A.ones_like.default(src))
+        count = A.masked_fill_.Scalar(count, A.eq.Scalar(count, 0), 1)
+        mine = A.div.Tensor(g, count)
+        share = A.gather.default(count, dim, index)
+        theirs = A.div.Tensor(A.gather.default(g, dim, index), share)
+    elif reduce in ("amax", "amin"):
+        dtype = self._aval.torch_dtype
+        value = A.gather.default(result, dim, index)
+        is_mine = A._to_copy.default(A.eq.Tensor(self, result), dtype=dtype)
+        is_theirs = A._to_copy.default(A.eq.Tensor(src, value), dtype=dtype)
+        shared = A.div.Tensor(g, A.scatter_add.default(is_mine, dim, index, is_theirs))
+        mine = A.mul.Tensor(A.eq.Tensor(self, result), shared)
+        picked = A.gather.default(shared, dim, index)
+        theirs = A.mul.Tensor(A.eq.Tensor(src, value), picked)
+    else:
+        return D.general(grads, node, self, dim, index, src, reduce, include_self)
+    return (mine if include_self else A.scatter.value(mine, dim, index, 0)), theirs
+
+
+def _scatter_reduce_operands_formula(
+    g: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, result: Any, grads: Any, node: Any
+) -> Any:
+    found = _scatter_reduce(g, self, dim, index, src, reduce, include_self, result, grads, node)
+    return found if len(found) == 2 else (found[0], found[2])
+
+
+derivative(A.scatter_reduce.two, self__src=_scatter_reduce_operands_formula)
+
+
 @shape(inplace=True, unshared=("index", "source"), saves=("index",), aten="put", strides="preserve")
 @schemas(". ; _ =out")
 def put(input: Array, index: Array, source: Array, accumulate: bool = False) -> Array:
@@ -445,6 +487,11 @@ def _put_rule(g, result, input, index, source, accumulate=False):
 
 
 defvjp(put, _put_rule)
+derivative(
+    A.put,
+    self=lambda g, index, source_, accumulate: g if accumulate else A.put.default(g, index, D.made_zeros(source_.shape, g)),
+    source=lambda g, index, source_: D.reshaped(A.take.default(g, index), source_.shape),
+)
 
 
 def _indexed_shape(input: Array, parts: tuple[Any, ...]) -> tuple[int, ...]:

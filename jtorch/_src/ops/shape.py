@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..facts.dtypes import int64
 from ..facts.errors import canonical_dim, canonical_dims
+from ..facts.layouts import strided
 from ._declare import Array, op, reduction, shape
+from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._numeric import is_bool, is_float, is_integral, scalar_name
 
@@ -39,6 +43,9 @@ def flip(input: Array, dims: tuple[int, ...]) -> Array:
                 [2, 1]])
     """
     return lax.rev(input, canonical_dims(tuple(dims), input.ndim, empty_is_all=False))
+
+
+derivative(A.flip, self=lambda g, dims: A.flip.default(g, dims))
 
 
 @shape(aten="fliplr", strides="preserve", node="FlipBackward0", implicit=True)
@@ -120,6 +127,9 @@ def rot90(input: Array, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> Array:
     return lax.rev(turned, (a,) if turns == 1 else (b,))
 
 
+derivative(A.rot90, self=lambda g, k, dims: A.rot90.default(g, -k, dims))
+
+
 @shape(aten="roll", strides="image")
 @schemas("(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor ; =out")
 def roll(input: Array, shifts: int | tuple[int, ...], dims: int | tuple[int, ...] | None = ()) -> Array:
@@ -153,6 +163,9 @@ def roll(input: Array, shifts: int | tuple[int, ...], dims: int | tuple[int, ...
     for shift, dim in zip(shifts, dims, strict=True):
         input = _rolled(input, shift, canonical_dim(dim, input.ndim, wrap_scalar=False))
     return input
+
+
+derivative(A.roll, self=lambda g, shifts, dims: A.roll.default(g, [-s for s in reversed(shifts)], list(reversed(dims))))
 
 
 def _rolled(x: Array, shift: int, axis: int) -> Array:
@@ -196,6 +209,9 @@ def tril(input: Array, diagonal: int = 0) -> Array:
     return _triangle("tril", input, "lower", diagonal)
 
 
+derivative(A.tril, self=lambda g, diagonal: A.tril.default(g, diagonal))
+
+
 @shape(inplace=True, out=True, aten="triu", out_dtype="expected", repeats="silently")
 @schemas("(Tensor self, SymInt diagonal=0) -> Tensor ; _ =out")
 def triu(input: Array, diagonal: int = 0) -> Array:
@@ -219,6 +235,9 @@ def triu(input: Array, diagonal: int = 0) -> Array:
                 [0., 1., 1.]])
     """
     return _triangle("triu", input, "upper", diagonal)
+
+
+derivative(A.triu, self=lambda g, diagonal: A.triu.default(g, diagonal))
 
 
 @reduction(saves=(), out=False, aten="trace", autocast="cpu float32")
@@ -245,6 +264,16 @@ def trace(input: Array) -> Array:
         raise NotImplementedError("\"trace\" not implemented for 'Bool'")
     wide = np.int64 if input.dtype.kind in "iu" else input.dtype
     return jnp.sum(jnp.diagonal(input), dtype=wide)
+
+
+def _trace_formula(g: Any, self_: Any) -> Any:
+    rows, columns = self_.shape
+    made = D.made_zeros([rows * columns], g)
+    places = A.arange.start_step(0, min(rows, columns) * (columns + 1), columns + 1, dtype=int64, layout=strided, device=self_.device)
+    return A.view.default(A.index_fill.int_Tensor(made, 0, places, g), [rows, columns])
+
+
+derivative(A.trace, self=_trace_formula)
 
 
 @shape(aten="diag_embed")
@@ -284,6 +313,9 @@ def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
     on_diagonal = lax.broadcasted_iota(np.int64, full, ndim - 1) == lax.broadcasted_iota(np.int64, full, ndim - 2) + offset
     made = jnp.where(on_diagonal, lax.broadcast_in_dim(by_row, full, tuple(range(ndim - 1))), zero)
     return jnp.moveaxis(made, (ndim - 2, ndim - 1), (a, b))
+
+
+derivative(A.diag_embed, self=lambda g, offset, dim1, dim2: A.diagonal.default(g, offset, dim1, dim2))
 
 
 @shape(

@@ -12,6 +12,7 @@ from jax import lax
 from ..facts.errors import canonical_dim
 from ._bounds import check_bound
 from ._declare import Array, defvjp, unary
+from ._derivatives import A, derivative
 from ._facts import schemas
 from ._numeric import conj, default_float, is_bool, is_complex, require, rounded, unsupported, wide
 
@@ -57,6 +58,7 @@ def _sigmoid_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 
 
 defvjp(sigmoid, _sigmoid_rule)
+derivative(A.sigmoid, self=lambda g, result: A.sigmoid_backward.default(g, result))
 
 
 @_activation(
@@ -94,6 +96,7 @@ def _logsigmoid_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 
 
 defvjp(logsigmoid, _logsigmoid_rule)
+derivative(A.log_sigmoid_forward, results=(0,), self=lambda g, self, result1: A.log_sigmoid_backward.default(g, self, result1))
 
 
 @_activation(saves=("input",), aten="softsign", native=False, node="DivBackward0")
@@ -209,6 +212,9 @@ def _plain_elu_rule(g: Array, _: None, input: Array, alpha: float = 1.0, inplace
 
 
 defvjp(elu, _plain_elu_rule)
+derivative(A.elu, self=lambda g, self, alpha, scale, input_scale: A.elu_backward.default(g, alpha, scale, input_scale, False, self))
+# In place, the result tells what the operand was.
+derivative(A.elu_, self=lambda g, result, alpha, scale, input_scale: A.elu_backward.default(g, alpha, scale, input_scale, True, result))
 
 
 def _celu(x: Array, alpha: float) -> Array:
@@ -264,6 +270,8 @@ def _celu_rule(g: Array, _: None, input: Array, alpha: float = 1.0, inplace: boo
 
 
 defvjp(celu, _celu_rule)
+derivative(A.celu, self=lambda g, self, alpha: A.elu_backward.default(g, alpha, 1, 1.0 / alpha, False, self))
+derivative(A.celu_, self=lambda g, result, alpha: A.elu_backward.default(g, alpha, 1, 1.0 / alpha, True, result))
 defvjp(functional_celu, _celu_rule)
 
 #: Fixed point of mean 0 and variance 1 (Klambauer et al. 2017).

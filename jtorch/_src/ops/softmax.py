@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -10,6 +12,7 @@ from ..facts import dtypes
 from ..facts.errors import canonical_dim
 from ._axes import category, reduced_dims, restored, to_dtype
 from ._declare import Array, Dtype, defvjp, op, reduction
+from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._numeric import default_float, is_complex, unsupported, wide
 
@@ -135,7 +138,10 @@ def _log_softmax_rule(g: Array, result: Array, input: Array, dim: int, dtype: Dt
 
 
 defvjp(softmax, _softmax_rule, saves=("result",))
+derivative(A._softmax, self=lambda g, result, dim, self_: A._softmax_backward_data.default(g, result, dim, self_.dtype))
+derivative(A._safe_softmax, self=lambda g, result, dim, self_: A._softmax_backward_data.default(g, result, dim, self_.dtype))
 defvjp(log_softmax, _log_softmax_rule, saves=("result",))
+derivative(A._log_softmax, self=lambda g, result, dim, self_: A._log_softmax_backward_data.default(g, result, dim, self_.dtype))
 
 
 # The derivatives are operators of their own, which dispatch modes and wrapper classes see in backward passes.
@@ -216,3 +222,12 @@ def _logsumexp_rule(g: Array, result: Array, input: Array, dim: int | tuple[int,
 
 
 defvjp(logsumexp, _logsumexp_rule, saves=("input", "result"))
+
+
+def _logsumexp_formula(g: Any, self: Any, dim: Any, keepdim: Any, result: Any) -> Any:
+    ndim = self._aval.ndim
+    g, result = D.unsqueezed(g, dim, ndim, keepdim), D.unsqueezed(result, dim, ndim, keepdim)
+    return A.mul.Tensor(g, A.exp.default(A.sub.Tensor(self, result)))
+
+
+derivative(A.logsumexp, self=_logsumexp_formula)

@@ -11,6 +11,7 @@ from jax import lax
 from ..facts.errors import canonical_dim
 from ._axes import put_along, take_along
 from ._declare import Array, defvjp, op, reduction
+from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._numeric import is_complex
 from ._order import argsort_along, sort_along
@@ -228,7 +229,9 @@ def _topk_rule(
 
 
 defvjp(sort, _sort_rule, fwd=_sort_fwd, saves=(), shown=(1,))
+derivative(A.sort, A.sort.stable, results=(0,), self=lambda g, self_, dim, result1: D.picked(g, self_, dim, result1, True))
 defvjp(topk, _topk_rule, fwd=_topk_fwd, saves=(), shown=(1,))
+derivative(A.topk, results=(0,), self=lambda g, self_, dim, result1: D.picked(g, self_, dim, result1, True))
 
 
 def _msort_rule(g: Array, result: None, input: Array) -> tuple[Array]:

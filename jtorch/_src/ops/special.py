@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,8 +17,11 @@ from ..engine import limits
 from ..engine.host.direct import count_nonzero
 from ..engine.host.rules import Compute
 from ..facts import dtypes
+from ..facts.devices import of_placement
+from ..facts.layouts import strided
 from . import _loops
 from ._declare import Array, Number, binary, defvjp, pointwise, unary
+from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._hosted import by_scipy, hosted
 from ._numeric import require, require_full, wide
@@ -26,6 +30,7 @@ from ._numeric import require, require_full, wide
 _special = functools.partial(unary, namespace="special", method=False)
 
 _SQRT_HALF = math.sqrt(0.5)
+_SQRT_PI = math.sqrt(math.pi)
 
 
 # ---- error function --------------------------------------------------------------------------------------------------------------
@@ -52,6 +57,13 @@ def erf(input: Array) -> Array:
     return lax.erf(input)
 
 
+def _bell(g: Any, self: Any, height: float) -> Any:
+    return A.mul.Tensor(A.mul.Scalar(A.exp.default(A.neg.default(A.pow.Tensor_Scalar(self, 2))), height), g)
+
+
+derivative(A.erf, self=lambda g, self: _bell(g, self, 2 / math.sqrt(math.pi)))
+
+
 @unary(inplace="both", aliases=("special.erfc",), saves=("input",), aten="erfc")
 @schemas(".", "special_erfc. ; =out")
 def erfc(input: Array) -> Array:
@@ -71,6 +83,9 @@ def erfc(input: Array) -> Array:
     """
     require("erfc_vml_cpu", input)
     return lax.erfc(input)
+
+
+derivative(A.erfc, self=lambda g, self: _bell(g, self, -2 / math.sqrt(math.pi)))
 
 
 @unary(inplace=True, aliases=("special.erfinv",), saves=("input",), aten="erfinv", autocast="cuda float32")
@@ -93,6 +108,12 @@ def erfinv(input: Array) -> Array:
     require("erfinv_vml_cpu", input)
     # In single precision XLA's polynomial is good to 3e-6 only.
     return lax.erf_inv(input.astype(np.float64)).astype(input.dtype) if input.dtype == np.float32 else lax.erf_inv(input)
+
+
+derivative(
+    A.erfinv,
+    self=lambda g, self: A.mul.Tensor(A.mul.Scalar(A.exp.default(A.pow.Tensor_Scalar(A.erfinv.default(self), 2)), 0.5 * _SQRT_PI), g),
+)
 
 
 @_special(saves=("input", "result"), aten="special_erfcx", node="SpecialErfcxBackward0")
@@ -130,6 +151,9 @@ def _erfcx_rule(g: Array, result: Array, input: Array) -> tuple[Array]:
 
 
 defvjp(erfcx, _erfcx_rule)
+derivative(
+    A.special_erfcx, self=lambda g, self, result: A.mul.Tensor(A.sub.Scalar(A.mul.Tensor(A.mul.Scalar(self, 2), result), 2.0 / _SQRT_PI), g)
+)
 
 
 @_special(saves=("input",), aten="special_ndtr", node="MulBackward1", implicit=True)
@@ -185,6 +209,12 @@ def _ndtri_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 
 
 defvjp(ndtri, _ndtri_rule)
+derivative(
+    A.special_ndtri,
+    self=lambda g, result: A.mul.Tensor(
+        g, A.mul.Scalar(A.exp.default(A.div.Scalar(A.pow.Tensor_Scalar(result, 2), 2)), math.sqrt(2 * math.pi))
+    ),
+)
 
 
 @_special(saves=("input", "result"), aten="special_log_ndtr", node="SpecialLogNdtrBackward0")
@@ -221,6 +251,14 @@ def _log_ndtr_rule(g: Array, result: Array, input: Array) -> tuple[Array]:
 defvjp(log_ndtr, _log_ndtr_rule)
 
 
+def _log_ndtr_formula(g: Any, self: Any, result: Any) -> Any:
+    inner = A.add.Tensor(result, A.div.Scalar(A.pow.Tensor_Scalar(self, 2), 2))
+    return A.mul.Tensor(A.div.Scalar(A.exp.default(A.neg.default(inner)), math.sqrt(2 * math.pi)), g)
+
+
+derivative(A.special_log_ndtr, self=_log_ndtr_formula)
+
+
 # ---- logarithmic -----------------------------------------------------------------------------------------------------------------
 
 
@@ -254,6 +292,7 @@ def _entr_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 
 
 defvjp(entr, _entr_rule)
+derivative(A.special_entr, self=lambda g, self: A.mul.Tensor(g, A.neg.default(A.add.Scalar(A.log.default(self), 1))))
 
 
 @unary(inplace="both", aliases=("special.logit",), saves=("input",), aten="logit")
@@ -458,8 +497,11 @@ def _lgamma_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 
 
 defvjp(lgamma, _lgamma_rule)
+derivative(A.lgamma, self=lambda g, self: D.times_slope(A.digamma.default(self), g))
 defvjp(digamma, _digamma_rule)
+derivative(A.digamma, self=lambda g, self: D.times_slope(A.polygamma.default(1, self), g))
 defvjp(polygamma, _polygamma_rule)
+derivative(A.polygamma, self=lambda g, n, self: D.times_slope(A.polygamma.default(n + 1, self), g))
 defvjp(polygamma_method, _polygamma_method_rule)
 
 
@@ -508,6 +550,15 @@ def _mvlgamma_rule(g: Array, _: None, input: Array, p: int) -> tuple[Array]:
 
 
 defvjp(mvlgamma, _mvlgamma_rule)
+
+
+def _mvlgamma_formula(g: Any, self: Any, p: int) -> Any:
+    dtype, device = self._aval.torch_dtype, of_placement(self._aval.device)
+    shifts = A.arange.start_step(-p / 2.0 + 0.5, 0.5, 0.5, dtype=dtype, layout=strided, device=device)
+    return A.mul.Tensor(g, A.sum.dim_IntList(A.digamma_.default(A.add.Tensor(shifts, A.unsqueeze.default(self, -1))), [-1]))
+
+
+derivative(A.mvlgamma, self=_mvlgamma_formula)
 
 
 @pointwise(inplace=True, aliases=("special.gammainc",), saves=("input", "other"), aten="igamma")

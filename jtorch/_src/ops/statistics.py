@@ -13,6 +13,7 @@ from ..facts import dtypes
 from ..facts.errors import canonical_dims
 from ._axes import category, one_dim, positions, reduced_dims, restored, select_fwd, select_grad, squeezed, take_along, to_dtype
 from ._declare import Array, defvjp, guard_range, op, reduction
+from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._kernel import cast
 from ._matrix import product
@@ -326,6 +327,7 @@ def _mode_rule(g: tuple[Array, Any], residuals: tuple[Array], input: Array, dim:
 
 
 defvjp(kthvalue, _kth_rule, fwd=select_fwd(kthvalue), saves=(), shown=(1,))
+derivative(A.mode, A.kthvalue, results=(0,), self=lambda g, self_, dim, keepdim, result1: D.picked(g, self_, dim, result1, keepdim))
 defvjp(mode, _mode_rule, fwd=select_fwd(mode), saves=(), shown=(1,))
 
 

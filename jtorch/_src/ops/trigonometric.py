@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import jax.numpy as jnp
 
 from . import _arcs, _complex, _sincos
 from ._declare import Array, defvjp, pointwise, unary
+from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._numeric import conj, inverse_sqrt, is_complex, require, wide, zeros_where
 
@@ -38,6 +40,7 @@ def _sin_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 
 
 defvjp(sin, _sin_rule)
+derivative(A.sin, self=lambda g, self: A.mul.Tensor(g, D.conj(A.cos.default(self))))
 
 
 @unary(inplace="both", saves=("input",), aten="cos")
@@ -64,6 +67,7 @@ def _cos_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 
 
 defvjp(cos, _cos_rule)
+derivative(A.cos, self=lambda g, self: A.mul.Tensor(g, A.neg.default(D.conj(A.sin.default(self)))))
 
 
 @unary(inplace="both", saves=("result",), aten="tan", autocast="cuda float32")
@@ -87,6 +91,7 @@ def _tan_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 
 
 defvjp(tan, _tan_rule)
+derivative(A.tan, self=lambda g, result: A.mul.Tensor(g, D.conj(A.add.Scalar(A.pow.Tensor_Scalar(result, 2), 1))))
 
 
 @unary(inplace="both", aliases=("arcsin",), saves=("input",), aten="asin", autocast="cuda float32")
@@ -111,6 +116,10 @@ def _asin_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 
 
 defvjp(asin, _asin_rule)
+derivative(
+    A.asin,
+    self=lambda g, self: A.mul.Tensor(g, D.conj(A.rsqrt.default(A.add.Scalar(A.mul.Tensor(A.neg.default(self), self), 1)))),
+)
 
 
 @unary(inplace="both", aliases=("arccos",), saves=("input",), aten="acos", autocast="cuda float32")
@@ -135,6 +144,10 @@ def _acos_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 
 
 defvjp(acos, _acos_rule)
+derivative(
+    A.acos,
+    self=lambda g, self: A.mul.Tensor(g, D.conj(A.neg.default(A.rsqrt.default(A.add.Scalar(A.mul.Tensor(A.neg.default(self), self), 1))))),
+)
 
 
 @unary(inplace="both", aliases=("arctan",), saves=("input",), aten="atan")
@@ -159,6 +172,7 @@ def _atan_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 
 
 defvjp(atan, _atan_rule)
+derivative(A.atan, self=lambda g, self: A.div.Tensor(g, D.conj(A.add.Scalar(A.mul.Tensor(self, self), 1))))
 
 
 @pointwise(promote="float", inplace=True, aliases=("arctan2",), saves=("input", "other"), aten="atan2", autocast="cuda widest")
@@ -194,6 +208,17 @@ def _atan2_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, A
 defvjp(atan2, _atan2_rule)
 
 
+def _atan2_formula(g: Any, self: Any, other: Any, wants: Any) -> Any:
+    length = A.add.Tensor(A.mul.Tensor(self, self), A.mul.Tensor(other, other))
+    inverse = A.reciprocal.default(length)
+    inverse = A.masked_fill.Scalar(inverse, A.eq.Scalar(length, 0), 0)
+    first = A.mul.Tensor(A.mul.Tensor(g, other), inverse) if wants[0] else None
+    return first, A.mul.Tensor(A.mul.Tensor(g, A.neg.default(self)), inverse) if wants[1] else None
+
+
+derivative(A.atan2, self__other=_atan2_formula)
+
+
 @unary(inplace="both", aliases=("special.sinc",), saves=("input",), aten="sinc")
 @schemas(".", "special_sinc. ; =out")
 def sinc(input: Array) -> Array:
@@ -226,6 +251,19 @@ def _sinc_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(sinc, _sinc_rule)
 
 
+def _sinc_formula(g: Any, self: Any) -> Any:
+    squared = A.mul.Tensor(A.mul.Scalar(self, math.pi), self)
+    scaled = A.mul.Scalar(self, math.pi)
+    sine = A.sin.default(scaled)
+    top = A.sub.Tensor(A.mul.Tensor(A.cos.default(scaled), scaled), sine)
+    found = A.mul.Tensor(g, D.conj(A.div.Tensor(top, squared)))
+    zero = D.zero_of(g)
+    return A.where.self(A.eq.Scalar(squared, 0.0), zero, found)
+
+
+derivative(A.sinc, self=_sinc_formula)
+
+
 # ---- hyperbolic ------------------------------------------------------------------------------------------------------------------
 
 
@@ -250,6 +288,7 @@ def _sinh_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 
 
 defvjp(sinh, _sinh_rule)
+derivative(A.sinh, self=lambda g, self: A.mul.Tensor(g, D.conj(A.cosh.default(self))))
 
 
 @unary(inplace="both", saves=("input",), aten="cosh", autocast="cuda float32")
@@ -273,6 +312,7 @@ def _cosh_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 
 
 defvjp(cosh, _cosh_rule)
+derivative(A.cosh, self=lambda g, self: A.mul.Tensor(g, D.conj(A.sinh.default(self))))
 
 
 @unary(
@@ -308,6 +348,7 @@ def _tanh_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 
 
 defvjp(tanh, _tanh_rule)
+derivative(A.tanh, self=lambda g, result: A.tanh_backward.default(g, result))
 
 
 @unary(inplace="both", aliases=("arcsinh",), saves=("input",), aten="asinh")
@@ -332,6 +373,7 @@ def _asinh_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 
 
 defvjp(asinh, _asinh_rule)
+derivative(A.asinh, self=lambda g, self: A.mul.Tensor(g, D.conj(A.rsqrt.default(A.add.Scalar(A.pow.Tensor_Scalar(self, 2), 1)))))
 
 
 @unary(inplace="both", aliases=("arccosh",), saves=("input",), aten="acosh")
@@ -358,6 +400,7 @@ def _acosh_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 
 
 defvjp(acosh, _acosh_rule)
+derivative(A.acosh, self=lambda g, self: A.mul.Tensor(g, D.conj(A.rsqrt.default(A.sub.Scalar(A.mul.Tensor(self, self), 1)))))
 
 
 @unary(inplace="both", aliases=("arctanh",), saves=("input",), aten="atanh")
@@ -384,6 +427,14 @@ def _atanh_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(atanh, _atanh_rule)
 
 
+def _atanh_formula(g: Any, self: Any) -> Any:
+    slope = D.conj(D.one_minus(A.pow.Tensor_Scalar(self, 2)))
+    return A.div.Tensor(A.mul.Scalar(g, 1), slope)
+
+
+derivative(A.atanh, self=_atanh_formula)
+
+
 # ---- units of angle --------------------------------------------------------------------------------------------------------------
 
 
@@ -406,6 +457,9 @@ def deg2rad(input: Array) -> Array:
     return _scaled("deg2rad", input, math.pi / 180)
 
 
+derivative(A.deg2rad, self=lambda g: A.mul.Scalar(g, math.pi / 180))
+
+
 @unary(inplace="both", saves=(), aten="rad2deg")
 def rad2deg(input: Array) -> Array:
     """Radians to degrees.
@@ -423,6 +477,9 @@ def rad2deg(input: Array) -> Array:
         tensor([28.6479, 57.2958])
     """
     return _scaled("rad2deg", input, 180 / math.pi)
+
+
+derivative(A.rad2deg, self=lambda g: A.mul.Scalar(g, 180 / math.pi))
 
 
 def _scaled(name: str, x: Array, factor: float) -> Array:

@@ -19,6 +19,7 @@ from ..engine import limits
 from ..facts.errors import canonical_dim, canonical_dims
 from ..facts.size import less
 from ._declare import Array, Op, defvjp, find, op
+from ._derivatives import A, D, derivative
 from ._facts import schemas
 
 Ints = tuple[int, ...]
@@ -62,6 +63,9 @@ def view(
         return body
 
     return declare
+
+
+derivative(A.view, A._unsafe_view, A._reshape_alias, self=lambda g, self_: D.reshaped(g, self_.shape))
 
 
 def contiguous_strides(shape: Sequence[int]) -> Ints:
@@ -213,6 +217,9 @@ def unsqueeze(input: Array, dim: int) -> Array:
     return lax.expand_dims(input, (canonical_dim(dim, input.ndim + 1),))
 
 
+derivative(A.unsqueeze, self=lambda g, dim: A.squeeze.dim(g, dim))
+
+
 def _squeezed(shape: Ints, dim: int | Ints | None) -> Ints:
     if dim is None:
         return tuple(i for i, n in enumerate(shape) if n == 1)
@@ -262,6 +269,18 @@ def squeeze(input: Array, dim: int | tuple[int, ...] | None = None) -> Array:
     return lax.squeeze(input, _squeezed(input.shape, dim))
 
 
+def _unsqueeze_to(g: Any, self_: Any, dims: Any) -> Any:
+    for i, n in enumerate(self_.shape):
+        if n == 1 and (dims is None or any(d % max(self_.ndim, 1) == i for d in dims)):
+            g = A.unsqueeze.default(g, i)
+    return g
+
+
+derivative(A.squeeze, self=lambda g, self_: _unsqueeze_to(g, self_, None))
+derivative(A.squeeze.dim, self=lambda g, self_, dim: _unsqueeze_to(g, self_, [dim]))
+derivative(A.squeeze.dims, self=lambda g, self_, dim: _unsqueeze_to(g, self_, dim))
+
+
 # ---- order -----------------------------------------------------------------------------------------------------------------------
 
 
@@ -308,6 +327,14 @@ def permute(input: Array, dims: tuple[int, ...]) -> Array:
         torch.Size([4, 2, 3])
     """
     return jnp.transpose(input, _order(input.ndim, dims))
+
+
+def _inverse(dims: Sequence[int]) -> list[int]:
+    order = [d % len(dims) for d in dims]
+    return [order.index(i) for i in range(len(order))]
+
+
+derivative(A.permute, self=lambda g, dims: A.permute.default(g, _inverse(dims)))
 
 
 def _put_transpose(parent: Array, value: Array, dim0: int, dim1: int) -> Array:
@@ -362,6 +389,9 @@ def transpose(input: Array, dim0: int, dim1: int) -> Array:
     return jnp.swapaxes(input, a, b) if input.ndim else input
 
 
+derivative(A.transpose.int, self=lambda g, dim0, dim1: A.transpose.int(g, dim0, dim1))
+
+
 def _put_t(parent: Array, value: Array) -> Array:
     return value.T
 
@@ -392,6 +422,9 @@ def t(input: Array) -> Array:
     """
     _geometry_t(input.shape, input.shape)
     return input.T
+
+
+derivative(A.t, self=lambda g: A.t.default(g))
 
 
 def _moved(ndim: int, source: int | Ints, destination: int | Ints) -> Ints:
@@ -529,3 +562,6 @@ def expand(input: Array, size: tuple[int, ...], *, implicit: bool = False) -> Ar
                 [2, 2, 2]])
     """
     return jnp.broadcast_to(input, expanded_size(input.shape, size))
+
+
+derivative(A.expand, self=lambda g: g)

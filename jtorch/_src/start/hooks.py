@@ -212,9 +212,9 @@ def _operator_kernels() -> Any:
 
 @hooks.operator_derivatives.fill
 def _operator_derivatives() -> Any:
-    from . import operator_derivatives
+    from ..aten import formulas_linalg
 
-    return operator_derivatives.LOADED
+    return formulas_linalg.formulas
 
 
 @hooks.operator_routes.fill
