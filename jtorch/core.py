@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -39,6 +40,7 @@ from ._src.facts.layouts import format_strides as format_strides
 from ._src.facts.layouts import is_contiguous as is_contiguous
 from ._src.facts.layouts import is_dense as is_dense
 from ._src.facts.size import Size
+from ._src.facts.warned_once import outside
 from ._src.tensor.cells import Alias, Counter, ForeignStorage, Step, Storage, bits_of, follow
 from ._src.tensor.module_state import check_state
 from ._src.tensor.own_attributes import TensorBase, without
@@ -611,14 +613,12 @@ class Tensor(TensorBase, metaclass=TensorMeta):
             tensor([6.])
         """
         if self._node is not None and not self._retains and self._grad is None:
-            import warnings
-
             warnings.warn(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated "
                 "during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use "
                 ".retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf "
                 "Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more informations.",
-                stacklevel=2,
+                stacklevel=outside(),
             )
         return self._grad
 

@@ -5,11 +5,13 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 from .. import cuda
 from .._src.borders.interop import get_float32_matmul_precision, set_float32_matmul_precision
+from .._src.facts.warned_once import outside
 from .._src.refusals import stand_ins as _refusals
 
 
@@ -103,13 +105,23 @@ def is_flash_attention_available() -> bool:
     return False
 
 
-@contextlib.contextmanager
 def sdp_kernel(
     enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True
-) -> Iterator[Any]:
-    """A block in which the switches of attention are set."""
+) -> contextlib.AbstractContextManager[Any]:
+    """A block in which the switches of attention are set; deprecated."""
+    warnings.warn(
+        "`torch.backends.cuda.sdp_kernel()` is deprecated. In the future, this context manager will be removed. Please see "
+        "`torch.nn.attention.sdpa_kernel()` for the new context manager, with updated signature.",
+        FutureWarning,
+        stacklevel=outside(),
+    )
+    return _switched({"flash": enable_flash, "math": enable_math, "mem_efficient": enable_mem_efficient, "cudnn": enable_cudnn})
+
+
+@contextlib.contextmanager
+def _switched(switches: dict[str, bool]) -> Iterator[Any]:
     before = dict(_sdp)
-    _sdp.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn)
+    _sdp.update(switches)
     try:
         yield {}
     finally:

@@ -72,3 +72,20 @@ def test_lists_of_complex_tensors_are_real_where_no_part_is_lost() -> None:
     assert torch.tensor([torch.tensor(2.5 + 0j)], dtype=torch.float32).tolist() == [2.5]
     with pytest.raises(RuntimeError, match="value cannot be converted to type double without overflow"):
         torch.tensor([torch.tensor(2.5 + 1j)], dtype=torch.float32)
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize(
+    ("call", "kind", "words"),
+    [
+        (lambda: torch.where(torch.ones(2, dtype=torch.uint8), 1.0, 2.0), UserWarning, "where received a uint8 condition tensor"),
+        (lambda: torch.set_default_tensor_type(torch.FloatTensor), UserWarning, r"set_default_tensor_type\(\) is deprecated"),
+        (lambda: torch.backends.cuda.sdp_kernel(), FutureWarning, r"`torch.backends.cuda.sdp_kernel\(\)` is deprecated"),
+        (lambda: (torch.ones(1, requires_grad=True) * 2).grad, UserWarning, "The .grad attribute of a Tensor that is not a leaf"),
+        (lambda: torch.ones(1).std(), UserWarning, r"std\(\): degrees of freedom is <= 0"),
+    ],
+)
+def test_what_warns_names_the_line_of_the_program(call: Callable[[], Any], kind: type[Warning], words: str) -> None:
+    with pytest.warns(kind, match=words) as told:
+        call()
+    assert [w.filename for w in told] == [__file__]

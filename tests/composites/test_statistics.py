@@ -41,6 +41,28 @@ def test_covariance_refuses(options: dict[str, torch.Tensor], words: str) -> Non
         torch.cov(torch.tensor(X), **options)
 
 
+@pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean"])
+def test_spread_warns_without_freedom(name: str) -> None:
+    function, words = getattr(torch, name), rf"^{name}\(\): degrees of freedom is <= 0\. Correction should be strictly less"
+    for x, options in (
+        (torch.ones(1), {}),
+        (torch.ones(()), {"dim": -1}),
+        (torch.ones(3, 1), {"dim": 1}),
+        (torch.ones(2, 2), {"dim": (0, 1), "correction": 4}),
+        (torch.ones(0), {"correction": 0}),
+    ):
+        for _ in range(2):
+            with pytest.warns(UserWarning, match=words):
+                function(x, **options)
+    function(torch.ones(3, 1), dim=0)
+    function(torch.ones(1), correction=0.5)
+
+
+def test_nothing_has_no_variance() -> None:
+    assert torch.var(torch.ones(0, 2), 0, correction=-1).isnan().all()
+    assert torch.std(torch.ones(0), correction=-2).isnan()
+
+
 def test_covariance_warns_without_freedom() -> None:
     with pytest.warns(UserWarning, match="degrees of freedom is <= 0"):
         assert torch.isinf(torch.cov(torch.tensor(X), correction=9)).all()

@@ -21,7 +21,7 @@ from ..facts.devices import device as device_class
 from ..facts.devices import of_placement
 from ..facts.layouts import layout, memory_format
 from ..facts.size import Size
-from ..facts.warned_once import outside
+from ..facts.warned_once import outside, warn_once
 from ..protocol.overridable import TensorProperty, torch_function_dispatch
 from ..tensor.methods import spread
 
@@ -421,6 +421,10 @@ def set_default_tensor_type(t: Any, /) -> None:
     found = next((d for d in dtypes.BY_NAME.values() if d.legacy == last), None)
     if found is None:
         raise TypeError(f"invalid type object: {name}")
+    warn_once(
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
+        "torch.set_default_device() as alternatives."
+    )
     dtypes.set_default_dtype(found)
 
 

@@ -11,6 +11,7 @@ from ..bind.everything import _C
 from ..engine import SPECIAL, Lifted
 from ..facts import dtypes
 from ..facts.errors import must_be_tensor
+from ..facts.warned_once import warn_once
 from ..ops._derivatives import A, D, derivative
 from ..ops._facts import schemas
 from ..ops.indexing import check_fits
@@ -55,6 +56,11 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     if not isinstance(condition, Tensor):
         raise must_be_tensor("where", "condition", 1, condition)
     _check_numbers(input, other)
+    if condition._aval.torch_dtype is dtypes.uint8:
+        warn_once(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of PyTorch. "
+            "Use a boolean condition instead."
+        )
     result = _C._where(condition, input, other)
     return result if out is None else write_out(result, out, "where", (condition, input, other), facts=facts_of(where))
 

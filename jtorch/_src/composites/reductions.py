@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..bind.arguments import whole
 from ..bind.cores import composite
 from ..bind.everything import _C, PUBLIC, L, T
 from ..facts.errors import must_be_tensor, type_name
+from ..facts.warned_once import outside
 from ..ops._derivatives import A, D, derivative
 from ..ops._facts import schemas
 
@@ -200,8 +202,8 @@ derivative(A.max, A.min, A.median, A.nanmedian, self=_evenly_formula)
 # ---- variance --------------------------------------------------------------------------------------------------------------------
 
 
-def _spread_options(name: str, dim: Any, unbiased: bool | None, correction: float | None) -> tuple[Any, float]:
-    """``dim`` and the correction; ``std(input, unbiased)`` gives a bool where others give ``dim``."""
+def _spread_options(name: str, input: Any, dim: Any, unbiased: bool | None, correction: float | None) -> tuple[Any, float]:
+    """``dim`` and the correction; ``std(input, unbiased)`` gives a bool where others give ``dim``. Warns of too few elements."""
     if isinstance(dim, bool):
         if unbiased is not None:
             raise _invalid(name, "unbiased twice")
@@ -210,7 +212,24 @@ def _spread_options(name: str, dim: Any, unbiased: bool | None, correction: floa
         if correction is not None:
             raise _invalid(name, "both unbiased and correction")
         correction = 1 if unbiased else 0
-    return (tuple(dim) if isinstance(dim, list) else dim), 1 if correction is None else correction
+    dim, correction = (tuple(dim) if isinstance(dim, list) else dim), 1 if correction is None else correction
+    _check_freedom(name, input._aval.shape, dim, correction)
+    return dim, correction
+
+
+def _check_freedom(name: str, shape: tuple[Any, ...], dim: Any, correction: float) -> None:
+    count = math.prod(shape)
+    if count and shape and dim is not None and dim != ():
+        try:
+            count = shape[dim] if type(dim) is int else math.prod([shape[d] for d in dim])
+        except IndexError:  # which the operation raises
+            return
+    if type(count) is int and count <= correction:  # of symbolic sizes nothing is asked
+        warnings.warn(
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided by "
+            "output numel).",
+            stacklevel=outside(),
+        )
 
 
 @composite(method=True, operands=("input", "out"))
@@ -241,7 +260,7 @@ def var(
         >>> torch.var(torch.tensor([[1.0, 3.0], [2.0, 6.0]]), dim=1, correction=0)
         tensor([1., 4.])
     """
-    dim, correction = _spread_options("var", dim, unbiased, correction)
+    dim, correction = _spread_options("var", input, dim, unbiased, correction)
     return _C._var(input, dim, correction, keepdim, out=out)
 
 
@@ -295,7 +314,7 @@ def std(
         >>> torch.std(torch.tensor([1.0, 3.0, 5.0]))
         tensor(2.)
     """
-    dim, correction = _spread_options("std", dim, unbiased, correction)
+    dim, correction = _spread_options("std", input, dim, unbiased, correction)
     return _C._std(input, dim, correction, keepdim, out=out)
 
 
@@ -333,7 +352,7 @@ def var_mean(
         >>> torch.var_mean(torch.tensor([1.0, 3.0, 5.0]))
         (tensor(4.), tensor(3.))
     """
-    dim, correction = _spread_options("var_mean", dim, unbiased, correction)
+    dim, correction = _spread_options("var_mean", input, dim, unbiased, correction)
     return _C._var_mean(input, dim, correction, keepdim)
 
 
@@ -378,7 +397,7 @@ def std_mean(
         >>> torch.std_mean(torch.tensor([1.0, 3.0, 5.0]))
         (tensor(2.), tensor(3.))
     """
-    dim, correction = _spread_options("std_mean", dim, unbiased, correction)
+    dim, correction = _spread_options("std_mean", input, dim, unbiased, correction)
     return _C._std_mean(input, dim, correction, keepdim)
 
 

@@ -39,7 +39,7 @@ def _moments(input: Array, dims: tuple[int, ...], correction: float, message: st
 
 def _divisor(count: Any, correction: float) -> Any:
     if type(count) is int:
-        return float(max(count - correction, 0.0))
+        return float(max(count - correction, 0.0)) if count else 0.0  # nothing has no variance, whatever is added to its number
     return jnp.maximum(jnp.asarray(count, np.float64) - correction, 0.0)
 
 
