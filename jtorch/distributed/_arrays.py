@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .._src.engine import put
-from .._src.facts.devices import placement
 from .._src.tensor.methods import is_of_plain_memory
-from .._src.tensor.running import host_array, inplace
+from .._src.tensor.running import host_array, inplace, of_host_array
 from .._src.tensor.writing import check_inplace
 from ..autograd.grad_mode import no_grad
-from ..core import Tensor, from_value
+from ..core import Tensor
 
 
 def taken(t: Tensor) -> np.ndarray:
@@ -41,7 +39,7 @@ def written(target: Tensor, array: np.ndarray) -> None:
 
 def made(array: np.ndarray, like: Tensor | None = None) -> Tensor:
     """A tensor with an array's elements, on the device of another."""
-    return from_value(put(array, placement(None if like is None else like.device)))  # type: ignore[attr-defined]
+    return of_host_array(array, None if like is None else like.device)  # type: ignore[attr-defined]
 
 
 def numpy_dtype(t: Tensor) -> Any:

@@ -11,9 +11,10 @@ import numpy as np
 from ...autograd.grad_mode import MODE, no_grad
 from ...autograd.names import INPLACE_VIEWS
 from ...autograd.tape import Node
-from ...core import BIRTHS, DETACHED, Tensor, alias_of, born, contiguous_strides, is_contiguous, is_dense
-from ..engine import SPECIAL, Call, Lifted, Value, numbers_of, record
+from ...core import BIRTHS, DETACHED, Tensor, alias_of, born, contiguous_strides, from_value, is_contiguous, is_dense
+from ..engine import SPECIAL, Call, Lifted, Value, numbers_of, put, record
 from ..facts import dtypes
+from ..facts.devices import placement
 from ..facts.errors import uncastable, wrong_out_dtype
 from ..facts.size import SYMBOLIC, less
 from ..facts.warned_once import outside
@@ -370,6 +371,11 @@ def write_out(
 def host_array(t: Tensor) -> np.ndarray:
     """The tensor's data as a NumPy array of its own."""
     return numbers_of(t._v or t._read())
+
+
+def of_host_array(array: np.ndarray, device: Any) -> Tensor:
+    """A tensor on ``device`` with the elements of an array, which is nobody else's from now on."""
+    return from_value(put(array, placement(device)))
 
 
 def rebind(t: Tensor, view: Tensor) -> Tensor:
