@@ -89,6 +89,13 @@ def reached(outputs: Any) -> set[int]:
     return found
 
 
+def _arrays() -> Any:
+    """The module between tensors and what travels. It comes with collectives, which few programs use."""
+    from jtorch.distributed import _arrays
+
+    return _arrays
+
+
 class Flat:
     """Memory for the gradients of some parameters, kept from pass to pass.
 
@@ -259,7 +266,7 @@ class Reducer:
 
     def combine(self, used: set[int] | None) -> None:
         """Averages the gradients over the processes; those of parameters that nobody has used stay what they are."""
-        from jtorch.distributed._arrays import made, taken
+        made, taken = _arrays().made, _arrays().taken
         from jtorch.distributed.collectives import reducing
         from jtorch.distributed.works import start
 
@@ -296,9 +303,7 @@ class Reducer:
             work.wait()
 
     def _take_back(self, bucket: list[int], flat: Flat, used: set[int] | None, total: np.ndarray) -> None:
-        from jtorch.distributed._arrays import made
-
-        whole = made(total) if self.as_view else None
+        whole = _arrays().made(total) if self.as_view else None
         for i, (at, end), shape in zip(bucket, flat.bounds, flat.shapes, strict=True):
             if used is None or i in used:
                 self._give(self.parameters[i], total[at:end].reshape(shape) if whole is None else whole[at:end].view(shape))
@@ -330,9 +335,7 @@ class Reducer:
         return found
 
     def _put_back(self, bucket: list[int], flat: np.ndarray, used: set[int] | None) -> None:
-        from jtorch.distributed._arrays import made
-
-        whole = made(flat) if self.as_view else None
+        whole = _arrays().made(flat) if self.as_view else None
         at = 0
         for i in bucket:
             p, n = self.parameters[i], self.parameters[i].numel()
@@ -342,12 +345,10 @@ class Reducer:
 
     @staticmethod
     def _give(p: torch.Tensor, grad: Any) -> None:
-        from jtorch.distributed._arrays import made, written
-
         now = p.grad
         if isinstance(grad, torch.Tensor):
             p.grad = grad
         elif now is None:
-            p.grad = made(grad, p)
+            p.grad = _arrays().made(grad, p)
         else:
-            written(now, grad)
+            _arrays().written(now, grad)
