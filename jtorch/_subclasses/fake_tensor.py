@@ -26,6 +26,7 @@ from .._src.refusals import stand_ins as _refusals
 from .._src.tensor.symbols import Float, ShapeEnv, Sym, any_symbolic, env_of, exact
 from ..core import Tensor, contiguous_strides
 from ..utils._python_dispatch import TorchDispatchMode
+from . import _unknown as unknown
 
 __all__ = [
     "DataDependentOutputException", "DynamicOutputShapeException", "FakeTensor", "FakeTensorConverter", "FakeTensorDeviceMismatchError",
@@ -172,6 +173,10 @@ class FakeTensor(Tensor):
         """The known constant's elements; others raise."""
         if self.constant is not None:
             return self.constant.tolist()
+        if self.fake_mode.shape_env is not None and self.ndim:
+            return [t.tolist() for t in self.unbind()]  # type: ignore[attr-defined]
+        if self.fake_mode.shape_env is not None:
+            return self.item()
         raise DataDependentOutputException(aten._local_scalar_dense.default)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
@@ -366,6 +371,8 @@ class FakeTensorMode(TorchDispatchMode):
         schema = func._schema
         tensors = [t for t in _leaves(values) if isinstance(t, Tensor)]
         answer = self._of_constants(func, values, tensors)
+        if answer is None and self.shape_env is not None:
+            answer = unknown.answered(self, func, values)
         if answer is not None:
             return answer[0]
         device = self._device_of(func, values, tensors)
@@ -377,7 +384,7 @@ class FakeTensorMode(TorchDispatchMode):
                 if found is None:
                     found = stands[id(x)] = x, self._stand_in(func, x, values)
                 return found[1]
-            return x.expr if type(x) is Sym else x
+            return self._reduced(x.expr) if type(x) is Sym else x
 
         given = [_mapped(stand_in, x) for x in values]
         for i, a in enumerate(schema.arguments):
@@ -395,6 +402,7 @@ class FakeTensorMode(TorchDispatchMode):
             varying = list(_sizes_in(given))
             if not varying:
                 raise
+            unknown.refuse(self.shape_env, varying, error)
             out = self._with_hints(func, given, stands, env_of(varying[0]), varying, error)
         for original, stand in stands.values():
             if isinstance(original, FakeTensor):
@@ -409,6 +417,7 @@ class FakeTensorMode(TorchDispatchMode):
                 base = tensors[0] if schema.is_view and tensors else None
                 offset = x.storage_offset() + (base.storage_offset() if base is not None else 0)
                 place = device if x._aval.device == META else x.device
+                unknown.note_sizes(self.shape_env, x._aval.shape)
                 return _made(self, x._aval.shape, x._strides, x._aval.dtype, place, offset)
             return env_of(x).wrap(x) if type(x) in SYMBOLIC else x
 
@@ -472,7 +481,12 @@ class FakeTensorMode(TorchDispatchMode):
 
     def _stand_in(self, func: Any, x: Tensor, values: list[Any]) -> Tensor:
         t = self._fake(func, x, values)
-        return on_meta(t._aval.shape, t._aval.dtype, t._strides)
+        steps = None if t._strides is None else tuple(map(self._reduced, t._strides))
+        return on_meta(tuple(map(self._reduced, t._aval.shape)), t._aval.dtype, steps)
+
+    def _reduced(self, n: Any) -> Any:
+        """A size, without the symbols that were said to equal something else."""
+        return n if self.shape_env is None or self.shape_env.data is None else self.shape_env.data.reduced(n)
 
     def _fake(self, func: Any, x: Tensor, values: list[Any]) -> Tensor:
         if isinstance(x, FakeTensor):

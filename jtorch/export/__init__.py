@@ -12,11 +12,13 @@ from jtorch._decomp import core_aten_decompositions
 from jtorch._dynamo.exc import UserError
 from jtorch._src.facts.errors import not_offered
 from jtorch._src.refusals import stand_ins as _refusals
+from jtorch._src.tensor import unknowns
 from jtorch._src.tensor.symbols import ConstraintViolation, ShapeEnv, _evaluate
 from jtorch.utils import _pytree as pytree
 
 from . import _trace
-from .dynamic_shapes import ConstraintError, Dim, Plan, Range, dims, plan, spread
+from ._asserts import assert_said
+from .dynamic_shapes import ConstraintError, Dim, Plan, Range, Reals, dims, plan, spread
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
 from .graph_signature import ExportBackwardSignature, ExportGraphSignature
 
@@ -73,7 +75,7 @@ def export(
     flat = pytree.tree_leaves((args, kwargs))
     made = plan([(source, v, s) for source, v, s in zip(_sources(names, values), flat, specs, strict=True)])
     while True:
-        env = ShapeEnv(made.symbols, strict=True) if made.symbols else None
+        env = ShapeEnv(made.symbols, strict=True)
         try:
             traced = _trace.trace(mod, args, kwargs, made, env, made.sizes)
             break
@@ -117,35 +119,53 @@ def _state(mod: torch.nn.Module, traced: _trace.Traced) -> tuple[dict[str, Any],
     return state, constants
 
 
-def _ranges(mod: Any, args: Any, kwargs: Any, made: Plan, traced: _trace.Traced, env: ShapeEnv | None) -> dict[Any, Range]:
+def _ranges(mod: Any, args: Any, kwargs: Any, made: Plan, traced: _trace.Traced, env: ShapeEnv) -> dict[Any, Range]:
     """What the sizes may be. The trace took them for at least 2: whether 1 and 0 give the same program is tried."""
     found: dict[Any, Range] = {}
-    if env is None:
-        return found
-    for name, allowed in made.ranges.items():
+    data = unknowns.of(env)
+    allowed = {**made.ranges, **{n: Range(*data.bounds[n]) for n in data.sizes}}
+
+    for name, range in allowed.items():
+        least = 0 if range.lower is None else range.lower
         low = 2
-        while low > allowed.lower and _same_at(mod, args, kwargs, made, traced, env, name, low - 1):
+        while low > least and _same_at(mod, args, kwargs, made, traced, env, name, low - 1):
             low -= 1
-        low = max(low, allowed.lower)
-        found[env.symbol(name)] = Range(low, allowed.upper)
-    return found
+        found[name] = Range(max(low, least), range.upper)
+    for name, bounds in data.bounds.items():
+        given = found.get(name)
+        if given is not None and given.upper is not None and given.lower > given.upper:
+            raise ConstraintError(f"Constraints violated: the program is another one for each number that {name} may be ({Range(*bounds)})")
+        if given is not None and (bounds[0] is None or given.lower > bounds[0]):
+            data.bounds[name] = given.lower, bounds[1]
+        found.setdefault(name, Range(*bounds))
+    assert_said(traced.tracer)
+    symbols = {env.symbol(name): found[name] for name in [*made.ranges, *data.bounds]}
+    return {**symbols, **dict.fromkeys(data.floats, Reals())}
 
 
 def _same_at(mod: Any, args: Any, kwargs: Any, made: Plan, traced: _trace.Traced, env: ShapeEnv, name: str, n: int) -> bool:
     """Whether the program is the same where a size is ``n``."""
     hints = {**{s: hint for s, (hint, _, _) in made.symbols.items()}, name: n}
-    sizes = [None if s is None else [_trace_size(x, hints) for x in s] for s in made.sizes]
-    if any(x < 0 for s in sizes if s is not None for x in s):
-        return False
-    before = env.hints[name]
+    sizes: list[Any] = made.sizes
+    other_env = ShapeEnv(made.symbols, strict=True)
+    if name in made.symbols:
+        other_env = ShapeEnv(strict=True)
+        sizes = [None if s is None else [_trace_size(x, hints) for x in s] for s in made.sizes]
+        if any(x < 0 for s in sizes if s is not None for x in s):
+            return False
+    else:
+        unknowns.of(other_env).fixed[name] = n
+    before = env.hints.get(name)
     try:
-        other = _trace.trace(mod, args, kwargs, made, None, sizes)
+        other = _trace.trace(mod, args, kwargs, made, other_env, sizes)
         env.hints[name] = n
         return _trace.evaluated(traced.graph, hints) == _trace.evaluated(other.graph, hints)
     except Exception:  # it does not run at all with such a size
         return False
     finally:
-        env.hints[name] = before
+        env.hints.pop(name, None)
+        if before is not None:
+            env.hints[name] = before
 
 
 def _trace_size(x: Any, hints: dict[str, int]) -> Any:

@@ -10,7 +10,8 @@ from typing import Any
 
 import jtorch as torch
 from jtorch._higher_order_ops.operators import OPERATORS
-from jtorch._src.tensor.symbols import ShapeEnv, Sym
+from jtorch._src.tensor import unknowns
+from jtorch._src.tensor.symbols import ShapeEnv, Sym, Truth
 from jtorch._subclasses.fake_tensor import FakeTensorMode
 from jtorch.fx.experimental.proxy_tensor import _composites_whole
 from jtorch.fx.graph import Graph
@@ -19,7 +20,8 @@ from jtorch.fx.node import Node, map_arg
 from jtorch.fx.passes.shape_prop import _extract_tensor_metadata
 from jtorch.utils import _pytree as pytree
 
-from .dynamic_shapes import Range
+from ._asserts import computed, is_assertion
+from .dynamic_shapes import Range, Reals
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
 from .graph_signature import (
     ConstantArgument,
@@ -28,6 +30,8 @@ from .graph_signature import (
     InputSpec,
     OutputKind,
     OutputSpec,
+    SymBoolArgument,
+    SymFloatArgument,
     SymIntArgument,
     TensorArgument,
 )
@@ -39,11 +43,14 @@ _FUNCTIONS: dict[str, Any] = {
     "getitem": operator.getitem, "add": operator.add, "sub": operator.sub, "mul": operator.mul, "floordiv": operator.floordiv,
     "mod": operator.mod, "neg": operator.neg, "pow": operator.pow, "set_grad_enabled": torch._C._set_grad_enabled,
     "truediv": operator.truediv, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
-    "eq": operator.eq, "ne": operator.ne, **{f"sym_{name}": getattr(torch, f"sym_{name}") for name in ("float", "sqrt", "max", "min")},
+    "eq": operator.eq, "ne": operator.ne,
+    **{f"sym_{name}": getattr(torch, f"sym_{name}") for name in ("float", "sqrt", "max", "min", "ite")},
     **{f"higher_order.{name}": op for name, op in OPERATORS.items()},
 }  # fmt: skip
 _NAMES = {id(f): n for n, f in _FUNCTIONS.items()}
-_ARGUMENTS = {"tensor": TensorArgument, "size": SymIntArgument, "constant": ConstantArgument}
+_ARGUMENTS = {
+    "tensor": TensorArgument, "size": SymIntArgument, "float": SymFloatArgument, "bool": SymBoolArgument, "constant": ConstantArgument,
+}  # fmt: skip
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------------------
@@ -93,9 +100,11 @@ def write(program: ExportedProgram, f: Any, extra: dict[str, Any]) -> None:
     signature = program.module_call_graph[0].signature
     assert signature is not None
     old = program.graph_signature
-    symbols = {str(k): [getattr(k, "hint", 2), r.lower, r.upper] for k, r in program.range_constraints.items()}
+    symbols = {str(k): [k.hint, r.lower, r.upper] for k, r in program.range_constraints.items() if not k.on_data}
+    unknown = {str(k): [r.lower, r.upper] for k, r in program.range_constraints.items() if k.on_data}
     text = {
-        "format": _FORMAT, **_written(program.graph_module), "symbols": symbols, "sizes": program._sizes, "names": program._names,
+        "format": _FORMAT, **_written(program.graph_module), "symbols": symbols, "unknowns": unknown,
+        "sizes": program._sizes, "names": program._names,
         "inputs": [{"kind": s.kind.name, "arg": _argument(s.arg), "target": s.target, "persistent": s.persistent} for s in old.input_specs],
         "outputs": [{"kind": s.kind.name, "arg": _argument(s.arg), "target": s.target} for s in old.output_specs],
         "in_spec": pytree.treespec_dumps(signature.in_spec), "out_spec": pytree.treespec_dumps(signature.out_spec),
@@ -121,7 +130,8 @@ def _written(module: Any) -> dict[str, Any]:
                     "stride": [str(s) if isinstance(s, Sym) else s for s in val.stride()], "requires_grad": val.requires_grad}  # fmt: skip
         kwargs = {k: _encoded(v) for k, v in n.kwargs.items()}
         args = [_encoded(a) for a in n.args]
-        nodes.append({"op": n.op, "name": n.name, "target": _target(n), "args": args, "kwargs": kwargs, "val": meta})
+        nodes.append({"op": n.op, "name": n.name, "target": _target(n), "args": args, "kwargs": kwargs, "val": meta,
+                      "data": n.meta.get("unbacked_bindings", []), "data_sizes": n.meta.get("unbacked_sizes", {})})  # fmt: skip
     return {"nodes": nodes, "graphs": {name: _written(child) for name, child in module.named_children()}}
 
 
@@ -185,11 +195,13 @@ def read(f: Any, extra: dict[str, Any] | None) -> ExportedProgram:
 
 def _program(text: dict[str, Any], state: Any, constants: Any) -> ExportedProgram:
     symbols = {n: (max(int(hint), 2), max(int(low), 2), high) for n, (hint, low, high) in text["symbols"].items()}
-    env = ShapeEnv(symbols, strict=True) if symbols else None
+    env = ShapeEnv(symbols, strict=True)
+    data = unknowns.of(env)
+    data.bounds.update({n: (low, high) for n, (low, high) in text.get("unknowns", {}).items() if not n.startswith("zuf")})
     mode = FakeTensorMode(shape_env=env, static_shapes=True, allow_non_fake_inputs=True)
 
     def size(n: Any) -> Any:
-        return env.wrap(env.parse(n)) if isinstance(n, str) and env is not None else int(n)
+        return env.wrap(env.parse(n)) if isinstance(n, str) else int(n)
 
     module = _read_graph(text, mode, size)
     graph = module.graph
@@ -199,7 +211,8 @@ def _program(text: dict[str, Any], state: Any, constants: Any) -> ExportedProgra
     for spec, node in zip(inputs, [n for n in graph.nodes if n.op == "placeholder"], strict=True):
         if isinstance(spec.arg, ConstantArgument):
             node.meta["val"] = spec.arg.value
-    ranges = {env.symbol(n): Range(low, high) for n, (_, low, high) in text["symbols"].items()} if env is not None else {}
+    ranges: dict[Any, Range] = {env.symbol(n): Range(low, high) for n, (_, low, high) in text["symbols"].items()}
+    ranges |= {env.symbol(n): Range(low, high) for n, (low, high) in data.bounds.items()} | dict.fromkeys(data.floats, Reals())
     entry = ModuleCallEntry(
         "", ModuleCallSignature([], [], pytree.treespec_loads(text["in_spec"]), pytree.treespec_loads(text["out_spec"]))
     )
@@ -239,6 +252,10 @@ def _read_graph(text: dict[str, Any], mode: FakeTensorMode, size: Any) -> GraphM
             fake = mode.from_tensor(real.requires_grad_() if v["requires_grad"] else real, symbolic_context=sizes)
             fake.fake_device = torch.device("cpu")
             node.meta["val"], node.meta["tensor_meta"] = fake, _extract_tensor_metadata(fake)
+        if row.get("data"):
+            node.meta["unbacked_bindings"] = list(map(str, row["data"]))
+        if row.get("data_sizes"):
+            node.meta["unbacked_sizes"] = {str(name): int(dim) for name, dim in row["data_sizes"].items()}
         if row["op"] == "get_attr":
             node.meta["val"] = root._modules[row["target"]]
     return GraphModule(root, graph)
@@ -255,8 +272,23 @@ def _propagated(module: GraphModule, mode: FakeTensorMode) -> None:
     """Finds the shapes of all nodes."""
     with torch.set_grad_enabled(torch.is_grad_enabled()), mode, _composites_whole():
         for node in module.graph.nodes:
-            if node.op == "call_function":
+            if is_assertion(node):
+                said = node.args[0].meta["val"]
+                if not isinstance(said, Truth):
+                    continue
+                compared = _FUNCTIONS[_NAMES[id(node.args[0].target)]](Sym(said.env, said.sides[1]), said.env.wrap(said.sides[2]))
+                if isinstance(compared, Truth):
+                    compared.expected()
+                if said.sides[0] == "==":  # which the bounds may say, too
+                    said.env.data.equate(*said.sides[1:])
+            elif node.op == "call_function":
                 args = map_arg(node.args, lambda n: n.meta.get("val"))
+                found = computed(node, args)
+                if found is not None:
+                    node.meta["val"] = found
+                    continue
+                if mode.shape_env is not None and mode.shape_env.data is not None:
+                    mode.shape_env.data.again = list(node.meta.get("unbacked_bindings", ()))
                 node.meta["val"] = node.target(*args, **map_arg(node.kwargs, lambda n: n.meta.get("val")))
                 if isinstance(node.meta["val"], torch.Tensor):
                     node.meta["tensor_meta"] = _extract_tensor_metadata(node.meta["val"])

@@ -18,6 +18,7 @@ from jtorch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
 from jtorch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, PythonKeyTracer, _composites_whole, _running
 from jtorch.fx.node import Node, map_arg
 
+from ._asserts import computed, is_assertion
 from ._trace import GradTracer, _sizes_first, _without_dead, subgraphs
 from .graph_signature import ConstantArgument, ExportGraphSignature, InputKind, OutputKind, OutputSpec, TensorArgument
 
@@ -156,6 +157,7 @@ def decomposed(program: Any, table: dict[Any, Callable[..., Any]] | None) -> Any
     fake = next((v.fake_mode for v in vals if isinstance(v, FakeTensor)), None)
     if fake is None:
         return program
+    tracer.data = None if fake.shape_env is None else fake.shape_env.data
     first: dict[str, tuple[Any, Any]] = {}
     results: tuple[Any, ...] = ()
     _running.append(mode)
@@ -177,9 +179,17 @@ def decomposed(program: Any, table: dict[Any, Callable[..., Any]] | None) -> Any
                     results = map_arg(node.args[0], lambda n: env[n])
                 elif node.op == "get_attr":  # a graph that an operator takes: it is traced again
                     env[node] = program.graph_module.get_submodule(node.target)
+                elif is_assertion(node):
+                    checked = tracer.truth_of(node.args[0].meta["val"])
+                    tracer.create_proxy("call_function", node.target, (checked, node.args[1]), {}, "_assert_scalar_default")
+                elif (found := computed(node, args := map_arg(node.args, lambda n: env[n]))) is not None:
+                    env[node] = found
                 else:
-                    args = map_arg(node.args, lambda n: env[n])
+                    if tracer.data is not None:
+                        tracer.data.again = list(node.meta.get("unbacked_bindings", ()))
                     env[node] = node.target(*args, **map_arg(node.kwargs, lambda n: env[n]))
+                    for name, dim in node.meta.get("unbacked_sizes", {}).items():  # (which may have been said to equal something else)
+                        tracer.size_of_data(name, str(fake.shape_env.symbol(name).expr), tracer.proxy_of(env[node]), dim)
     finally:
         _running.pop()
     return _finished(program, tracer, first, results)

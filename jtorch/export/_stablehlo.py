@@ -26,6 +26,10 @@ def exported(program: Any, platforms: tuple[str, ...] | None) -> Any:
     """``jax.export.Exported`` of a program."""
     for node in (n for graph in graphs_of(program.graph_module) for n in graph.nodes):
         schema = getattr(node.target, "_schema", None)
+        if node.meta.get("unbacked_bindings"):
+            raise not_offered(
+                "export.stablehlo", f"data decide a number or a size that {node.target} gives, and StableHLO's sizes are known"
+            )
         drawing = schema is not None and not schema.writes and keeps(node)
         if drawing and not ("dropout" in node.target._opname and (len(node.args) < 3 or not node.args[2])):
             raise not_offered("export.stablehlo", f"{node.target} draws PyTorch's random numbers, which are made on the host")

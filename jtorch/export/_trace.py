@@ -13,7 +13,8 @@ import jtorch as torch
 from jtorch._dynamo.exc import UserError
 from jtorch._higher_order_ops.operators import HigherOrderOperator
 from jtorch._src.refusals import stand_ins as _refusals
-from jtorch._src.tensor.symbols import Float, ShapeEnv, Sym
+from jtorch._src.tensor import unknowns
+from jtorch._src.tensor.symbols import Float, ShapeEnv, Sym, Truth, shown
 from jtorch._subclasses.fake_tensor import FakeTensorMode
 from jtorch.compiler import exporting
 from jtorch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, PythonKeyTracer, _composites_whole, _running
@@ -21,6 +22,7 @@ from jtorch.fx.node import Node
 from jtorch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from jtorch.utils import _pytree as pytree
 
+from ._asserts import is_assertion
 from .dynamic_shapes import Plan
 from .graph_signature import (
     ConstantArgument,
@@ -29,6 +31,8 @@ from .graph_signature import (
     InputSpec,
     OutputKind,
     OutputSpec,
+    SymBoolArgument,
+    SymFloatArgument,
     SymIntArgument,
     TensorArgument,
 )
@@ -106,9 +110,9 @@ class Traced:
     """A traced program: the flat graph, what its inputs and outputs stand for, and how the caller's are nested."""
 
     def __init__(
-        self, graph: Any, root: Any, signature: ExportGraphSignature, constants: dict[str, Any], in_spec: Any, out_spec: Any
+        self, tracer: Any, root: Any, signature: ExportGraphSignature, constants: dict[str, Any], in_spec: Any, out_spec: Any
     ) -> None:
-        self.graph, self.root, self.signature, self.constants = graph, root, signature, constants
+        self.tracer, self.graph, self.root, self.signature, self.constants = tracer, tracer.graph, root, signature, constants
         self.in_spec, self.out_spec = in_spec, out_spec
 
 
@@ -171,12 +175,11 @@ def _swapped(root: torch.nn.Module, fakes: dict[int, Any]) -> Iterator[None]:
             table[name] = value
 
 
-def trace(
-    module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], plan: Plan, env: ShapeEnv | None, sizes: list[Any]
-) -> Traced:
+def trace(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], plan: Plan, env: ShapeEnv, sizes: list[Any]) -> Traced:
     """Calls ``module`` once on fake tensors, with the given sizes for each leaf of the arguments."""
     mode = FakeTensorMode(shape_env=env, allow_non_fake_inputs=True, static_shapes=True, export=True)
     tracer = ExportTracer(_Stack(module))
+    tracer.data = unknowns.of(env)
     fakes: dict[int, Any] = {}
     inputs: list[InputSpec] = []
     owners: dict[int, tuple[Any, str, Any]] = {}
@@ -224,7 +227,7 @@ def trace(
     _sizes_first(graph)
     signature = ExportGraphSignature(inputs, [OutputSpec(OutputKind.USER_OUTPUT, arg, None) for _, arg in outputs])
     del plan
-    return Traced(graph, subgraphs(tracer.root), signature, constants, in_spec, out_spec)
+    return Traced(tracer, subgraphs(tracer.root), signature, constants, in_spec, out_spec)
 
 
 def _input(mode: FakeTensorMode, env: ShapeEnv | None, value: Any, wanted: Any) -> Any:
@@ -255,9 +258,10 @@ def _output(tracer: ExportTracer, x: Any) -> tuple[Any, Any]:
     if isinstance(x, torch.Tensor):
         node = tracer.create_arg(x)
         return node, TensorArgument(node.name)
-    if isinstance(x, Sym):
-        node = tracer.create_arg(x)
-        return node, SymIntArgument(node.name)
+    for kind, argument in ((Sym, SymIntArgument), (Float, SymFloatArgument), (Truth, SymBoolArgument)):
+        if isinstance(x, kind):
+            node = tracer.create_arg(x)
+            return node, argument(node.name)
     if x is None or isinstance(x, (int, float, str, bool, complex)):
         return x, ConstantArgument("", x)
     raise UserError(f"It looks like one of the outputs with type `{type(x)}` is not supported or pytree-flattenable.")
@@ -302,6 +306,8 @@ def keeps(node: Any) -> bool:
     schema = getattr(node.target, "_schema", None)
     if schema is None:
         return False
+    if is_assertion(node) or node.meta.get("unbacked_bindings"):
+        return True
     return bool(schema.writes) or any(a.type.startswith("Generator") for a in schema.arguments) or "dropout" in node.target._opname
 
 
@@ -338,7 +344,12 @@ def evaluated(graph: Any, sizes: dict[str, int]) -> list[Any]:
         if isinstance(x, Node):
             val = x.meta.get("val")
             if isinstance(val, Sym):
-                return val.env.with_hints(val.expr, val.env.names)
+                found = val.env.with_hints(val.expr, val.env.names)
+                return found if type(found) is int else shown(found)
+            if isinstance(val, Truth):
+                return repr(val)
+            if isinstance(val, Float) and val.on_data:
+                return repr(val)
             if isinstance(val, Float):
                 return val.where(lambda size: size.env.with_hints(size.expr, size.env.names))
             return number.get(x, x.meta.get("val")) if type(val) is int else ("node", number.get(x))
@@ -347,7 +358,7 @@ def evaluated(graph: Any, sizes: dict[str, int]) -> list[Any]:
         return x
 
     for node in graph.nodes:
-        if isinstance(node.meta.get("val"), (Sym, Float, int)) and node.op == "call_function":
+        if (isinstance(node.meta.get("val"), (Sym, Float, Truth, int)) or is_assertion(node)) and node.op == "call_function":
             continue
         if node.op == "get_attr":  # a graph that an operator takes
             found += evaluated(node.meta["val"].graph, sizes)

@@ -114,13 +114,13 @@ class ConstraintError(UserError, ConstraintViolation):
 
 
 class Range:
-    """The numbers that a size may be; printed ``VR[0, int_oo]``."""
+    """The numbers that a size may be, or a number that is read from data; printed ``VR[0, int_oo]``."""
 
-    def __init__(self, lower: int, upper: int | None) -> None:
+    def __init__(self, lower: int | None, upper: int | None) -> None:
         self.lower, self.upper = lower, upper
 
     def __repr__(self) -> str:
-        return f"VR[{self.lower}, {UNBOUNDED if self.upper is None else self.upper}]"
+        return f"VR[{f'-{UNBOUNDED}' if self.lower is None else self.lower}, {UNBOUNDED if self.upper is None else self.upper}]"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Range) and (self.lower, self.upper) == (other.lower, other.upper)
@@ -129,7 +129,17 @@ class Range:
         return hash((self.lower, self.upper))
 
     def __contains__(self, n: int) -> bool:
-        return self.lower <= n and (self.upper is None or n <= self.upper)
+        return (self.lower is None or self.lower <= n) and (self.upper is None or n <= self.upper)
+
+
+class Reals(Range):
+    """The floats that a number read from data may be; printed ``VR[-oo, oo]``."""
+
+    def __init__(self) -> None:
+        super().__init__(None, None)
+
+    def __repr__(self) -> str:
+        return "VR[-oo, oo]"
 
 
 class Plan:

@@ -8,7 +8,7 @@ from typing import Any
 
 __all__ = [
     "ConstantArgument", "CustomObjArgument", "ExportBackwardSignature", "ExportGraphSignature", "InputKind", "InputSpec", "OutputKind",
-    "OutputSpec", "SymIntArgument", "TensorArgument", "TokenArgument",
+    "OutputSpec", "SymBoolArgument", "SymFloatArgument", "SymIntArgument", "TensorArgument", "TokenArgument",
 ]  # fmt: skip
 
 
@@ -22,6 +22,20 @@ class TensorArgument:
 @dataclasses.dataclass
 class SymIntArgument:
     """A size, by the name of its node."""
+
+    name: str
+
+
+@dataclasses.dataclass
+class SymFloatArgument:
+    """A float that is computed of sizes or data, by the name of its node."""
+
+    name: str
+
+
+@dataclasses.dataclass
+class SymBoolArgument:
+    """A truth value that is computed of sizes or data, by the name of its node."""
 
     name: str
 

@@ -29,7 +29,8 @@ def test_messages_are_only_made_when_needed() -> None:
         raise AssertionError
 
     torch._check(True, never)
-    torch._check_is_size(3, never)
+    with pytest.warns(FutureWarning, match="_check_is_size will be removed"):
+        torch._check_is_size(3, never)
 
 
 def test_futures_between_threads() -> None:

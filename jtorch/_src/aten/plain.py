@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..bind import underscored
 from ..bind.cores import BOUND
 from ..bind.everything import L, M, T
 from ..facts import dtypes
@@ -69,6 +70,39 @@ def _conj_physical(self: Any) -> Any:
 @kernel(A._local_scalar_dense)
 def _local_scalar_dense(self: Any) -> Any:
     return self.detach().item()
+
+
+@kernel(A._assert_scalar)
+def _assert_scalar(self: Any, assert_msg: str) -> None:
+    if not self:
+        raise RuntimeError(assert_msg)
+
+
+@kernel(A._assert_async)
+def _assert_async(self: Any) -> None:
+    underscored._assert_async(self)
+
+
+@kernel(A._assert_async.msg)
+def _assert_async_msg(self: Any, assert_msg: str) -> None:
+    underscored._assert_async(self, assert_msg)
+
+
+@kernel(A._assert_tensor_metadata)
+def _assert_tensor_metadata(
+    a: Any, size: Any = None, stride: Any = None, dtype: Any = None, *, device: Any = None, layout: Any = None
+) -> None:
+    underscored._assert_tensor_metadata(a, size, stride, dtype, device=device, layout=layout)
+
+
+@kernel(A.sym_constrain_range)
+def sym_constrain_range(size: Any, *, min: int | None = None, max: int | None = None) -> None:
+    T.sym_constrain_range(size, min=min, max=max)
+
+
+@kernel(A.sym_constrain_range_for_size)
+def sym_constrain_range_for_size(size: Any, *, min: int | None = None, max: int | None = None) -> None:
+    T.sym_constrain_range_for_size(size, min=min, max=max)
 
 
 @kernel(A.slice)
@@ -288,9 +322,20 @@ def _unique(self: Any, sorted: bool = True, return_inverse: bool = False) -> Any
 
 @kernel(A._unique2)
 def _unique2(self: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
-    del sorted  # either way they come in order
-    found, inverse, counts = T.unique(self, True, True, True)
-    return found, inverse if return_inverse else T.empty_like(inverse[:0]), counts if return_counts else T.empty_like(counts[:0])
+    return _asked(BOUND["_C._unique2"].core(self, sorted, return_inverse, return_counts), return_inverse, return_counts)
+
+
+@kernel(A.unique_consecutive)
+def unique_consecutive(self: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+    found = BOUND["_C._unique_consecutive"].core(self, return_inverse, return_counts, dim)
+    rows = dim is not None and (dim, self._aval.ndim) != (0, 1)
+    return found if rows else _asked(found, return_inverse, return_counts)
+
+
+def _asked(found: Any, inverse: bool, counts: bool) -> Any:
+    """What was not asked for is empty."""
+    values, at, numbers = found
+    return values, at if inverse else at.new_empty((0,)), numbers if counts else numbers.new_empty((0,))
 
 
 @kernel(A.unique_dim)

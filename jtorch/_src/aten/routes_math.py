@@ -181,6 +181,14 @@ def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return
     return tuple(found) if len(found) > 1 else out
 
 
+@route(T.unique_consecutive, M.unique_consecutive, "functional.unique_consecutive")
+def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: Any = None) -> Any:
+    """``unique_consecutive``, of whose results there are those that were asked for."""
+    out, inverse, counts = A.unique_consecutive.default(input, return_inverse, return_counts, dim)
+    found = [out, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
+    return tuple(found) if len(found) > 1 else out
+
+
 def _bool() -> Any:
     return bool_
 

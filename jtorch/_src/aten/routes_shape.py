@@ -537,6 +537,8 @@ def _looked_up(t: Any, index: Any) -> tuple[Any, list[tuple[int, Any]]]:
             if not -n <= item < n:
                 raise IndexError(f"index {item} is out of bounds for dimension {position} with size {n}")
             t = A.select.int(t, dim, item)
+        elif type(item) in SYMBOLIC:
+            t = A.select.int(t, dim, item)
         elif type(item) is slice:
             start, stop, step = item.start, item.stop, item.step
             step = 1 if step is None else _int(step)
@@ -565,19 +567,27 @@ def _looked_up(t: Any, index: Any) -> tuple[Any, list[tuple[int, Any]]]:
 
 
 def _plain_item(item: Any, t: Any) -> Any:
+    if type(item) in SYMBOLIC:
+        return item
     if isinstance(item, Tensor) and type(item) is not Tensor:
         if item._aval.ndim == 0 and item._aval.dtype.kind in "iu" and not _is_mask(item):
-            return int(item.item())  # type: ignore[attr-defined]
+            return _place(item.item())  # type: ignore[attr-defined]
         return item
     if isinstance(item, Tensor) and item._aval.ndim == 0 and item._aval.dtype.kind in "iu" and item._aval.dtype != np.uint8:
-        return int(A._local_scalar_dense.default(item))
+        return _place(A._local_scalar_dense.default(item))
     return _plain(item, t)
+
+
+def _place(n: Any) -> Any:
+    """A number that was read from a tensor; one that data decide stays a symbol."""
+    n = exact(n)
+    return n if type(n) in SYMBOLIC else int(n)
 
 
 def _int(x: Any) -> int:
     if type(x) in SYMBOLIC:
         return x
-    return int(x.item()) if isinstance(x, Tensor) else x.__index__()  # type: ignore[attr-defined]
+    return _place(x.item()) if isinstance(x, Tensor) else x.__index__()  # type: ignore[attr-defined]
 
 
 def _reaches(stop: Any, n: Any) -> bool:

@@ -23,7 +23,8 @@ from .by_names import REDUCTIONS
 from .functions import DECOMPOSED, IN_PARTS, flat, path_of
 from .kernels import kernel
 from .overloads import OpOverloadPacket, aten
-from .routes_shape import size_of
+from .routes_math import unique_consecutive
+from .routes_shape import size_of, split
 from .schema import texts
 
 A = aten
@@ -407,6 +408,10 @@ def _contiguous(self: Any, memory_format: Any = None) -> Any:
 @whole(M.unflatten, T.unflatten)
 def _unflatten(self: Any, dim: Any, sizes: Any) -> Any:
     return A.unflatten.int(self, dim, list(sizes)) if type(dim) is int else NotImplemented
+
+
+whole(T.split, M.split)(split)
+whole(T.unique_consecutive, M.unique_consecutive, "functional.unique_consecutive")(unique_consecutive)
 
 
 @whole(M.norm, T.norm)

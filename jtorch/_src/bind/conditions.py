@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 from ...core import Tensor
 from ..facts.dtypes import BY_NAME
+from ..facts.size import SymBool
 
+_IS_SIZE = "_check_is_size will be removed in a future PyTorch release along with guard_size_oblivious.     Use _check(i >= 0) instead."
 _UNSAID = (
     "Expected cond to be True, but got False. (Could this error message be improved? If so, please report an enhancement request to "
     "PyTorch.)"
@@ -24,6 +27,8 @@ def _text(message: Any) -> str:
 
 def _check_with(error_type: type[Exception], cond: Any, message: Callable[[], object] | None) -> None:
     """Raises ``error_type`` unless ``cond`` is true."""
+    if isinstance(cond, SymBool):  # of sizes, or numbers that data decide: the program says that it holds
+        cond = cond.expected()
     if not isinstance(cond, bool):
         if isinstance(cond, Tensor):
             raise TypeError(
@@ -64,6 +69,7 @@ def _check_not_implemented(cond: Any, message: Callable[[], object] | None = Non
 
 def _check_is_size(i: Any, message: Callable[[], object] | None = None, *, max: Any = None) -> None:
     """Raises RuntimeError unless ``i`` is at least 0 and, if ``max`` is given, at most that."""
+    warnings.warn(_IS_SIZE, FutureWarning, stacklevel=2)
     _check(i >= 0, message)
     if max is not None:
         _check(i <= max, message)

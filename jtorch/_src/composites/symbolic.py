@@ -149,9 +149,7 @@ def sym_constrain_range(size: Any, *, min: int | None = None, max: int | None = 
         >>> import jtorch as torch
         >>> torch.sym_constrain_range(3, min=1)
     """
-    low, high = -_LARGEST - 1 if min is None else min, _LARGEST if max is None else max
-    if not low <= size <= high:
-        raise RuntimeError(f"Invalid value range for {size} between [{low}, {high}].")
+    _constrain(size, -_LARGEST - 1 if min is None else min, _LARGEST if max is None else max)
 
 
 @composite(ignored=True)
@@ -166,6 +164,12 @@ def sym_constrain_range_for_size(size: Any, *, min: int | None = None, max: int 
         >>> torch.sym_constrain_range_for_size(3)
     """
     low, high = 0 if min is None else min, _LARGEST if max is None else max
+    if max is not None and max <= 2:
+        raise RuntimeError(f"Max value to constrain_range_for_size must be greater than 2. got: {max}")
+    _constrain(size, low, high)
+
+
+def _constrain(size: Any, low: int, high: int) -> None:
     if not low <= size <= high:
         raise RuntimeError(f"Invalid value range for {size} between [{low}, {high}].")
 

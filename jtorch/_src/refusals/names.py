@@ -115,8 +115,7 @@ _LINES: dict[str, str] = {
         _C: _dispatch_call_boxed _dispatch_find_schema_or_throw _current_graph_task_id _current_autograd_node
             _IncludeDispatchKeyGuard _storage_Use_Count
         _custom_ops: get_ctx
-        ops.aten: _assert_async(default msg) _assert_scalar(default) _assert_tensor_metadata(default) sym_constrain_range_for_size(default)
-            _foreach_add_(Scalar List ScalarList Tensor overloads) _foreach_div(Scalar List ScalarList Tensor overloads)
+        ops.aten: _foreach_add_(Scalar List ScalarList Tensor overloads) _foreach_div(Scalar List ScalarList Tensor overloads)
             _foreach_maximum_(Scalar List ScalarList overloads) _pin_memory(default) _sparse_addmm(default)
             _sparse_mm_reduce_impl(default) _grouped_mm(default) _scaled_dot_product_cudnn_attention(default)
             _scaled_dot_product_cudnn_attention_backward(default) _scaled_dot_product_flash_attention(default)

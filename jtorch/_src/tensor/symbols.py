@@ -24,6 +24,7 @@ from ..facts.size import SYMBOLIC, Size, SymBool, SymFloat, SymInt
 
 __all__ = [
     "ConstraintViolation",
+    "GuardOnDataDependentSymNode",
     "Float",
     "Guard",
     "ShapeEnv",
@@ -44,6 +45,17 @@ Undecided = jax.errors.InconclusiveDimensionOperation
 
 class ConstraintViolation(RuntimeError):
     """A program decides by a size that was said to vary."""
+
+
+class GuardOnDataDependentSymNode(RuntimeError):
+    """A program decides by a number that is computed from data."""
+
+    def __init__(self, cond: Any) -> None:
+        super().__init__(
+            f"Could not guard on data-dependent expression {cond} (unhinted: {cond}).  (Size-like symbols: none)\n\n"
+            "consider using data-dependent friendly APIs such as guard_or_false, guard_or_true and statically_known_true."
+        )
+        self.cond = cond
 
 
 class Guard:
@@ -72,6 +84,8 @@ class ShapeEnv:
     def __init__(self, symbols: dict[str, tuple[int, int, int | None]] | None = None, *, strict: bool = False) -> None:
         self.strict = strict
         self.guards: list[Guard] = []
+        #: What is known of the numbers that are computed from data, once there is one (``unknowns.of``).
+        self.data: Any = None
         self.hints: dict[str, int] = {}
         self.ranges: dict[str, tuple[int, int | None]] = {}
         self._number = next(_numbers)
@@ -89,27 +103,44 @@ class ShapeEnv:
             if high is not None:
                 bounds.append(f"{own[name]} <= {high}")
         self._scope = jax_export.SymbolicScope(bounds)
+        _envs[self._number] = self
         made = jax_export.symbolic_shape(", ".join(own.values()), scope=self._scope)
         self._exprs = dict(zip(symbols, made, strict=True))
-        SYMBOLIC.add(type(made[0]))
-        _envs[self._number] = self
+        SYMBOLIC.update(map(type, made))
 
     def create_symbol(self, hint: int, name: str | None = None) -> SymInt:
         """One more symbol, for a size of at least 2."""
         name = name or f"s{len(self._exprs)}"
-        add = getattr(self._scope, "_parse_and_process_explicit_constraint", None)
         if self._scope is None:
             self._begin({name: (hint, 2, None)})
         else:
-            if add is not None:  # JAX has no public way to say more of a scope: without this one fewer comparisons are decided
-                add(f"{name}_e{self._number} >= 2")
-            (expr,) = jax_export.symbolic_shape(f"{name}_e{self._number}", scope=self._scope)
-            self._exprs[name], self.hints[name], self.ranges[name] = expr, hint, (2, None)
+            self.more(name, 2, None)
+            self.hints[name], self.ranges[name] = hint, (2, None)
         return Sym(self, self._exprs[name], hint)
+
+    def more(self, name: str, low: int, high: int | None) -> Any:
+        """The expression of one more symbol, which JAX takes to lie within bounds."""
+        if self._scope is None:
+            self._scope = jax_export.SymbolicScope([])
+            _envs[self._number] = self
+        own = f"{name}_e{self._number}"
+        self.told(f"{own} >= {low}")
+        if high is not None:
+            self.told(f"{own} <= {high}")
+        (expr,) = jax_export.symbolic_shape(own, scope=self._scope)
+        SYMBOLIC.add(type(expr))
+        self._exprs[name] = expr
+        return expr
+
+    def told(self, constraint: str) -> None:
+        """Says more of the symbols to JAX."""
+        add = getattr(self._scope, "_parse_and_process_explicit_constraint", None)
+        if add is not None:  # JAX has no public way to say more of a scope: without this one fewer comparisons are decided
+            add(constraint)
 
     def symbol(self, name: str) -> Sym:
         """A symbol by its name."""
-        return Sym(self, self._exprs[name], self.hints[name])
+        return Sym(self, self._exprs[name], self.hints.get(name, _UNKNOWN))
 
     @property
     def names(self) -> list[str]:
@@ -118,6 +149,8 @@ class ShapeEnv:
 
     def wrap(self, expr: Any) -> Any:
         """A size as programs see it: an int, or a ``SymInt``."""
+        if self.data is not None:
+            expr = self.data.reduced(expr)
         return expr if type(expr) is int else _known(int(expr)) if type(expr) not in SYMBOLIC else Sym(self, expr)
 
     def parse(self, text: str) -> Any:
@@ -147,7 +180,7 @@ class ShapeEnv:
 
     def with_hints(self, expr: Any, names: Iterable[str]) -> Any:
         """An expression with the example's sizes for some symbols."""
-        known = set(names)
+        known = set(names) & self.hints.keys()
         return _evaluate(str(expr), {str(e): self.hints[n] if n in known else e for n, e in self._exprs.items()})
 
     def specialise(self, why: str, names: Iterable[str]) -> None:
@@ -303,6 +336,8 @@ class Sym(SymInt):
     def hint(self) -> int:
         """What it is for the example."""
         if self._hint is _UNKNOWN:
+            if self.on_data:
+                raise GuardOnDataDependentSymNode(self)
             sizes = {str(self.env._exprs[n]): v for n, v in self.env.hints.items()}
             self._hint = _evaluate(str(self.expr), sizes)
         return self._hint
@@ -317,9 +352,14 @@ class Sym(SymInt):
         """Where its symbols belong."""
         return self.env
 
+    @property
+    def on_data(self) -> bool:
+        """Whether it was computed from data, so that not even the example says what it is."""
+        return self.env.data is not None and self.env.data.among(self.expr)
+
     def has_hint(self) -> bool:
-        """True: symbols come from examples."""
-        return True
+        """Whether the example says what it is."""
+        return not self.on_data
 
     def __repr__(self) -> str:
         return shown(self.expr)
@@ -381,11 +421,21 @@ class Truth(SymBool):
     __slots__ = ("env", "holds", "guess", "text", "sides")
 
     def __init__(self, env: ShapeEnv, holds: Any, guess: Any, text: Any, sides: tuple[str, Any, Any]) -> None:
-        self.env, self.holds, self.guess, self.text = env, holds, guess, text
+        self.env, self.holds, self.text = env, holds, text
+        self.guess = guess or self._unguessed
         self.sides = sides  # the sign, and the expressions on its left and right
+
+    def _unguessed(self) -> bool:
+        raise GuardOnDataDependentSymNode(self)
 
     def __bool__(self) -> bool:
         return self.env.decide(self.holds, self.guess, self.text)
+
+    def expected(self) -> bool:
+        """What a program that checks it may go on with: where data decide, it is said to be so, and is checked where the program runs."""
+        if self.env.data is None or not any(self.env.data.among(x) for x in self.sides[1:]):
+            return bool(self)
+        return self.env.data.expect(self)
 
     def __repr__(self) -> str:
         text = self.text()
@@ -494,6 +544,15 @@ def _comparison(name: str, sign: str, run: Callable[[Any, Any], Any], sure: Call
         if type(difference) is int:
             return run(difference, 0)
 
+        data = self.env.data
+        if data is not None and data.among(difference):
+            try:
+                return data.decided(sign, difference)
+            except Undecided:
+                sides = (sign, self.expr, against)
+                text = f"{shown(self.expr)} {sign} {shown(against)}"
+                return Truth(self.env, lambda: data.decided(sign, difference), None, lambda: text, sides)
+
         def holds() -> bool:
             return sure(difference)
 
@@ -541,7 +600,7 @@ class Float(SymFloat):
 
     Attributes:
         target: the operation, by its name in ``operator`` or ``torch``.
-        parts: its operands: numbers, sizes, and such floats.
+        parts: its operands: numbers, sizes, and such floats; of one that was read from data (``"data"``), its name.
     """
 
     __slots__ = ("env", "target", "parts")
@@ -556,8 +615,13 @@ class Float(SymFloat):
 
     @property
     def hint(self) -> float:
-        """What it is for the example."""
-        return self.where(hint_of)
+        """What it is for the example; of data any number."""
+        return 2.0 if self.on_data else self.where(hint_of)
+
+    @property
+    def on_data(self) -> bool:
+        """Whether it was computed from data."""
+        return self.target == "data" or any(type(p) in (Float, Sym) and p.on_data for p in self.parts)
 
     @property
     def node(self) -> Float:
@@ -568,6 +632,8 @@ class Float(SymFloat):
         return [e for p in self.parts for e in ([p.expr] if type(p) is Sym else p._sizes() if type(p) is Float else [])]
 
     def __repr__(self) -> str:
+        if self.target == "data":
+            return self.parts[0]
         parts = [f"({p!r})" if type(p) is Float and p.target in _SIGNS else repr(p) for p in self.parts]
         return _SIGNS[self.target][0].join(parts) if self.target in _SIGNS else f"{self.target}({', '.join(parts)})"
 
@@ -580,6 +646,8 @@ class Float(SymFloat):
         return hash(repr(self))
 
     def __float__(self) -> float:
+        if self.on_data:
+            raise GuardOnDataDependentSymNode(self)
         self.env.specialise(f"the program asks for {self!r} as a number", self.env.names_in(self._sizes()))
         return float(self.hint)
 

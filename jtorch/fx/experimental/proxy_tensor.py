@@ -17,7 +17,8 @@ from jtorch._src.aten.state import STATE
 from jtorch._src.aten.wrapping import is_transformed
 from jtorch._src.facts.errors import not_offered
 from jtorch._src.refusals import stand_ins as _refusals
-from jtorch._src.tensor.symbols import Float, ShapeEnv, Sym, parsed
+from jtorch._src.tensor import unknowns
+from jtorch._src.tensor.symbols import Float, ShapeEnv, Sym, Truth, parsed
 from jtorch._src.tensor.symbols import _evaluate as evaluate
 from jtorch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from jtorch.utils import _pytree as pytree
@@ -32,6 +33,10 @@ __all__ = ["ProxyTorchDispatchMode", "PythonKeyTracer", "disable_proxy_modes_tra
 
 _OF_SIZES: dict[str, Any] = {"floordiv": operator.floordiv, "mod": operator.mod, "max": torch.sym_max, "min": torch.sym_min}
 _OF_SIGNS: dict[type, Any] = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Pow: operator.pow}
+_OF_COMPARISONS: dict[str, Any] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+_TRUTH = "truth"
 _running: list[ProxyTorchDispatchMode] = []
 
 
@@ -67,8 +72,10 @@ class PythonKeyTracer(TracerBase):
         self.constants: dict[int, tuple[torch.Tensor, str]] = {}
         #: Sizes that vary, by the text of their expressions: the proxies of the nodes that compute them.
         self.sizes: dict[str, Proxy] = {}
-        #: Where each symbol can be read: the proxy of an argument, and the dimension (None: it is the argument itself).
-        self.sources: dict[str, tuple[Proxy, int | None]] = {}
+        #: Which of them data decide, if that is known.
+        self.data: Any = None
+        #: Where each symbol can be read: the proxy of a tensor and the dimension, or of the number (None) or truth value that it is.
+        self.sources: dict[str, tuple[Proxy, Any]] = {}
 
     def track(self, value: Any, proxy: Proxy) -> None:
         """Says that a tensor, or each of several, is the result of a node."""
@@ -76,6 +83,7 @@ class PythonKeyTracer(TracerBase):
             self.known[id(value)] = value, proxy
             proxy.node.meta["val"] = value
             proxy.node.meta["tensor_meta"] = _extract_tensor_metadata(value)
+            self._sizes_from_data(value, proxy)
         elif isinstance(value, torch.Tensor):
             for key in (value, value._read()):
                 self.known[id(key)] = key, proxy
@@ -83,10 +91,31 @@ class PythonKeyTracer(TracerBase):
         elif isinstance(value, Sym):
             self.sizes.setdefault(str(value.expr), proxy)
             proxy.node.meta["val"] = value
+        elif isinstance(value, Float):
+            self.sizes.setdefault(f"float {value!r}", proxy)
+            proxy.node.meta["val"] = value
+        elif isinstance(value, Truth):
+            self.sizes.setdefault(f"bool {value!r}", proxy)
+            self.sources.setdefault(str(value.sides[1]), (proxy, _TRUTH))
+            proxy.node.meta["val"] = value
         elif isinstance(value, (tuple, list)):
             for i, item in enumerate(value):
                 if isinstance(item, (torch.Tensor, tuple, list)):
                     self.track(item, self.create_proxy("call_function", operator.getitem, (proxy, i), {}))
+
+    def _sizes_from_data(self, value: FakeTensor, proxy: Proxy) -> None:
+        """A tensor whose size data decide tells what the symbol of the size is."""
+        env = value.fake_mode.shape_env
+        if env is not None and env.data is not None:
+            for dim, n in enumerate(value._aval.shape):
+                name = env.data.bare(n)
+                if name and str(n) not in self.sizes and str(n) not in self.sources:
+                    self.size_of_data(name, str(n), proxy, dim)
+
+    def size_of_data(self, name: str, text: str, proxy: Proxy, dim: int) -> None:
+        """Says where a size that data decide is read."""
+        self.sources.setdefault(text, (proxy, dim))
+        proxy.node.meta.setdefault("unbacked_sizes", {})[name] = dim
 
     def proxy_of(self, tensor: torch.Tensor) -> Proxy | None:
         """The proxy of what computed a tensor, if that is known."""
@@ -115,7 +144,10 @@ class PythonKeyTracer(TracerBase):
         if source is not None:
             proxy, dim = source
             size_of = torch.ops.aten.sym_size.int
-            made = proxy if dim is None else self.create_proxy("call_function", size_of, (proxy, dim), {}, "sym_size_int")
+            if dim is _TRUTH:
+                made = self.create_proxy("call_function", torch.sym_ite, (proxy, 1, 0), {})
+            else:
+                made = proxy if dim is None else self.create_proxy("call_function", size_of, (proxy, dim), {}, "sym_size_int")
         else:
             made = self._computed(env, ast.parse(text.replace("^", "**"), mode="eval").body)
         if isinstance(made, Proxy):
@@ -130,6 +162,17 @@ class PythonKeyTracer(TracerBase):
         if made is None:
             target = getattr(torch if a.target.startswith("sym_") else operator, a.target)
             parts = [self.float_of(p) if type(p) is Float else self.size(p) if type(p) is Sym else p for p in a.parts]
+            made = self.sizes[text] = self.create_proxy("call_function", target, tuple(parts), {})
+            made.node.meta["val"] = a
+        return made
+
+    def truth_of(self, a: Truth) -> Proxy:
+        """The proxy of a comparison of sizes, or of numbers that data decide."""
+        text = f"bool {a!r}"
+        made = self.sizes.get(text)
+        if made is None:
+            sign, *sides = a.sides
+            target, parts = _OF_COMPARISONS[sign], [x if type(x) is int else self.size(Sym(a.env, x)) for x in sides]
             made = self.sizes[text] = self.create_proxy("call_function", target, tuple(parts), {})
             made.node.meta["val"] = a
         return made
@@ -181,6 +224,8 @@ class PythonKeyTracer(TracerBase):
             return made.node if isinstance(made, Proxy) else made
         if isinstance(a, Float):
             return self.float_of(a).node
+        if isinstance(a, Truth):
+            return self.truth_of(a).node
         if isinstance(a, (torch.dtype, torch.device, torch.layout, torch.memory_format)):
             return a
         return super().create_arg(a)
@@ -236,7 +281,13 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
                 "tracing_mode='symbolic' in your make_fx call."
             )
         proxy = self.tracer.create_proxy("call_function", func, args, kwargs, func.overloadpacket.__name__)
+        data = self.tracer.data
+        before = 0 if data is None else len(data.made)
         result = func(*args, **kwargs)
+        if data is not None and len(data.made) > before:
+            proxy.node.meta["unbacked_bindings"] = data.made[before:]
+        if type(result) is int:
+            proxy.node.meta["val"] = result
         self.tracer.track(result, proxy)
         if func is torch.ops.aten.lift_fresh_copy.default:
             self.fixed.add(id(result))
@@ -311,6 +362,7 @@ def make_fx(
         tracer.record_stack_traces = record_stack_traces
         names = _names(f, args)
         env = ShapeEnv() if tracing_mode == "symbolic" else None
+        tracer.data = None if env is None else unknowns.of(env)
         fake = None if tracing_mode == "real" else detect_fake_mode(args) or FakeTensorMode(allow_non_fake_inputs=True, shape_env=env)
         in_specs = []
         flat_args = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jtorch import SymInt
-from jtorch._src.tensor.symbols import ConstraintViolation, ShapeEnv, Sym, Truth, hint_of
+from jtorch._src.tensor.symbols import ConstraintViolation, GuardOnDataDependentSymNode, ShapeEnv, Sym, Truth, hint_of
 
 __all__ = [
     "ConstraintViolationError", "GuardOnDataDependentSymNode", "ShapeEnv", "definitely_true", "free_symbols", "free_unbacked_symbols",
@@ -14,10 +14,6 @@ __all__ = [
 ]  # fmt: skip
 
 ConstraintViolationError = ConstraintViolation
-
-
-class GuardOnDataDependentSymNode(RuntimeError):
-    """Never raised: no size depends on data."""
 
 
 def _known(a: Any) -> bool | None:
@@ -94,14 +90,13 @@ def is_concrete_bool(a: Any) -> bool:
 
 
 def has_hint(a: Any) -> bool:
-    """True: symbols come from examples."""
+    """Whether the example says what a size is."""
     return not isinstance(a, Sym) or a.has_hint()
 
 
 def hint_int(a: Any, fallback: int | None = None) -> int:
-    """The example's size."""
-    del fallback
-    return hint_of(a)
+    """The example's size; ``fallback`` for one that data decide."""
+    return fallback if fallback is not None and not has_hint(a) else hint_of(a)
 
 
 def free_symbols(val: Any) -> set[str]:
@@ -116,9 +111,13 @@ def free_symbols(val: Any) -> set[str]:
 
 
 def free_unbacked_symbols(x: Any) -> set[str]:
-    """None: no size depends on data."""
-    del x
-    return set()
+    """The names of the symbols in a size, or in a tensor's sizes, that stand for what was read from data."""
+    if isinstance(x, Sym):
+        return set() if x.env.data is None else set(x.env.data.names_in(x.expr))
+    if isinstance(x, (tuple, list)):
+        return set().union(*map(free_unbacked_symbols, x)) if x else set()
+    shape = getattr(x, "shape", None)
+    return set() if shape is None else free_unbacked_symbols(tuple(shape))
 
 
 def has_free_symbols(val: Any) -> bool:
