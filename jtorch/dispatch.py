@@ -8,7 +8,6 @@ here, to ``override``. The order of one call: the innermost function mode, then 
 from __future__ import annotations
 
 import functools
-import threading
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -16,41 +15,11 @@ from itertools import groupby
 from typing import Any
 
 from ._src import hooks
-
-
-class _Missing:
-    """The type of ``MISSING``: "nothing was given", "nobody had to be asked"."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "<missing>"
-
-    def __bool__(self) -> bool:
-        return False
-
-
-MISSING: Any = _Missing()
-
-
-class _Active:
-    """Whether any mode is entered, in any thread: the flag that plain calls look at.
-
-    ``modes`` has one item for each entered mode. Adding and taking one is atomic, and an empty list is false, so that neither counting
-    nor looking needs a lock. ``short``, once it is set, is asked first about calls that are not plain while no mode is entered: it knows
-    what calls like them have done. ``below`` is asked about calls that no handler has answered, once a floor above has set it: it runs
-    ``__torch_dispatch__``.
-    """
-
-    __slots__ = ("modes", "below", "short")
-
-    def __init__(self) -> None:
-        self.modes: list[None] = []
-        self.below: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any] | None = None
-        self.short: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any] | None = None
-
-
-ACTIVE = _Active()
+from ._src.protocol.state import ACTIVE, MISSING, DisableTorchFunctionSubclass, _count, _state
+from ._src.protocol.state import DisableTorchFunction as DisableTorchFunction
+from ._src.protocol.state import EnableTorchFunction as EnableTorchFunction
+from ._src.protocol.state import is_torch_function_enabled as is_torch_function_enabled
+from ._src.protocol.state import is_torch_function_mode_enabled as is_torch_function_mode_enabled
 
 #: Exact types that are never asked: exact Tensor and Parameter (added by ``add_plain``) and everything that can have no handler.
 PLAIN: set[type] = {int, float, bool, complex, type(None), str, bytes, type(...), slice, range, type}
@@ -66,6 +35,7 @@ NOWRAP: set[Any] = set()
 LAYOUTS: dict[type, Any] = {}
 
 _tensor_type: type | None = None
+_warned_plain_method = False
 
 
 def add_plain(*types: type) -> None:
@@ -98,97 +68,6 @@ def of_layout(operands: Iterable[Any]) -> Any:
                 if type(item) in LAYOUTS:
                     return item
     return None
-
-
-# ------------------------------------------------------------------------------------------------ state of a thread
-
-
-class _ModeStack(list["TorchFunctionMode"]):
-    """The function modes of one thread, outermost first."""
-
-    def __del__(self, active: _Active = ACTIVE) -> None:
-        # A thread may end inside a mode: the global count must not stay up. At interpreter shutdown module globals are gone already.
-        del active.modes[: len(self)]
-
-
-class _State(threading.local):
-    """What one thread has entered.
-
-    ``level``: 0 all on, 1 no handlers of operands, 2 no modes either. ``mark`` is called with each result and the arguments, and returns
-    the result: inference mode.
-    """
-
-    def __init__(self) -> None:
-        self.level = 0
-        self.modes = _ModeStack()
-        self.skip = False
-        self.mark: Callable[[Any, Iterable[Any]], Any] | None = None
-
-
-_state = _State()
-_warned_plain_method = False
-
-
-def _count(change: int) -> None:
-    if change > 0:
-        ACTIVE.modes.extend([None] * change)
-    else:
-        del ACTIVE.modes[:-change]
-
-
-class _Disabling:
-    """A block in which the protocol is (partly) off; leaving it restores what was before."""
-
-    _level = 0
-
-    def __init__(self) -> None:
-        self._before: list[int] = []
-
-    def __enter__(self) -> None:
-        self._before.append(_state.level)
-        _state.level = max(_state.level, self._level)
-
-    def __exit__(self, *exc: object) -> None:
-        _state.level = self._before.pop()
-
-
-class DisableTorchFunctionSubclass(_Disabling):
-    """A block in which no handler of an operand is asked; function modes still are."""
-
-    _level = 1
-
-
-class DisableTorchFunction(_Disabling):
-    """A block in which neither handlers of operands nor function modes are asked."""
-
-    _level = 2
-
-
-class EnableTorchFunction:
-    """The protocol is on again, inside a disabling block, from the making of this object to the end of its block, or its own."""
-
-    def __init__(self) -> None:
-        self._before: int | None = _state.level
-        _state.level = 0
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *exc: object) -> None:
-        if self._before is not None:
-            _state.level, self._before = self._before, None
-
-    __del__ = __exit__
-
-
-def is_torch_function_enabled() -> bool:
-    """Whether handlers of operands are asked."""
-    return _state.level == 0
-
-
-def is_torch_function_mode_enabled() -> bool:
-    """Whether a function mode is entered and asked."""
-    return _state.level < 2 and bool(_state.modes)
 
 
 # ------------------------------------------------------------------------------------------------ handlers

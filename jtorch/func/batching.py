@@ -51,7 +51,11 @@ def vmap(
         size, dims, flat, spec = _inputs(in_dims, args, func)
         if chunk_size is None or size <= chunk_size:
             return _run(func, size, dims, flat, spec, out_dims, randomness, kwargs)
-        return _in_chunks(func, size, dims, flat, spec, out_dims, randomness, kwargs, chunk_size)
+
+        def run(n: int, piece: list[Any]) -> Any:
+            return _run(func, n, dims, piece, spec, out_dims, randomness, kwargs)
+
+        return in_chunks(run, size, dims, flat, out_dims, randomness, chunk_size)
 
     return wrapped
 
@@ -113,12 +117,17 @@ def _inputs(in_dims: Any, args: tuple[Any, ...], func: Callable[..., Any], negat
     return sizes[0], dims, flat, spec
 
 
-def _outputs(out_dims: Any, result: Any, func: Callable[..., Any]) -> tuple[list[Any], Any, list[Any]]:
-    """The flat results, their structure and their dimensions."""
+def _placed(out_dims: Any, result: Any) -> tuple[list[Any], Any, list[Any] | None]:
+    """The flat results, their structure and their dimensions, None if these are of another structure."""
     flat, spec = flatten(result)
     if isinstance(result, Tensor) and isinstance(out_dims, (tuple, list)) and len(out_dims) == 1:
         out_dims = out_dims[0]
-    dims = broadcast_and_flatten(out_dims, spec)
+    return flat, spec, broadcast_and_flatten(out_dims, spec)
+
+
+def _outputs(out_dims: Any, result: Any, func: Callable[..., Any]) -> tuple[list[Any], Any, list[Any]]:
+    """The flat results, their structure and their dimensions."""
+    flat, spec, dims = _placed(out_dims, result)
     if dims is None:
         raise ValueError(
             f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. "
@@ -194,30 +203,23 @@ def _check_not_batched(out: Any, level: Level, func: Callable[..., Any]) -> None
         raise ValueError(f"vmap({_name(func)}, ...): `{_name(func)}` can not return a BatchedTensor when out_dim is None")
 
 
-def _in_chunks(
-    func: Callable[..., Any],
-    size: int,
-    dims: list[Any],
-    flat: list[Any],
-    spec: Any,
-    out_dims: Any,
-    randomness: str,
-    kwargs: Any,
-    chunk: int,
+def in_chunks(
+    run: Callable[[int, list[Any]], Any], size: int, dims: list[Any], flat: list[Any], out_dims: Any, randomness: str, chunk: int
 ) -> Any:
+    """What ``run(n, arguments)`` gives for ``chunk`` examples at a time, joined along ``out_dims``."""
     import jtorch
 
-    parts = []
-    out_spec = places = None
+    starts = list(range(chunk, size, chunk))
+    columns = [[a] * (len(starts) + 1) if d is None else a.tensor_split(starts, dim=d) for a, d in zip(flat, dims, strict=True)]
+    sizes = [min(chunk, size - start) for start in [0, *starts]]
     state = default_generator.get_state() if randomness == "same" else None
-    for start in range(0, size, chunk):
-        n = min(chunk, size - start)
+    parts: list[list[Any]] = []
+    spec, places = None, None
+    for n, *piece in zip(sizes, *columns, strict=True):
         if state is not None:
             default_generator.set_state(state)
-        piece = [a if d is None else a.narrow(d, start, n) for a, d in zip(flat, dims, strict=True)]
-        found = _run(func, n, dims, piece, spec, out_dims, randomness, kwargs)
-        outs, out_spec, places = _outputs(out_dims, found, func)
-        parts.append(outs)
+        found, spec, places = _placed(out_dims, run(n, piece))
+        parts.append(found)
     assert places is not None
     joined = [column[0] if d is None else jtorch.cat(column, d) for column, d in zip(zip(*parts, strict=True), places, strict=True)]
-    return unflatten(joined, out_spec)  # type: ignore[arg-type]
+    return unflatten(joined, spec)

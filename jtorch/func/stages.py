@@ -13,10 +13,10 @@ from typing import Any
 
 from ..autograd.grad_mode import MODE
 from ..core import Tensor
-from ..random import default_generator, restricted
+from ..random import restricted
 from . import batching
 from .levels import RUNNING, Batched, Level, enter, leave
-from .trees import broadcast_and_flatten, flatten, unflatten
+from .trees import unflatten
 
 #: What came into each running level that was entered here: the argument, its dimension, one example of it, and the example's value then.
 _CAME: dict[Level, dict[int, tuple[Tensor, int, Tensor, Any]]] = {}
@@ -130,16 +130,11 @@ def vmap_impl(
     size, dims, flat, spec = _stage("_process_batched_inputs")(in_dims, args, func)
     if chunk_size is None or size <= chunk_size:
         return _flat_vmap(func, size, dims, flat, spec, out_dims, randomness, **kwargs)
-    starts = list(range(chunk_size, size, chunk_size))
-    columns = [[a] * (len(starts) + 1) if d is None else a.tensor_split(starts, dim=d) for a, d in zip(flat, dims)]
-    sizes = [min(chunk_size, size - start) for start in [0, *starts]]
-    state = default_generator.get_state() if randomness == "same" else None
-    parts = []
-    for n, piece in zip(sizes, zip(*columns)):
-        if state is not None:
-            default_generator.set_state(state)
-        parts.append(flatten(_flat_vmap(func, n, dims, list(piece), spec, out_dims, randomness, **kwargs)))
-    return _joined([found for found, _ in parts], parts[0][1], out_dims)
+
+    def run(n: int, piece: list[Any]) -> Any:
+        return _flat_vmap(func, n, dims, piece, spec, out_dims, randomness, **kwargs)
+
+    return batching.in_chunks(run, size, dims, flat, out_dims, randomness, chunk_size)
 
 
 def _flat_vmap(
@@ -151,14 +146,6 @@ def _flat_vmap(
         inside = _stage("_create_batched_inputs")(flat_in_dims, flat_args, number, args_spec)
         found = func(*inside, **kwargs)
         return _stage("_unwrap_batched")(found, out_dims, number, batch_size, func)
-
-
-def _joined(parts: list[list[Any]], spec: Any, out_dims: Any) -> Any:
-    import jtorch
-
-    places = broadcast_and_flatten(out_dims, spec)
-    assert places is not None
-    return unflatten([column[0] if d is None else jtorch.cat(column, d) for column, d in zip(zip(*parts), places)], spec)
 
 
 def _stage(name: str) -> Callable[..., Any]:

@@ -64,6 +64,8 @@ def test_stages_do_what_vmap_does() -> None:
         expected = torch.vmap(f, dims, outs, chunk_size=size)(x, y)
         assert torch.equal(found["a"], expected["a"])
         assert all(torch.equal(a, b) for a, b in zip(found["b"], expected["b"]))
+    found = stages.vmap_impl(torch.cumsum, (0, None), (1,), "error", 2, torch.ones(5, 3), 0)  # a tuple of one dimension for one result
+    assert found.tolist() == [[1.0] * 5, [2.0] * 5, [3.0] * 5]
     for same in ("same", "different"):
         torch.manual_seed(0)
         found = stages.vmap_impl(lambda t: t + torch.rand(2), 0, 0, same, 2, torch.zeros(4))

@@ -12,9 +12,10 @@ from .calls import Call as Call
 from .calls import Guarded as Guarded
 from .calls import device_name as device_name
 from .calls import shapes_of as shapes_of
+from .homes import THREADS as THREADS
+from .homes import require_gil as require_gil
 from .record import HOLDING as HOLDING
 from .record import LOCAL as LOCAL
-from .record import THREADS as THREADS
 from .record import array_of as array_of
 from .record import execution as execution
 from .record import execution_mode as execution_mode
@@ -26,7 +27,6 @@ from .record import read as read
 from .record import record as record
 from .record import record_one as record_one
 from .record import record_two as record_two
-from .record import require_gil as require_gil
 from .record import set_execution as set_execution
 from .record import unrecorded as unrecorded
 from .run import stats as stats

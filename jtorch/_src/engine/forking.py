@@ -17,7 +17,8 @@ import numpy as np
 
 from ..facts import devices
 from . import ahead, calls, room, values
-from .record import THREADS, flush
+from .homes import THREADS
+from .record import flush
 from .values import META, Value
 
 #: Clients that forks got from their parents. Never freed: that waits for their threads.

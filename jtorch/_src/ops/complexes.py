@@ -15,7 +15,8 @@ from ._declare import Array, defvjp, pointwise, unary
 from ._derivatives import A, D, derivative
 from ._numeric import conj as _conj
 from ._numeric import default_float, is_complex, is_float, scalar_name, zeros_where
-from .pointwise import neg, sgn
+from .pointwise import neg
+from .signs import sgn
 from .views import geometry_same, view
 
 

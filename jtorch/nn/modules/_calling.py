@@ -126,10 +126,9 @@ class Calling:
         super().__init_subclass__(**kwargs)
         if "_call_impl" in vars(cls) or "_wrapped_call_impl" in vars(cls):  # a class with its own way to call is called that way
             cls.__call__ = lambda self, *args, **kwargs: self._wrapped_call_impl(*args, **kwargs)  # type: ignore[method-assign]
+        # `act = torch.relu` in a class: PyTorch's functions in C do not become methods.
         for name, value in list(vars(cls).items()):
-            if (
-                type(value) is FunctionType and value in NAMES and torch.overrides._is_builtin(value)
-            ):  # `act = torch.relu`: PyTorch's do not bind
+            if type(value) is FunctionType and value in NAMES and torch.overrides._is_builtin(value):
                 setattr(cls, name, staticmethod(value))
 
     def _wrapped_call_impl(self, *args: Any, **kwargs: Any) -> Any:
