@@ -17,7 +17,8 @@ class _Mode(threading.local):
 
     ``below`` says that a ``__torch_dispatch__`` handler is running: there, and in inference mode, nothing is recorded, and programs see
     and set ``shown`` instead. ``transforms`` has an item for each function transformation (of ``func``) that is running a function: where
-    leaves made inside are told (``adopt``), or None. ``starts`` has the births (``core.born``) since which tensors are a derivative's own.
+    leaves made inside are told (``adopt``), or None. ``starts`` has the births (``core.born``) since which tensors are a derivative's own,
+    and ``given`` for some of them the older tensors into which the function may write all the same.
     """
 
     def __init__(self) -> None:
@@ -27,6 +28,7 @@ class _Mode(threading.local):
         self.shown = True
         self.transforms: list[Any] = []
         self.starts: list[int] = []
+        self.given: dict[int, Any] = {}
         self.batching = 0  # how many of them are the engine's own, for batches of gradients
 
     def get(self) -> bool:

@@ -29,19 +29,22 @@ writing.writer = writer
 
 
 @contextmanager
-def inside(transform: Any = None, start: int | None = None) -> Iterator[None]:
+def inside(transform: Any = None, start: int | None = None, given: Sequence[Tensor] = ()) -> Iterator[None]:
     """A block in which a function is transformed, where ``backward`` and ``requires_grad_`` are refused.
 
-    With ``start``, the function is differentiated: it may write only into what was born since.
+    With ``start``, the function is differentiated: it may write only into what was born since, and into what it was ``given``.
     """
     MODE.transforms.append(transform)
     if start is not None:
         MODE.starts.append(start)
         BIRTHS.append(None)
+        if given:
+            MODE.given[start] = given
     try:
         yield
     finally:
         if start is not None:
+            MODE.given.pop(start, None)
             MODE.starts.pop()
             BIRTHS.pop()
         MODE.transforms.pop()
@@ -195,6 +198,51 @@ def _chosen(argnums: Any, args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], t
     return chosen, replaced
 
 
+def _given(args: tuple[Any, ...], kwargs: dict[str, Any], chosen: Any) -> list[Tensor]:
+    """The tensors among arguments that are not differentiated, into which the function may write."""
+    taken = set(map(id, flatten(chosen)[0]))
+    return [x for x in flatten((args, kwargs))[0] if isinstance(x, Tensor) and id(x) not in taken]
+
+
+class _Given:
+    """Arguments that are not differentiated, while the function runs: what it writes there the caller sees, without its history.
+
+    Attributes:
+        tensors: the arguments.
+        before: what tells whether they were written: how often that was.
+    """
+
+    def __init__(self, tensors: list[Tensor]) -> None:
+        self.tensors = tensors
+        self.before = [t._writes for t in tensors]
+
+    def written(self) -> list[Tensor]:
+        """Those that were written, and what they are parts of."""
+        found = []
+        for t, n in zip(self.tensors, self.before, strict=True):
+            if t._writes != n:
+                found.append(t)
+                if t._al is not None and t._al.base is not None:
+                    found.append(t._al.base)
+        return found
+
+    def apart(self, outputs: list[Any]) -> list[Any]:
+        """Results, with copies in the place of what is, or lies in, such an argument: they keep the history that it loses."""
+        written = self.written()
+        memory = {id(t._al.storage) for t in written if t._al is not None}
+        same = set(map(id, written))
+        return [
+            o.clone() if isinstance(o, Tensor) and (id(o) in same or (o._al is not None and id(o._al.storage) in memory)) else o
+            for o in outputs
+        ]
+
+    def settle(self, inputs: _Inputs) -> None:
+        """Takes the history that was made inside away from them, unless it leads out."""
+        for t in self.written():
+            if t._node is not None and t._node.seq >= inputs.start and not inputs.leads_out([t]):
+                t._node, t._rg = None, False
+
+
 def _split_aux(found: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
     if not has_aux:
         return found, None
@@ -240,9 +288,10 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         chosen, replaced = _chosen(argnums, args)
         flat, spec = flatten(chosen)
+        given = _Given(_given(args, kwargs, chosen))
         inputs = _Inputs(flat)
         with enable_grad():
-            with inside(inputs, inputs.birth), _without_hooks():
+            with inside(inputs, inputs.birth, given.tensors), _without_hooks():
                 found = func(*replaced(unflatten(inputs.tensors, spec)), **kwargs)
             output, aux = _split_aux(found, has_aux, "grad_and_value(f)(*args)")
             if not isinstance(output, Tensor):
@@ -252,7 +301,9 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
                     f"grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with {output.dim()} dims. Maybe "
                     "you wanted to use the vjp or jacrev APIs instead?"
                 )
+            (output,) = given.apart([output])
             grads = _gradients([output], inputs.tensors, [None], inputs.leads_out([output]))
+        given.settle(inputs)
         grads = inputs.settled(unflatten(grads, spec))
         output = inputs.settled(output)
         return (grads, (output, inputs.settled(aux))) if has_aux else (grads, output)
@@ -281,11 +332,18 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
 class _Pull:
     """The results of a function at some inputs, ready to be differentiated."""
 
-    def __init__(self, func: Callable[..., Any], primals: Any, has_aux: bool, what: str, hooks: bool = False) -> None:
+    def __init__(
+        self, func: Callable[..., Any], primals: Any, has_aux: bool, what: str, hooks: bool = False, given: Sequence[Tensor] = ()
+    ) -> None:
         flat, self.spec = flatten(primals)
+        others = _Given(list(given))
         self.inputs = _Inputs(flat)
-        with enable_grad(), inside(self.inputs, self.inputs.birth), nullcontext() if hooks else _without_hooks():
+        with enable_grad(), inside(self.inputs, self.inputs.birth, others.tensors), nullcontext() if hooks else _without_hooks():
             found, aux = _split_aux(func(*unflatten(self.inputs.tensors, self.spec)), has_aux, what)
+            if others.written():
+                outputs, spec = flatten(found)
+                found = unflatten(others.apart(outputs), spec)
+        others.settle(self.inputs)
         self.aux = self.inputs.settled(aux)
         self.outputs, self.out_spec = flatten(found)
         _check_some(self.outputs, what)
@@ -403,6 +461,11 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         >>> torch.func.jvp(lambda x: x * x, (torch.tensor([1.0, 2.0]),), (torch.tensor([1.0, 10.0]),))
         (tensor([1., 4.]), tensor([ 2., 40.]))
     """
+    return _jvp(func, primals, tangents, strict, has_aux, ())
+
+
+def _jvp(func: Callable[..., Any], primals: Any, tangents: Any, strict: bool, has_aux: bool, given: Sequence[Tensor]) -> Any:
+    """``jvp`` of a function that gets the tensors ``given`` beside its primals."""
     what = "jvp(f, primals, tangents)"
     if isinstance(primals, tuple) and flatten(primals)[1] != flatten(tangents)[1]:
         raise RuntimeError(
@@ -416,6 +479,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         if not isinstance(t, Tensor):
             raise RuntimeError(f"{what}: Expected tangents to only contain Tensors, got {type(t)}")
         check_pair(p, t)
+    others = _Given(list(given))
     level, start = Level(), born()
     with level:
         duals = [enter(p, t, level) for p, t in zip(flat, directions, strict=True)]
@@ -423,7 +487,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
             t._birth = born()
         came = [x._read() for x in duals]
         wide = max((t.dtype for t in directions if t.dtype in _WIDE), key=_WIDE.index, default=None)
-        with inside(start=start), FORWARD.set_to(True):
+        with inside(start=start, given=others.tensors), FORWARD.set_to(True):
             found, aux = _split_aux(func(*unflatten(duals, flatten(primals)[1])), has_aux, what)
         outputs, spec = flatten(found)
         _check_some(outputs, what)
@@ -435,6 +499,9 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
             flat_aux, aux_spec = flatten(aux)
             aux = unflatten([leave(x, level)[0] if isinstance(x, Tensor) else x for x in flat_aux], aux_spec)
         written = [(p, t, leave(x, level)) for p, t, x, v in zip(flat, directions, duals, came, strict=True) if x._read() is not v]
+        plain = [(t, leave(t, level)[0]) for t in others.written()]
+    for t, value in plain:
+        _give_back(t, value)
     for p, t, (value, derivative) in written:
         _give_back(p, value)
         _give_back(t, _zeros_like(t) if derivative is None else derivative)
@@ -544,7 +611,7 @@ def jacrev(
     def wrapper(*args: Any) -> Any:
         _refuse_complex("jacrev", args, True)
         chosen, alone = _one_argument(func, argnums, args)
-        pull = _Pull(alone, (chosen,), has_aux, "vjp(f, *primals)")
+        pull = _Pull(alone, (chosen,), has_aux, "vjp(f, *primals)", given=_given(args, {}, chosen))
         _check_differentiable(pull.outputs)
         _refuse_complex("jacrev", pull.outputs, False)
         outputs, inputs = pull.outputs, pull.inputs.tensors
@@ -580,10 +647,11 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
         _refuse_complex("jacfwd", args, True)
         chosen, alone = _one_argument(func, argnums, args)
         inputs, spec = flatten(chosen)
+        given = _given(args, {}, chosen)
         seen: dict[str, Any] = {}
 
         def push(*tangents: Any) -> tuple[Any, ...]:
-            found = jvp(alone, (chosen,), (unflatten(tangents, spec),), has_aux=has_aux)
+            found = _jvp(alone, (chosen,), (unflatten(tangents, spec),), False, has_aux, given)
             outputs, seen["spec"] = flatten(found[0])
             _refuse_complex("jacfwd", outputs, False)
             seen["aux"] = found[2] if has_aux else None

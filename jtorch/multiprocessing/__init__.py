@@ -1,7 +1,8 @@
 """Python's ``multiprocessing`` with tensors among what it can send, under PyTorch's name.
 
-Tensors go from process to process by value, as NumPy data: nothing is shared, so that ``Tensor.share_memory_`` is not offered. Where no
-start method has been set, it is Python's own until JAX has started its runtime, whose threads a fork would lose, and ``spawn`` from then
+Tensors on the CPU that are sent (in queues and pipes, as arguments of processes) move into memory that the processes share: what one writes
+the others see (decision 0065). Those on accelerators, of several devices, and what has no memory of its own go by value. Where no start
+method has been set, it is Python's own until JAX has started its runtime, whose threads a fork would lose, and ``spawn`` from then
 on; the first object that is made, or process that is started, decides for the whole program.
 """
 
@@ -27,6 +28,8 @@ from multiprocessing import reducer as reducer
 from multiprocessing import set_executable as set_executable
 from multiprocessing import set_forkserver_preload as set_forkserver_preload
 from typing import Any
+
+from jtorch._src.tensor import shared_memory as _shared_memory
 
 from .reductions import init_reductions
 from .spawn import ENV_VAR_PARALLEL_START as ENV_VAR_PARALLEL_START
@@ -111,24 +114,25 @@ RawArray = _default.RawArray
 Value = _default.Value
 Array = _default.Array
 
-_sharing_strategies = {"file_system"} if sys.platform in ("darwin", "win32") else {"file_descriptor", "file_system"}
-_sharing_strategy = "file_system" if sys.platform in ("darwin", "win32") else "file_descriptor"
+_sharing_strategies = {"file_descriptor", "file_system"} if _shared_memory.STRATEGY[0] == "file_descriptor" else {"file_system"}
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Sets the name that ``get_sharing_strategy`` gives; tensors are sent by value in any case."""
-    global _sharing_strategy
+    """Sets how memory is passed on that is shared from now on: by descriptors, of which a process has a limited number (``ulimit -n``),
+    or in files that are opened by their names, which stay behind if the program is killed."""
     assert new_strategy in _sharing_strategies, f"invalid sharing strategy {new_strategy!r}, expected one of {_sharing_strategies}"
-    _sharing_strategy = new_strategy
+    _shared_memory.STRATEGY[0] = new_strategy
+    if new_strategy == "file_system":
+        _shared_memory.family()  # so that at the end of this process files are cleared up that others have made
 
 
 def get_sharing_strategy() -> str:
-    """The name that was set last."""
-    return _sharing_strategy
+    """How memory is passed on."""
+    return _shared_memory.STRATEGY[0]
 
 
 def get_all_sharing_strategies() -> set[str]:
-    """The names that can be set."""
+    """What can be set."""
     return _sharing_strategies
 
 

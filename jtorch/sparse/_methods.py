@@ -458,7 +458,7 @@ for _name in ("numpy", "__array__"):
     _raising(_name, _no_numpy)
 for _name in ("data_ptr", "tolist"):
     _raising(_name, lambda t: RuntimeError("Cannot access data pointer of Tensor that doesn't have storage"))
-for _name in ("storage", "untyped_storage", "_typed_storage"):
+for _name in ("storage", "untyped_storage", "_typed_storage", "is_shared", "share_memory_"):
     _raising(
         _name,
         lambda t: NotImplementedError(f"Cannot access storage of Sparse{'Csr' if t._kind in COMPRESSED else ''}TensorImpl"),

@@ -313,24 +313,44 @@ def pin_memory(self: Any, device: Any = None) -> Any:
 
 @composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
 def is_shared(self: Any) -> Any:
-    """Whether other processes can see the memory: they cannot.
+    """Whether other processes may look at the memory: it was shared, is an accelerator's, or is mapped from a file.
 
     Example:
         >>> import jtorch as torch
-        >>> torch.zeros(1).is_shared()
-        False
+        >>> torch.zeros(1).is_shared(), torch.zeros(1).share_memory_().is_shared()
+        (False, True)
     """
-    return False
+    return _memory_of(self).is_shared()
 
 
 @composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
 def share_memory_(self: Any) -> Any:
-    """Not offered: JAX arrays cannot lie in memory that processes share.
+    """Moves the tensor's memory, with all tensors that share it, to where other processes can look at it: what one writes all see.
+
+    Processes that are forked find it where it is; to others it is sent with queues, pipes or the arguments of
+    ``torch.multiprocessing.Process``. Each read copies what is there then. Accelerators' memory stays as it is.
+
+    Returns:
+        The tensor itself.
 
     Raises:
-        NotImplementedError: always.
+        RuntimeError: on the meta device, or if there is not that much shared memory.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.zeros(3)
+        >>> x.share_memory_() is x, x[1:].is_shared()
+        (True, True)
     """
-    raise not_offered("Tensor.share_memory_", "JAX arrays cannot lie in memory that processes share")
+    _memory_of(self).share_memory_()
+    return self
+
+
+def _memory_of(t: Any) -> Any:
+    """The storage; of a dual tensor that of its value."""
+    if t._al is not None and (plain := getattr(t._al.storage, "plain", None)) is not None:
+        t = plain(t)
+    return storage_of(t)
 
 
 @composite(namespace="Tensor", operands=("self",))

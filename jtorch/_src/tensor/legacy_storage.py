@@ -62,6 +62,11 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
     _from_buffer = from_buffer
 
     @classmethod
+    def _new_shared(cls, size: int) -> TypedStorage:  # type: ignore[override]
+        """A new storage of ``size`` elements in memory that processes share."""
+        return TypedStorage(wrap_storage=UntypedStorage._new_shared(size * cls.dtype.itemsize), dtype=cls.dtype)
+
+    @classmethod
     def _wrong(cls, what: str, kind: type[Exception] = RuntimeError) -> Exception:
         return kind(
             f"{cls}.__new__ received an invalid combination of arguments. Expected one of:\n * no arguments\n * (int size)\n"

@@ -344,7 +344,7 @@ def _data_ptr(*_: Any) -> Any:
     raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
 
-@_says("untyped_storage", "storage")
+@_says("untyped_storage", "storage", "is_shared", "share_memory_")
 def _storage(*_: Any) -> Any:
     raise NotImplementedError("Cannot access storage of OpaqueTensorImpl")
 

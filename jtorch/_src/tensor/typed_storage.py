@@ -185,11 +185,31 @@ class TypedStorage(StorageBase):
         self._untyped_storage.share_memory_()
         return self
 
-    def _share_fd_cpu_(self, *args: Any, **kwargs: Any) -> Any:
-        return self._untyped_storage._share_fd_cpu_(*args, **kwargs)
+    def _new_shared(self, size: int, *, device: Any = None) -> TypedStorage:
+        """A new storage of this dtype in memory that processes share."""
+        made = UntypedStorage._new_shared(size * self.element_size(), device="cpu" if device is None else device)
+        return self._around(made)
 
-    def _share_filename_cpu_(self, *args: Any, **kwargs: Any) -> Any:
-        return self._untyped_storage._share_filename_cpu_(*args, **kwargs)
+    def _share_fd_cpu_(self) -> tuple[int, int]:
+        fd, size = self._untyped_storage._share_fd_cpu_()
+        return fd, size // self.element_size()
+
+    def _share_filename_cpu_(self) -> tuple[bytes, bytes, int]:
+        manager, handle, size = self._untyped_storage._share_filename_cpu_()
+        return manager, handle, size // self.element_size()
+
+    def _shared_incref(self) -> None:
+        self._untyped_storage._shared_incref()
+
+    def _shared_decref(self) -> TypedStorage:
+        self._untyped_storage._shared_decref()
+        return self
+
+    def _weak_ref(self) -> Any:
+        return self._untyped_storage._weak_ref()
+
+    _expired = staticmethod(UntypedStorage._expired)
+    _free_weak_ref = staticmethod(UntypedStorage._free_weak_ref)
 
     @property
     def filename(self) -> Any:

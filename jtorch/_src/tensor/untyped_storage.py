@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,11 +12,12 @@ import numpy as np
 from ...core import Tensor, alias_of, contiguous_strides, from_host, from_value, is_contiguous, share_host
 from .. import hooks
 from ..bind.everything import PUBLIC
-from ..engine import META, limits, numbers_of, record
+from ..engine import META, Several, limits, numbers_of, record
 from ..facts import devices, dtypes
 from ..facts.errors import check_long, not_offered
 from ..ops._declare import OPS
 from ..ops._kernel import T, call_of
+from . import shared_memory
 from .cells import Alias, Storage
 from .numbers import host_memory
 from .resizing import FIXED, resize_storage
@@ -105,7 +107,6 @@ class UntypedStorage(StorageBase):
     """
 
     is_sparse_csr = False
-    filename = None
 
     def __init__(self, *args: Any, device: Any = None, _storage: Storage | None = None) -> None:
         if len(args) > 1:
@@ -126,6 +127,11 @@ class UntypedStorage(StorageBase):
     @property
     def _aval(self) -> Any:
         return self._storage.aval if self._storage.value is None else self._storage.value.aval
+
+    @property
+    def filename(self) -> str | None:
+        """The file that the memory is mapped from, if what is written goes there."""
+        return shared_memory.file_of(self._storage)
 
     def nbytes(self) -> int:
         """Bytes in the storage."""
@@ -248,28 +254,99 @@ class UntypedStorage(StorageBase):
         self._shared().reshape(-1, size)[:] = self._shared().reshape(-1, size)[:, ::-1].copy()
 
     def share_memory_(self) -> UntypedStorage:
-        """Not offered: arrays cannot lie in memory that processes share."""
-        self._share("fd")
+        """Moves the storage into memory that other processes can look at too; accelerators' memory stays as it is.
+
+        All tensors on it go along; NumPy's arrays keep the memory that they have.
+
+        Raises:
+            RuntimeError: on the meta device, or if there is not that much shared memory.
+        """
+        if self.device.type in ("cpu", META) and not self.is_shared():
+            self._share("filename" if shared_memory.STRATEGY[0] == "file_system" else "fd")
         return self
 
-    def _share(self, how: str) -> Any:
+    def _share(self, how: str) -> shared_memory.Mapping:
         if self.device.type != "cpu":
             raise RuntimeError(f"_share_{how}_: only available on CPU")
-        raise not_offered("UntypedStorage.share_memory_", "JAX arrays cannot lie in memory that processes share")
+        storage = self._storage
+        if self.filename is not None:
+            raise RuntimeError("the storage is mapped from a file, and can be shared as that alone: have others map the file too")
+        if storage.detach is not None or type(self._aval.device) is Several:
+            raise not_offered("UntypedStorage.share_memory_", "the tensor has no memory of its own, or is spread over several devices")
+        return shared_memory.shared(storage, how == "filename")
+
+    def _share_fd_cpu_(self) -> tuple[int, int]:
+        """Moves the storage into shared memory; gives its descriptor and its size."""
+        mapping = self._share("fd")
+        return mapping.fd, mapping.nbytes
+
+    def _share_filename_cpu_(self) -> tuple[bytes, bytes, int]:
+        """Moves the storage into shared memory; gives what manages it (nothing does), its name and its size."""
+        mapping = self._share("filename")
+        return b"", f"/{mapping.name}".encode(), mapping.nbytes
+
+    @classmethod
+    def _on(cls, mapping: shared_memory.Mapping) -> UntypedStorage:
+        return cls(_storage=alias_of(share_host(mapping.array())).storage)
+
+    @classmethod
+    def _new_using_fd_cpu(cls, size: int) -> UntypedStorage:
+        """A new storage in memory that is shared by its descriptor."""
+        limits.check_bytes(size)
+        return cls._on(shared_memory.by_descriptor(size))
+
+    @classmethod
+    def _new_using_filename_cpu(cls, size: int) -> UntypedStorage:
+        """A new storage in memory that is shared by its name."""
+        limits.check_bytes(size)
+        return cls._on(shared_memory.by_name(size))
+
+    @classmethod
+    def _new_shared_fd_cpu(cls, fd: int, size: int) -> UntypedStorage:
+        """The storage in the memory behind another process's descriptor, which stays the caller's."""
+        return cls._on(shared_memory.from_descriptor(fd, size))
+
+    @classmethod
+    def _new_shared_filename_cpu(cls, manager: bytes, handle: bytes, size: int) -> UntypedStorage:
+        """The storage in another process's memory of this name."""
+        del manager
+        return cls._on(shared_memory.from_name(handle.decode().removeprefix("/"), size))
+
+    @classmethod
+    def _new_shared(cls, size: int, *, device: Any = "cpu") -> UntypedStorage:
+        """A new storage in memory that processes share."""
+        if devices.device(device).type != "cpu":
+            return cls(size, device=device)
+        return cls._new_using_filename_cpu(size) if shared_memory.STRATEGY[0] == "file_system" else cls._new_using_fd_cpu(size)
+
+    def _shared_incref(self) -> None:
+        """Counts who will look at memory with a name once it has got what is sent."""
+        if (mapping := shared_memory.mapping_of(self._storage)) is not None and mapping.name is not None:
+            shared_memory.count(mapping.name, 1)
+
+    def _shared_decref(self) -> UntypedStorage:
+        """Takes ``_shared_incref`` back: what was sent has come."""
+        if (mapping := shared_memory.mapping_of(self._storage)) is not None and mapping.name is not None:
+            shared_memory.count(mapping.name, -1)
+        return self
+
+    def _weak_ref(self) -> weakref.ref[Storage]:
+        """Leads to the memory as long as something looks at it (a number in PyTorch)."""
+        return weakref.ref(self._storage)
 
     @staticmethod
-    def _new_shared_filename_cpu(*args: Any, **kwargs: Any) -> Any:
-        """Not offered: the other side of ``_share_filename_cpu_``."""
-        del args, kwargs
-        raise not_offered("UntypedStorage._new_shared_filename_cpu", "JAX arrays cannot lie in memory that processes share")
+    def _expired(reference: weakref.ref[Storage]) -> bool:
+        """Whether nothing looks at the memory any more."""
+        return reference() is None
 
-    def _share_fd_cpu_(self, *args: Any, **kwargs: Any) -> Any:
-        del args, kwargs
-        return self._share("fd")
+    @staticmethod
+    def _free_weak_ref(reference: weakref.ref[Storage]) -> None:
+        """Nothing to do: references are Python's own."""
 
-    def _share_filename_cpu_(self, *args: Any, **kwargs: Any) -> Any:
-        del args, kwargs
-        return self._share("filename")
+    @classmethod
+    def _new_with_weak_ptr(cls, reference: weakref.ref[Storage]) -> UntypedStorage | None:
+        """The storage; None if nothing looks at it any more."""
+        return None if (found := reference()) is None else cls(_storage=found)
 
     @classmethod
     def from_buffer(cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0, dtype: Any = None) -> Any:
@@ -343,8 +420,10 @@ class UntypedStorage(StorageBase):
         return self._storage.address  # which stays when the storage is given another size
 
     def is_shared(self) -> bool:
-        """Whether the memory is shared with other processes: it is not."""
-        return False
+        """Whether other processes may look at the memory: it is shared, an accelerator's, or mapped from a file."""
+        if self.device.type not in ("cpu", META):
+            return True
+        return shared_memory.mapping_of(self._storage) is not None or shared_memory.is_file(self._storage)
 
     def resizable(self) -> bool:
         """Whether the storage may be given another size: not if its memory is NumPy's or a buffer's."""

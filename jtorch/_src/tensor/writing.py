@@ -68,12 +68,24 @@ def check_inplace(t: Tensor, idempotent: bool | str | None = False) -> None:
 
 def check_captured(t: Tensor) -> None:
     """Raises torch's error if a function that is being differentiated changes a tensor that was there before: nobody would know of it."""
-    if (t._birth if t._al is None else t._al.storage.birth) < MODE.starts[-1] and (operator := writer()):
+    if (t._birth if t._al is None else t._al.storage.birth) < MODE.starts[-1] and (operator := writer()) and not _is_given(t):
         raise RuntimeError(
             f"During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation ({operator}) that "
             "would mutate a captured Tensor. This is not supported; please rewrite the function being transformed to explicitly accept the "
             "mutated Tensor(s) as inputs."
         )
+
+
+def _is_given(t: Tensor) -> bool:
+    """Whether each of the functions being differentiated that did not make a tensor was given it, or its memory, as an argument."""
+    birth = t._birth if t._al is None else t._al.storage.birth
+    storage = None if t._al is None else t._al.storage
+    for start in reversed(MODE.starts):
+        if birth >= start:
+            return True
+        if not any(t is g or (storage is not None and g._al is not None and g._al.storage is storage) for g in MODE.given.get(start, ())):
+            return False
+    return True
 
 
 def writer() -> str:

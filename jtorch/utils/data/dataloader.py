@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 import jtorch as torch
+from jtorch._src.tensor import shared_memory
 from jtorch._utils import ExceptionWrapper
 
 from . import _utils
@@ -353,7 +354,7 @@ def _wants_fork(loader: DataLoader[Any]) -> bool:
     return context is not None and context.get_start_method() == "fork"
 
 
-def _packed(jobs: list[Job], loader: DataLoader[Any]) -> list[bytes] | None:
+def _packed(jobs: list[Job], loader: DataLoader[Any]) -> list[Any] | None:
     """What is sent to workers that are started afresh; None where it cannot be sent and they may be forks instead, which inherit it.
 
     Raises:
@@ -400,6 +401,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 num_workers=self._num_workers,
                 shared_seed=self._shared_seed,
                 place=pipes.place() if pipes.is_pipe(self._dataset) else (1, 0),
+                sharing=shared_memory.STRATEGY[0],
             )
             for i in range(self._num_workers)
         ]

@@ -28,7 +28,7 @@ class _Lent:
     """What workers have in common. A thread reads a worker's messages, so that it never waits for the main process to take them.
 
     Attributes:
-        results: where messages go, as ``(worker, bytes)``; None instead of bytes when the process has gone.
+        results: where messages go, as ``(worker, message)``; None instead of it when the process has gone.
         job: counts the iterators it served, to tell late results of one from those of the next.
     """
 
@@ -37,7 +37,7 @@ class _Lent:
 
     def _begin(self, connection: Connection) -> None:
         self.connection = connection
-        self.results: queue.SimpleQueue[tuple[Any, bytes | None]] = queue.SimpleQueue()
+        self.results: queue.SimpleQueue[tuple[Any, transport.Packed | None]] = queue.SimpleQueue()
         self.job = 0
         self.reader = threading.Thread(target=self._read, daemon=True, name="jtorch-data-reader")
 
@@ -50,17 +50,17 @@ class _Lent:
         """Sends a message; a process that has gone is noticed by the reader."""
         self.send_packed(transport.dumps(message))
 
-    def send_packed(self, message: bytes) -> None:
+    def send_packed(self, message: transport.Packed) -> None:
         """Sends what ``transport.dumps`` made."""
         try:
-            self.connection.send_bytes(message)
+            transport.send(self.connection, message)
         except OSError:
             pass
 
     def _read(self) -> None:
         while True:
             try:
-                message = self.connection.recv_bytes()
+                message = transport.receive(self.connection)
             except (EOFError, OSError):
                 self.results.put((self, None))
                 return
@@ -141,8 +141,16 @@ class Worker(_Lent):
             )
         self._begin(Connection(ours.detach()))
         # A script's own folder is in sys.path as '' or relative in places; the worker starts in the same directory.
-        here = {"path": list(sys.path), "argv": list(sys.argv), "cwd": os.getcwd(), "environment": environment, "install": is_installed()}
-        self.send(here)
+        self.send(
+            {
+                "path": list(sys.path),
+                "argv": list(sys.argv),
+                "cwd": os.getcwd(),
+                "environment": environment,
+                "install": is_installed(),
+                "authkey": bytes(multiprocessing.current_process().authkey),
+            }
+        )
         self.reader.start()
 
     def is_alive(self) -> bool:
@@ -257,7 +265,7 @@ _all: set[_Lent] = set()
 MAX_IDLE = 16
 
 
-def take(count: int, results: queue.SimpleQueue[tuple[_Lent, bytes | None]]) -> list[Lease]:
+def take(count: int, results: queue.SimpleQueue[tuple[_Lent, transport.Packed | None]]) -> list[Lease]:
     """``count`` workers that wait for a job, whose messages go to ``results``."""
     with _lock:
         taken = []
@@ -277,7 +285,7 @@ def take(count: int, results: queue.SimpleQueue[tuple[_Lent, bytes | None]]) -> 
     return [Lease(worker) for worker in taken]
 
 
-def fork(jobs: list[Job], results: queue.SimpleQueue[tuple[_Lent, bytes | None]]) -> list[_Lent]:
+def fork(jobs: list[Job], results: queue.SimpleQueue[tuple[_Lent, transport.Packed | None]]) -> list[_Lent]:
     """Workers that are forks of this process, one for each job, which they begin at once; their messages go to ``results``."""
     with _lock:
         taken: list[_Lent] = []

@@ -11,6 +11,7 @@ workers are forks, which compute what NumPy can.
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import random
 import sys
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
+from jtorch._src.tensor import shared_memory
 from jtorch._utils import ExceptionWrapper
 
 from . import pipes, transport
@@ -71,6 +73,8 @@ class Job:
     shared_seed: int | None = None
     #: How many processes there are, and which of them this is a worker of.
     place: tuple[int, int] = (1, 0)
+    #: How memory that processes share is passed on.
+    sharing: str = shared_memory.STRATEGY[0]
 
 
 #: Messages to a worker besides ``(number, indices)``: ``(RESUME, shared seed)`` and ``END``.
@@ -98,7 +102,7 @@ def seed_everything(base_seed: int, worker_id: int) -> int:
     return seed
 
 
-def run_job(connection: Connection, payload: bytes | Job) -> bool:
+def run_job(connection: Connection, payload: transport.Packed | Job) -> bool:
     """Serves one iterator; False when the main process is gone."""
     global _worker_info
     job: Any = None
@@ -115,6 +119,7 @@ def run_job(connection: Connection, payload: bytes | Job) -> bool:
             failure = NotLoaded(where=f"in DataLoader worker process {worker_id}")
             raise
         kind, worker_id = job.kind, job.worker_id
+        shared_memory.STRATEGY[0] = job.sharing
         seed = seed_everything(job.base_seed, worker_id)
         _worker_info = WorkerInfo(id=worker_id, num_workers=job.num_workers, seed=seed, dataset=job.dataset)
         if job.shared_seed is not None:
@@ -130,7 +135,7 @@ def run_job(connection: Connection, payload: bytes | Job) -> bool:
     ended = False
     while True:
         try:
-            message = transport.loads(connection.recv_bytes())
+            message = transport.loads(transport.receive(connection))
         except (EOFError, OSError):
             return False
         if message == END:
@@ -166,7 +171,7 @@ def run_job(connection: Connection, payload: bytes | Job) -> bool:
         except Exception:  # a batch that cannot be sent
             packed = transport.dumps((number, ExceptionWrapper(where=f"in DataLoader worker process {worker_id}")))
         try:
-            connection.send_bytes(packed)
+            transport.send(connection, packed)
         except OSError:
             return False
 
@@ -192,19 +197,21 @@ def main(fd: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the main process's business; it ends the workers
     connection = Connection(fd)
     try:
-        setup = transport.loads(connection.recv_bytes())
+        setup = transport.loads(transport.receive(connection))
         os.environ.clear()
         os.environ.update(setup["environment"])
         sys.path[:] = setup["path"]
         sys.argv[:] = setup["argv"]
         os.chdir(setup["cwd"])
+        multiprocessing.current_process().authkey = setup["authkey"]
+        shared_memory.FIRST[0] = False
         if setup["install"]:
             import jtorch
 
             jtorch.install()
         while True:
             try:
-                payload = connection.recv_bytes()
+                payload = transport.receive(connection)
             except (EOFError, OSError):
                 break
             if not run_job(connection, payload):
