@@ -10,9 +10,8 @@ from ..facts.errors import broadcast_shapes, canonical_dim
 from ._declare import Array, defvjp, op
 from ._facts import schemas
 from ._kernel import unbroadcast
-from ._losses import number
 from ._nodes import Made
-from ._numeric import is_float, scalar_name
+from ._numeric import is_float, number, scalar_name
 
 
 def _safe_sqrt(x: Array) -> Array:

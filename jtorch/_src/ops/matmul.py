@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from ..facts import dtypes
@@ -441,6 +442,8 @@ defvjp(outer, lambda g, _, input, vec2: (g @ conj(vec2), g.T @ conj(input)))
     out=True,
     inplace=True,
     aten="addmm",
+    single=("beta", "alpha"),
+    truncates=True,
     saves=("mat1", "mat2"),
     out_dtype="expected",
     autocast="lower",
@@ -496,10 +499,18 @@ def _folded(g: Array, input: Array) -> Array:
 defvjp(addmm, _add_product_rule)
 
 
+def _half(number: Number, dtype: np.dtype) -> Number:
+    """A number as a half, but for those that are refused later on."""
+    if isinstance(number, (int, complex)) or jnp.iscomplexobj(number):
+        return number
+    return jnp.asarray(number).astype(dtype).astype(np.float32)
+
+
 @op(
     out=True,
     inplace="both",
     aten="addmv",
+    truncates=True,
     saves=("mat", "vec"),
     out_dtype="expected",
     out_apart="partly",
@@ -528,6 +539,8 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Numb
     if input.dtype != mat.dtype:
         names = ", ".join(scalar_name(x.dtype) for x in (input, mat))
         raise RuntimeError(f"addmv input tensors must have the same dtype, but got {names}, and {scalar_name(vec.dtype)}")
+    if unrounded(mat) is not None:  # unlike with other products, the numbers are halves too
+        beta, alpha = (_half(x, mat.dtype) for x in (beta, alpha))
     return blend(input, lax.dot_general(mat, vec, (((1,), (0,)), ((), ())), preferred_element_type=unrounded(mat)), beta, alpha)
 
 
@@ -538,6 +551,8 @@ defvjp(addmv, _add_product_rule)
     out=True,
     inplace=True,
     aten="addbmm",
+    single=("beta", "alpha"),
+    truncates=True,
     saves=("batch1", "batch2"),
     autocast="lower",
     old_orders=("beta input alpha batch1 batch2", "beta input batch1 batch2"),
@@ -581,6 +596,8 @@ defvjp(addbmm, _addbmm_rule)
     out=True,
     inplace=True,
     aten="baddbmm",
+    single=("beta", "alpha"),
+    truncates=True,
     saves=("batch1", "batch2"),
     out_dtype="expected",
     autocast="lower",
