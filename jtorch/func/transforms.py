@@ -353,6 +353,12 @@ class _Pull:
         self.value = self.inputs.settled(found)
         self.tracked = self.inputs.leads_out(self.outputs)
 
+    def _adopted(self, more: Sequence[Tensor] = ()) -> None:
+        """Tells the transformations around a later call that no history leads out by the leaves of this one."""
+        for t in (*self.inputs.tensors, *self.inputs.made, *more):
+            if t._node is None:
+                adopted(t)
+
     def gradients(self, cotangents: Sequence[Any], create_graph: bool) -> list[Any]:
         """Gradients of the flat inputs."""
         return _gradients(self.outputs, self.inputs.tensors, cotangents, create_graph)
@@ -360,6 +366,7 @@ class _Pull:
     def push(self, tangents: Sequence[Any]) -> list[Any]:
         """Tangents of the flat outputs: the derivative of the gradients with respect to their cotangents."""
         slots, gradients = self._transposed
+        self._adopted(slots)
         create_graph = MODE.enabled and (self.tracked or any(t._rg for t in tangents))
         with enable_grad():
             found = _gradients(gradients, slots, tangents, create_graph)
@@ -411,6 +418,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         if create_graph is None:
             create_graph = MODE.enabled and (pull.tracked or any(isinstance(t, Tensor) and t._rg for t in flat))
         del retain_graph  # the graph belongs to this function, and goes with it
+        pull._adopted()
         with enable_grad():
             found = pull.gradients(flat, create_graph)
         return pull.inputs.settled(unflatten(found, pull.spec))

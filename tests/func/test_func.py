@@ -451,3 +451,22 @@ def test_nested_derivatives_require_nothing(inner, outer):
     found = outer(lambda x, z: (inner(f)(x, z) * y).sum(), 1)(x, y.detach())
     assert found.requires_grad
     assert torch.autograd.grad(found.sum(), y)[0].tolist() == [8.0, 14.0]
+
+
+def test_functions_of_tangents_lead_nowhere_from_inside_a_transformation() -> None:
+    x, ones = torch.tensor([1.0, 2.0, 3.0]), torch.ones(3)
+
+    def pushed(v: torch.Tensor) -> torch.Tensor:
+        return linearize(lambda w: w**3, v)[1](ones)
+
+    assert not grad(lambda v: pushed(v).sum())(x).requires_grad
+    assert not vjp(pushed, x)[1](ones)[0].requires_grad
+    push, back = linearize(lambda w: w**3, x)[1], vjp(lambda w: w**3, x)[1]
+    for f in (push, lambda t: back(t)[0]):
+        for _ in range(2):  # what the first call has made is used again
+            found = grad(lambda t, f=f: (f(t) ** 2).sum())(ones)
+            assert not found.requires_grad and found.tolist() == [18.0, 288.0, 1458.0]
+    w = x.clone().requires_grad_()
+    outside = linearize(lambda q: q * q * w, x)[1]
+    found = grad(lambda t: (outside(t) ** 2).sum())(ones)
+    assert torch.autograd.grad(found.sum(), w)[0].tolist() == [16.0, 128.0, 432.0]

@@ -121,3 +121,32 @@ def test_nothing_divided_by_zero(name: str) -> None:
         assert getattr(torch, name)(nothing, zero).shape == (0, 2)
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
         getattr(torch, name)(torch.ones(1, dtype=torch.int64), 0)
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("nan"), 3e9, -1e30])
+def test_whole_numbers_refuse_fractions_beyond_them(number: float) -> None:
+    x, m = torch.ones(2, dtype=torch.int32), torch.ones(2, 2, dtype=torch.int32)
+    for call in (
+        lambda: torch.addcmul(x, x, x, value=number),
+        lambda: torch.addmm(m, m, m, alpha=number),
+        lambda: torch.addmv(x, m, x, beta=number),
+        lambda: torch.index_add(x, 0, torch.tensor([1]), x[:1], alpha=number),
+    ):
+        with pytest.raises(RuntimeError, match="cannot be converted to type int without overflow"):
+            call()
+    with pytest.raises(RuntimeError, match="type uint8_t"):
+        torch.addcmul(*[torch.ones(2, dtype=torch.uint8)] * 3, value=-1.5)
+    assert torch.addcmul(x, x, x, value=2.9).tolist() == [3, 3]
+
+
+def test_halves_take_numbers_of_single_precision() -> None:
+    x = torch.ones(2, dtype=torch.float16)
+    tiny = torch.full((2,), 1e-4, dtype=torch.float16)
+    assert torch.addcmul(x, x, tiny, value=1e5).tolist() == pytest.approx([11.0, 11.0], rel=1e-2)
+    assert torch.nn.functional.leaky_relu(-tiny, 1e5).tolist() == pytest.approx([-10.0, -10.0], rel=1e-2)
+    assert torch.nn.functional.threshold(x, 1e5, 3.0).tolist() == [3.0, 3.0]
+    for call in (lambda: torch.addcmul(x, x, x, value=1e39), lambda: torch.nn.functional.elu(x, 1e39)):
+        with pytest.raises(RuntimeError, match="type float without overflow"):
+            call()
+    with pytest.raises(RuntimeError, match="type c10::Half"):
+        torch.nn.functional.threshold(x, 2.0, 1e5)

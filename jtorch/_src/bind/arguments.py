@@ -19,7 +19,7 @@ from ..ops._declare import (
     Param,
 )
 from ..ops._kernel import NUMBERS
-from ..ops.indexing import check_fits
+from ..ops.indexing import check_fits, single_of, too_large
 
 _EMPTY = inspect.Parameter.empty
 #: Python's kinds of numbers, bool before int, which it is too.
@@ -64,27 +64,39 @@ def number(name: str, argument: str, value: Any) -> Any:
     raise TypeError(f"{name}(): argument '{argument}' must be Number, not {type_name(value)}")
 
 
-def unsigned(value: int, exact: bool, operands: Sequence[Any]) -> tuple[str, Any]:
-    """The kind and value of a Python int of more than 63 bits in an op on tensors, where PyTorch has unsigned numbers of 64 bits.
+def unsigned(value: int, exact: bool, operands: Sequence[Any], promote: Any = None) -> tuple[str, Any]:
+    """The kind and value of a Python int of more than 63 bits in an op on tensors, where PyTorch has unsigned numbers of 64 bits;
+    ``promote`` is the op's way of promotion.
 
     Raises:
         OverflowError: if it has more bits.
-        RuntimeError: if it must be ``exact`` and the tensors are of whole numbers, into which other numbers wrap around.
+        RuntimeError: if it must be ``exact`` and the tensors are of whole numbers, into which other numbers wrap around; for bools that are
+            promoted.
     """
     check_scalar(value)
     kinds = {t.dtype.category for t in operands}
     if not kinds or max(kinds) >= dtypes.FLOATING:
         return KINDS[float], float(value)
-    if exact:
-        raise RuntimeError("value cannot be converted to type int64_t without overflow")
+    if exact and max(kinds) == dtypes.INTEGRAL:
+        entries = tuple((t.dtype, dtypes.DIMENSIONED if t._aval.ndim else dtypes.ZERO_DIM) for t in operands)
+        raise RuntimeError(too_large(dtypes.result_type_of(entries).np))
+    if max(kinds) == dtypes.BOOL and (exact or promote is None):
+        return KINDS[int], 1  # bools ask for its truth
     if max(kinds) == dtypes.BOOL:
         raise RuntimeError("Promotion for uint16, uint32, uint64 types is not supported, attempted to promote Bool and UInt64")
-    return KINDS[int], value - (1 << 64)
+    return (KINDS[float], float(value)) if promote == "float" else (KINDS[int], value - (1 << 64))
 
 
-def check_numbers(operands: Sequence[Any], given: dict[str, tuple[Any, Any]], promoted: Sequence[str]) -> None:
+def check_numbers(
+    operands: Sequence[Any],
+    given: dict[str, tuple[Any, Any]],
+    promoted: Sequence[str],
+    single: Sequence[str] = (),
+    truncates: bool = False,
+) -> None:
     """Refuses numbers that the dtype of an op's result cannot hold; ``given`` has each with its kind, ``promoted`` names those that have
-    a say in the dtype.
+    a say in the dtype, ``single`` those that halves are computed with in single precision. Where the op ``truncates``, fractions must fit
+    whole numbers, too.
 
     Raises:
         RuntimeError: in torch's words.
@@ -95,8 +107,10 @@ def check_numbers(operands: Sequence[Any], given: dict[str, tuple[Any, Any]], pr
     numbers = {name: value for name, (value, kind) in given.items() if kind in (KINDS[int], KINDS[float])}
     entries += [(dtypes.of_number(numbers[name]), dtypes.NUMBER) for name in promoted if name in numbers]
     target = dtypes.result_type_of(tuple(entries))
-    for value in numbers.values():
-        if type(value) is int or target.category >= dtypes.FLOATING:  # what a fraction does to whole numbers, the op says
+    for name, value in numbers.items():
+        if target.category >= dtypes.FLOATING:
+            check_fits(value, single_of(target.np) if name in single else target.np)
+        elif truncates or (type(value) is int and name not in single):  # what else a fraction does to whole numbers, the op says
             check_fits(value, target.np)
 
 

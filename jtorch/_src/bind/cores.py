@@ -234,7 +234,9 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
     if doubt := _doubt(op, names):
         known = [f"if {doubt}:", "    _call = _bound.call(_key)", "else:", *["    " + line for line in known]]
     if exact and not simple:
-        lines.append(f"if _far: _check_numbers(_ts, {{{', '.join(f'{n!r}: ({n}, k_{n})' for n in exact)}}}, {op.fits!r})")
+        given = ", ".join(f"{n!r}: ({n}, k_{n})" for n in exact)
+        facts = (op.fits if op.promote else (), op.single, op.truncates)
+        lines.append(f"if _far: _check_numbers({_promoted(op)}, {{{given}}}, *{facts!r})")
     lines += [f"_key = {key}", *known]
     if simple:
         if tensors and (op.strides is None or result_strides.is_of_strided(op.strides)):
@@ -315,6 +317,11 @@ def _exact(op: Op) -> list[str]:
     return [p.name for p in op.params if p.kind == NUMBER or p.name in op.fits]
 
 
+def _promoted(op: Op) -> str:
+    """The tensors whose dtype numbers must fit: where nothing is promoted, the first one."""
+    return "_ts[:1]" if op.promote is None else "_ts"
+
+
 def _take_number(op: Op, p: Param) -> list[str]:
     if p.annotation == "Array | Power":
         return [f"    k_{p.name} = _power({p.name}, _numbers)"]
@@ -323,9 +330,10 @@ def _take_number(op: Op, p: Param) -> list[str]:
     n = p.name
     fits = f"{LOWEST_LONG} <= {n} <= {HIGHEST_LONG}"  # written out: that is faster than names
     exact = n in _exact(op)
-    lines = [f"    if k_{n} == 'i' and not {fits}: k_{n}, {n} = _unsigned({n}, {exact}, _ts)"]
-    if exact:  # a look that is enough for nearly all numbers
-        lines.append(f"    if k_{n} in 'if' and not -128 <= {n} <= 127: _far = True")
+    lines = [f"    if k_{n} == 'i' and not {fits}: k_{n}, {n} = _unsigned({n}, {exact}, {_promoted(op)}, {op.promote!r})"]
+    if exact:  # a look that is enough for nearly all numbers; negative fractions do not fit unsigned numbers
+        negative = f" or k_{n} == 'f' and {n} < 0" if op.truncates else ""
+        lines.append(f"    if k_{n} in 'if' and not -128 <= {n} <= 127{negative}: _far = True")
     return [*lines, f"    _numbers.append({n})"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...core import Tensor
@@ -95,6 +96,11 @@ def where_method(self: Any, condition: Any, other: Any) -> Any:
     return _C._where(condition, self, other)
 
 
+def _entries(values: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """Dtype and rank of the tensors, as promotion wants them."""
+    return [(t.dtype, dtypes.DIMENSIONED if t._aval.ndim else dtypes.ZERO_DIM) for t in values if isinstance(t, Tensor)]
+
+
 def _check_numbers(*values: Any) -> None:
     """Refuses numbers that the dtype of the other operand cannot hold; fractions are made tensors of the default dtype first."""
     for value in values:
@@ -103,7 +109,9 @@ def _check_numbers(*values: Any) -> None:
             if not any(t.dtype.is_floating_point or t.dtype.is_complex for t in tensors):  # there it becomes infinite
                 check_numbers(tensors, {"value": (value, "i")}, ("value",))
         elif type(value) is float:
-            check_fits(value, dtypes.get_default_dtype().np)
+            found = dtypes.result_type_of(((dtypes.of_number(value), dtypes.NUMBER), *_entries(values)))
+            if found.itemsize > 2:  # a half becomes infinite
+                check_fits(value, found.np)
 
 
 @composite(method=True, operands=("input", "other"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..facts.errors import check_scalar
 from .indexing import check_fits
 
 
@@ -11,9 +12,9 @@ def check_bound(value: float, dtype: np.dtype) -> None:
     """Refuses a number that the dtype of the elements it is compared with cannot hold.
 
     Raises:
-        OverflowError: for an int beyond 64 bits.
+        OverflowError: for an int beyond 64 bits, signed or not.
         RuntimeError: for others.
     """
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise OverflowError("int too big to convert")
+    if isinstance(value, int):
+        check_scalar(value)
     check_fits(value, dtype)

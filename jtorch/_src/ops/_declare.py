@@ -105,6 +105,8 @@ class Op(Facts):
     apart: bool = False
     wide: bool = False
     fits: tuple[str, ...] = ()
+    single: tuple[str, ...] = ()
+    truncates: bool = False
     alike: tuple[str, ...] = ()
     computes_out: bool = False
     sequence: bool | str = False

@@ -276,7 +276,7 @@ class _Operands:
             elif isinstance(entry, Fixed):
                 value = entry.value
             else:
-                value = _number(f"{op.name}.{p.name}", entry, next_number(), target, p.kind)
+                value = _number(f"{op.name}.{p.name}", entry, next_number(), target, p.kind, op.truncates)
                 taken.append((value, _KINDS[entry]))
             if p.keyword_only:
                 if not (entry is ABSENT and not p.required):
@@ -347,11 +347,11 @@ def cast(a: Any, target: np.dtype) -> Any:
     return lax.convert_element_type(a, target)
 
 
-def _number(name: str, kind: str, value: Any, target: np.dtype | None, param_kind: int) -> Any:
+def _number(name: str, kind: str, value: Any, target: np.dtype | None, param_kind: int, truncates: bool) -> Any:
     value = jnp.asarray(value)
     if target is None:
         return lax.convert_element_type(value, value.dtype)
-    if param_kind == NUMBER and (name != "addcmul.value" or kind != FLOAT):  # torch drops the fraction of that one
+    if param_kind == NUMBER and (not truncates or kind != FLOAT):
         full, name = name, name.rpartition(".")[2]
         if kind == FLOAT and not jnp.issubdtype(target, jnp.inexact):
             raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")

@@ -71,8 +71,3 @@ def magnitude(x: Array) -> Array:
     """The absolute values of real numbers, with gradient 0 where they are 0 or NaN."""
     sign = lax.stop_gradient(jnp.sign(x))
     return x * jnp.where(sign == sign, sign, np.zeros((), x.dtype))
-
-
-def number(value: float, x: Array) -> Array:
-    """A constant in the dtype of ``x``."""
-    return np.asarray(value, x.dtype)  # type: ignore[return-value]

@@ -72,6 +72,12 @@ def wide(x: Array) -> Array:
     return x.astype(np.float32) if is_float(x) and x.dtype.itemsize < 4 else x
 
 
+def number(value: float, x: Array) -> Array:
+    """A constant in the dtype of ``x``; infinite where that cannot hold it."""
+    with np.errstate(over="ignore"):
+        return np.asarray(value, x.dtype)  # type: ignore[return-value]
+
+
 def quotient(a: Array, b: Any) -> Array:
     """``a / b`` of floating-point operands, correctly rounded.
 

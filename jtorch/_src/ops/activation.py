@@ -164,7 +164,7 @@ def _relu6_rule(g: Array, _: None, input: Array, inplace: bool = False) -> tuple
 defvjp(relu6, _relu6_rule)
 
 
-@_activation(inplace=True, saves=("input",), aten="leaky_relu", native=False)
+@_activation(inplace=True, saves=("input",), aten="leaky_relu", native=False, single=("negative_slope",))
 @schemas(". ; _ =out")
 def leaky_relu(input: Array, negative_slope: Number = 0.01, inplace: bool = False) -> Array:
     """``input`` where positive, else ``negative_slope * input``. ``inplace`` writes the result into ``input``.
@@ -281,7 +281,7 @@ derivative(A._prelu_kernel, self__weight=lambda g, self, weight: A._prelu_kernel
 # ---- thresholds ------------------------------------------------------------------------------------------------------------------
 
 
-@unary(promote=None, method=False, inplace="both", saves=("input",), aten="threshold", repeats="silently")
+@unary(promote=None, method=False, inplace="both", saves=("input",), aten="threshold", repeats="silently", single=("threshold",))
 def threshold(input: Array, threshold: Number, value: Number) -> Array:
     """``input`` where it exceeds ``threshold``, else ``value``.
 
@@ -297,11 +297,13 @@ def threshold(input: Array, threshold: Number, value: Number) -> Array:
         raise unsupported("threshold_cpu", input)
     if input.dtype.kind in "iu":
         return jnp.where(input <= number_as(threshold, input.dtype), number_as(value, input.dtype), input)
-    return jnp.where(input <= _as(threshold, input), _as(value, input), input)
+    x = wide(input)
+    return jnp.where(x <= _as(threshold, x), _as(value, input), input)
 
 
 def _threshold_rule(g: Array, _: None, input: Array, threshold: Number, *rest: object) -> tuple[Array]:
-    return (zeros_where(input <= _as(threshold, input), g),)
+    x = wide(input)
+    return (zeros_where(x <= _as(threshold, x), g),)
 
 
 defvjp(threshold, _threshold_rule)
@@ -309,7 +311,7 @@ derivative(A.threshold, self=lambda g, self, threshold: A.threshold_backward.def
 derivative(A.threshold_, self=lambda g, result, threshold: A.threshold_backward.default(g, result, threshold))
 
 
-@_activation(name="threshold", inplace=True, saves=("input",), aten="threshold", native=False, repeats="silently")
+@_activation(name="threshold", inplace=True, saves=("input",), aten="threshold", native=False, repeats="silently", single=("threshold",))
 @schemas()
 def functional_threshold(input: Array, threshold: Number, value: Number, inplace: bool = False) -> Array:
     """``input`` where it exceeds ``threshold``, else ``value``. ``inplace`` writes the result into ``input``.
@@ -369,8 +371,6 @@ def softshrink(input: Array, lambd: int | float = 0.5) -> Array:
         tensor([-1.5000,  0.0000,  0.5000])
     """
     require("softshrink_check", input)
-    if isinstance(lambd, int):
-        check_bound(lambd, input.dtype)
     if not 0 <= lambd <= float(jnp.finfo(input.dtype).max):
         raise RuntimeError(
             f"lambda must be in range [0, {float(jnp.finfo(input.dtype).max):g}] for input dtype {scalar_name(input.dtype)}, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from ._declare import Array, Number, defvjp, op
@@ -28,6 +29,8 @@ from .matmul import _check_addend, _check_batches, _matmul_rule, _mm_first, _mm_
     out=True,
     inplace=True,
     aten="addmm",
+    single=("beta", "alpha"),
+    truncates=True,
     saves=("mat1", "mat2"),
     out_dtype="expected",
     autocast="lower",
@@ -84,10 +87,18 @@ derivative(
 )
 
 
+def _half(number: Number, dtype: np.dtype) -> Number:
+    """A number as a half, but for those that are refused later on."""
+    if isinstance(number, (int, complex)) or jnp.iscomplexobj(number):
+        return number
+    return jnp.asarray(number).astype(dtype).astype(np.float32)
+
+
 @op(
     out=True,
     inplace="both",
     aten="addmv",
+    truncates=True,
     saves=("mat", "vec"),
     out_dtype="expected",
     out_apart="partly",
@@ -116,6 +127,8 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Numb
     if input.dtype != mat.dtype:
         names = ", ".join(scalar_name(x.dtype) for x in (input, mat))
         raise RuntimeError(f"addmv input tensors must have the same dtype, but got {names}, and {scalar_name(vec.dtype)}")
+    if unrounded(mat) is not None:  # unlike with other products, the numbers are halves too
+        beta, alpha = (_half(x, mat.dtype) for x in (beta, alpha))
     return blend(input, lax.dot_general(mat, vec, (((1,), (0,)), ((), ())), preferred_element_type=unrounded(mat)), beta, alpha)
 
 
@@ -132,6 +145,8 @@ derivative(
     out=True,
     inplace=True,
     aten="addbmm",
+    single=("beta", "alpha"),
+    truncates=True,
     saves=("batch1", "batch2"),
     autocast="lower",
     old_orders=("beta input alpha batch1 batch2", "beta input batch1 batch2"),
@@ -175,6 +190,8 @@ defvjp(addbmm, _addbmm_rule)
     out=True,
     inplace=True,
     aten="baddbmm",
+    single=("beta", "alpha"),
+    truncates=True,
     saves=("batch1", "batch2"),
     out_dtype="expected",
     autocast="lower",

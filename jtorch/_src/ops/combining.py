@@ -35,6 +35,8 @@ def _admit_weight(given: dict[str, Array]) -> None:
     inplace=True,
     saves=("input", "end", "weight"),
     admits=_admit_weight,
+    fits=("weight",),
+    single=("weight",),
     aten="lerp.Tensor",
     node=by_operand("Lerp", "weight", 1, 0),
 )
@@ -92,6 +94,8 @@ derivative(
     saves=("tensor1", "tensor2"),
     aten="addcmul",
     wide=True,
+    single=("value",),
+    truncates=True,
     autocast="cuda widest",
     old_orders=("input value tensor1 tensor2",),
 )
@@ -145,6 +149,7 @@ def _no_integer_quotient(kinds: list[dtypes.dtype]) -> None:
     saves=("tensor1", "tensor2"),
     aten="addcdiv",
     wide=True,
+    single=("value",),
     autocast="cuda widest",
     old_orders=("input value tensor1 tensor2",),
 )

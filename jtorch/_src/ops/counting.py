@@ -15,6 +15,7 @@ from ._axes import category
 from ._declare import Array, guard, op, without_derivative
 from ._facts import schemas
 from ._numeric import is_complex, scalar_name, unsupported
+from .indexing import check_fits
 from .searching import list_text, ranks
 
 
@@ -118,15 +119,20 @@ def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Arra
         >>> torch.histc(torch.tensor([1.0, 2.0, 1.5, 9.0]), bins=4, min=0, max=4)
         tensor([0., 2., 1., 0.])
     """
-    if category(input.dtype) != dtypes.FLOATING:
-        name = "linspace_cpu" if input.dtype == np.bool_ else "aminmax_cpu" if is_complex(input) and min == max else "histogram_cpu"
-        raise unsupported(name, input)
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    if is_complex(input) and min == max:
+        raise unsupported("aminmax_cpu", input)
     if not (np.isfinite(min) and np.isfinite(max)):
-        raise RuntimeError(f"torch.histc: range of [{min:g}, {max:g}] is not finite")
+        raise RuntimeError(f"torch.histc: range of [{_shown(min)}, {_shown(max)}] is not finite")
     if min > max:
         raise RuntimeError("torch.histc: max must be larger than min")
+    if input.dtype == np.bool_:
+        raise unsupported("linspace_cpu", input)
+    check_fits(float(min), input.dtype)
+    check_fits(float(max), input.dtype)
+    if category(input.dtype) != dtypes.FLOATING:
+        raise unsupported("histogram_cpu", input)
     wide = np.float64 if input.dtype == np.float64 else np.float32
     x = input.reshape(-1).astype(wide)
     if min == max and x.size:
@@ -137,6 +143,11 @@ def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Arra
     low, high = _widened(low, high, 1)
     place = _linear_bin_of(x, low, high, bins, input.dtype)
     return _count([place], None, [bins], wide).astype(input.dtype)
+
+
+def _shown(bound: float) -> str:
+    """A bound as torch prints it, which tells NaN of either sign."""
+    return "-nan" if math.isnan(bound) and math.copysign(1.0, bound) < 0 else f"{bound:g}"
 
 
 # ---- histograms ------------------------------------------------------------------------------------------------------------------

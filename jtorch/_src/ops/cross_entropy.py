@@ -14,9 +14,9 @@ from ._declare import Array, defvjp, guard_range, op
 from ._derivatives import A, derivative
 from ._facts import schemas
 from ._kernel import cast
-from ._losses import number, reduced, reduction_of
+from ._losses import reduced, reduction_of
 from ._nodes import Made
-from ._numeric import is_float, require, scalar_name, unsupported, wide
+from ._numeric import is_float, number, require, scalar_name, unsupported, wide
 
 
 def _check_weight(weight: Array | None, classes: int, input: Array) -> None:

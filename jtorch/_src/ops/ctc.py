@@ -8,7 +8,7 @@ import numpy as np
 from . import _loops
 from ._declare import Array, defvjp, guard, guard_range, op
 from ._facts import schemas
-from ._losses import number
+from ._numeric import number
 
 
 def _log_sum(*terms: Array) -> Array:

@@ -18,7 +18,7 @@ from ._axes import accumulated, category, positions, put_along, to_dtype
 from ._declare import Array, Dtype, Number, defvjp, op, reduction
 from ._derivatives import A, D, derivative
 from ._hosted import hosted
-from ._numeric import default_float, is_complex, unsupported, wide
+from ._numeric import default_float, is_complex, is_float, unsupported, wide
 from ._running import running, running_extremum
 
 
@@ -451,6 +451,8 @@ def _areas(name: str, y: Array, x: Array | None, dx: Number, axis: int) -> Array
 
 def float_times(a: Array, b: Array) -> Array:
     """``a * b``, ``b`` counting as a number if it has no dimensions; integers become the default dtype, as torch's division makes them."""
+    if b.ndim == 0 and is_float(a) and category(b.dtype) <= dtypes.FLOATING:
+        return (wide(a) * to_dtype(b, wide(a).dtype)).astype(a.dtype)
     if category(a.dtype) >= category(b.dtype):
         b = to_dtype(b, a.dtype)
     else:
@@ -469,7 +471,7 @@ def _trapezoid_x(y: Array, x: Array, dim: int = -1) -> Array:
 
 
 @op(namespace="_C", aten="trapezoid.dx", node="MulBackward1")
-def _trapezoid_dx(y: Array, dx: Number = 1, dim: int = -1) -> Array:
+def _trapezoid_dx(y: Array, dx: Array | Number = 1, dim: int = -1) -> Array:
     """The area under ``y``, whose points are ``dx`` apart along ``dim``, by the trapezoid rule."""
     axis = canonical_dim(dim, y.ndim, wrap_scalar=False)
     if y.shape[axis] == 0:
@@ -498,7 +500,7 @@ def _cumulative_trapezoid_x(y: Array, x: Array, dim: int = -1) -> Array:
 
 
 @op(namespace="_C", aten="cumulative_trapezoid.dx", node="CumsumBackward0")
-def _cumulative_trapezoid_dx(y: Array, dx: Number = 1, dim: int = -1) -> Array:
+def _cumulative_trapezoid_dx(y: Array, dx: Array | Number = 1, dim: int = -1) -> Array:
     """The running areas under ``y``, whose points are ``dx`` apart along ``dim``."""
     if y.ndim == 0:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")

@@ -13,9 +13,8 @@ from ._declare import Array, defvjp, op
 from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._kernel import unbroadcast
-from ._losses import number
 from ._nodes import Made
-from ._numeric import is_float, scalar_name
+from ._numeric import is_float, number, scalar_name
 
 
 def _safe_sqrt(x: Array) -> Array:

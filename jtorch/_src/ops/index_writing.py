@@ -63,7 +63,16 @@ def _added_slices(name: str, input: Array, dim: int, index: Array, source: Array
     return x, axis, i, s
 
 
-@shape(inplace=True, unshared=("index", "source"), out=True, saves=("index",), aten="index_add", out_dtype="expected", out_apart="partly")
+@shape(
+    inplace=True,
+    unshared=("index", "source"),
+    out=True,
+    saves=("index",),
+    aten="index_add",
+    out_dtype="expected",
+    out_apart="partly",
+    truncates=True,
+)
 def index_add(input: Array, dim: int, index: Array, source: Array, *, alpha: Number = 1) -> Array:
     """Adds ``alpha`` times the slices of ``source`` to the slices of ``input`` along ``dim`` at the positions ``index``.
 

@@ -528,6 +528,11 @@ def check_fits(value: float, dtype: np.dtype) -> None:
         raise RuntimeError(too_large(dtype))
 
 
+def single_of(dtype: np.dtype) -> np.dtype:
+    """The dtype that numbers have in formulas of ``dtype`` which halves compute in single precision."""
+    return np.dtype(np.float32) if dtype.kind not in "biuc" and dtype.itemsize == 2 else dtype
+
+
 def fill_value(value: Array | Number, input: Array, name: str) -> Array:
     """``value`` in the dtype of ``input``, with torch's errors for what that cannot hold.
 

@@ -12,10 +12,10 @@ from ..facts import dtypes
 from ..facts.warned_once import outside
 from ._declare import Array, guard_range, op
 from ._facts import schemas
-from ._losses import checked, number, reduced, reduction_of
+from ._losses import checked, reduced, reduction_of
 from ._matrix import cpp_name
 from ._nodes import by_reduction
-from ._numeric import default_float, is_bool, is_complex, is_integral, unsupported
+from ._numeric import default_float, is_bool, is_complex, is_integral, number, unsupported
 from .loss import _aligned, _check_hinge
 from .pointwise import NO_BOOL_MINUS, NO_MINUS_BOOL
 

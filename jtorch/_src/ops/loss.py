@@ -15,9 +15,9 @@ from ..facts.warned_once import outside
 from ._declare import Array, defvjp, guard_range, op
 from ._derivatives import A, derivative
 from ._facts import schemas
-from ._losses import checked, hinge, magnitude, number, reduced, reduction_of
+from ._losses import checked, hinge, magnitude, reduced, reduction_of
 from ._nodes import Made, by_reduction
-from ._numeric import default_float, is_bool, is_complex, require, scalar_name
+from ._numeric import default_float, is_bool, is_complex, number, quotient, require, scalar_name
 from .pointwise import NO_BOOL_MINUS, NO_NEGATED_BOOL, no_bools
 
 
@@ -263,7 +263,7 @@ def smooth_l1_loss(
     near = size < number(beta, size)
     close, far = _split(near, difference, size)
     half = number(0.5 * beta, size)
-    return reduced(jnp.where(near, close * close * number(0.5 / beta, size), far - half), reduction)
+    return reduced(jnp.where(near, quotient(number(0.5, size) * close * close, number(beta, size)), far - half), reduction)
 
 
 derivative(

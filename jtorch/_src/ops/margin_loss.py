@@ -11,9 +11,9 @@ from ..facts.errors import broadcast_shapes
 from . import _loops
 from ._declare import Array, guard_range, op
 from ._facts import schemas
-from ._losses import hinge, number, positive, reduced, reduction_of
+from ._losses import hinge, positive, reduced, reduction_of
 from ._nodes import by_reduction
-from ._numeric import require, scalar_name
+from ._numeric import number, require, scalar_name
 from ._sizes import fewer
 
 

@@ -15,7 +15,7 @@ from ..facts.layouts import strided
 from ._declare import Array, op, reduction, shape
 from ._derivatives import A, D, derivative
 from ._facts import schemas
-from ._numeric import is_bool, is_float, is_integral, scalar_name
+from ._numeric import is_bool, is_float, is_integral, number, scalar_name
 
 
 @shape(varargs="dims", aten="flip", strides="preserve")
@@ -483,7 +483,7 @@ def renorm(input: Array, p: float, dim: int, maxnorm: float) -> Array:
         raise RuntimeError("renorm: non-positive-norm not supported")
     if isinstance(p, complex) or isinstance(maxnorm, complex):
         raise RuntimeError("renorm: p and maxnorm must be real-valued")
-    if maxnorm < 0:
+    if not maxnorm >= 0:  # NaN too
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
     if input.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
@@ -500,6 +500,7 @@ def renorm(input: Array, p: float, dim: int, maxnorm: float) -> Array:
         total = jnp.sum(size**p, axis=others, keepdims=True)
         # The root's slope at 0 is infinite, and such slices are left alone anyway.
         norm = jnp.where(total > 0, jnp.where(total > 0, total, 1) ** (1 / p), 0)
-    over = norm > maxnorm
-    factor = jnp.where(over, maxnorm / (jnp.where(over, norm, 1) + 1e-7), 1)
+    limit = number(maxnorm, norm)
+    over = norm > limit
+    factor = jnp.where(over, limit / (jnp.where(over, norm, 1) + 1e-7), 1)
     return (wide * factor.astype(wide.dtype)).astype(input.dtype)

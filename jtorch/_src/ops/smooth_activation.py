@@ -15,6 +15,7 @@ from ._declare import Array, defvjp, unary
 from ._derivatives import A, derivative
 from ._facts import schemas
 from ._numeric import conj, default_float, is_bool, is_complex, require, rounded, unsupported, wide
+from .indexing import single_of
 
 _activation = functools.partial(unary, promote=None, out=False, namespace="nn.functional", method=False)
 
@@ -175,7 +176,7 @@ defvjp(tanhshrink, _tanhshrink_rule)
 
 def _elu(x: Array, alpha: float, scale: float = 1.0, input_scale: float = 1.0) -> Array:
     require("elu_cpu", x)
-    check_bound(alpha, x.dtype)
+    check_bound(alpha, single_of(x.dtype))
     y = wide(x)
     below = jnp.expm1(jnp.minimum(y, 0) * input_scale) * (alpha * scale)
     return jnp.where(y > 0, y * scale, below).astype(x.dtype)
@@ -353,8 +354,11 @@ def softplus(input: Array, beta: float = 1, threshold: float = 20) -> Array:
     """
     require("softplus_cpu", input)
     x = wide(input)
+    check_bound(beta, x.dtype)
+    check_bound(threshold, x.dtype)
     scaled = x * beta
-    return jnp.where(scaled > threshold, x, jnp.log1p(jnp.exp(jnp.minimum(scaled, threshold))) / beta).astype(input.dtype)
+    beyond = scaled > threshold
+    return jnp.where(beyond, x, jnp.log1p(jnp.exp(jnp.where(beyond, 0, scaled))) / beta).astype(input.dtype)
 
 
 def _softplus_rule(g: Array, _: None, input: Array, beta: float = 1, threshold: float = 20) -> tuple[Array]:

@@ -18,6 +18,7 @@ from ._derivatives import A, derivative
 from ._facts import schemas
 from ._hosted import by_scipy, hosted
 from ._numeric import require, require_full, wide
+from .indexing import check_fits
 
 #: Functions that live in ``torch.special`` only.
 _special = functools.partial(unary, namespace="special", method=False)
@@ -310,6 +311,8 @@ def logit(input: Array, eps: float | None = None) -> Array:
         tensor([1.0986])
     """
     require("logit_cpu", input)
+    if eps is not None:
+        check_fits(float(eps), input.dtype)
     x = wide(input)
     if eps is not None:
         low, high = _ends(input, eps)

@@ -19,7 +19,7 @@ from ...core import Tensor, from_host, small_view
 from ..bind.cores import BOUND, bind
 from ..engine import SPECIAL, numbers_of
 from ..facts import dtypes
-from ..facts.errors import check_long
+from ..facts.errors import HIGHEST_LONG, LOWEST_LONG, OVERFLOW, check_long
 from ..facts.size import slice_bounds
 from ..facts.warned_once import outside
 from ..ops import scattering as _writing  # noqa: F401
@@ -421,6 +421,7 @@ def setitem(t: Tensor, index: Any, value: Any) -> None:
         IndexError: for an index of a wrong kind, rank, shape or value.
         RuntimeError: if the value does not broadcast to the indexed shape, or is of another dtype where positions are written.
         TypeError: if the value is neither a number nor a tensor.
+        ValueError: for a whole number of more than 64 bits.
 
     Example:
         >>> import jtorch as torch
@@ -433,6 +434,8 @@ def setitem(t: Tensor, index: Any, value: Any) -> None:
     """
     if not isinstance(value, Tensor):
         value = _number(t, value)
+        if type(value) is int and not LOWEST_LONG <= value <= HIGHEST_LONG:
+            raise ValueError(OVERFLOW)
     kind = type(index)
     if kind is int and t._aval.ndim:
         return _copy_to(_selected(t, 0, index, 0), value)
