@@ -15,6 +15,8 @@ from ._src.facts.size import Size as _Size
 from .core import Tensor as Tensor
 from .core import contiguous_strides as _strides
 
+__path__: list[str] = []  # it has submodules in PyTorch
+
 DeviceLikeType: TypeAlias = str | _device | int
 TensorLike = Tensor
 ShapeType: TypeAlias = _Size | list[int] | tuple[int, ...]

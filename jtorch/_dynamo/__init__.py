@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from jtorch._src.refusals import stand_ins as _refusals
@@ -13,6 +14,8 @@ from jtorch.compiler import (
     graph_break,
     is_compiling,
     list_backends,
+    lookup_backend,
+    register_backend,
     reset,
     substitute_in_graph,
 )
@@ -22,8 +25,8 @@ from .eval_frame import OptimizedModule
 
 __all__ = [
     "OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "disallow_in_graph", "eval_frame", "exc",
-    "graph_break", "is_compiling", "is_dynamo_supported", "list_backends", "mark_dynamic", "mark_static", "mark_static_address",
-    "maybe_mark_dynamic", "optimize", "reset", "run", "substitute_in_graph", "utils",
+    "graph_break", "is_compiling", "is_dynamo_supported", "list_backends", "lookup_backend", "mark_dynamic", "mark_static",
+    "mark_static_address", "maybe_mark_dynamic", "optimize", "register_backend", "reset", "run", "substitute_in_graph", "utils",
 ]  # fmt: skip
 
 
@@ -76,6 +79,8 @@ def mark_static_address(t: Any, guard: bool = True) -> None:
     """Nothing: parameters and buffers are recognised as such."""
     del t, guard
 
+
+sys.modules[config.__name__] = config  # a module to import, though it is an object that looks at what is written to it
 
 _missing = _refusals.missing(__name__)
 

@@ -13,6 +13,7 @@ import contextlib
 import functools
 import sys
 import threading
+import types
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -35,6 +36,9 @@ _HINTS = frozenset((
     "epilogue_fusion", "max_autotune", "max_autotune_gemm", "max_autotune_pointwise", "fallback_random", "shape_padding",
     "triton.cudagraphs", "triton.cudagraph_trees", "trace.enabled", "trace.graph_diagram", "coordinate_descent_tuning", "freezing",
 ))  # fmt: skip
+#: Backends of programs' own, by name.
+_REGISTERED: dict[str, Callable[..., Any]] = {}
+_TAGS: dict[str, tuple[str, ...]] = {}
 
 _functions: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -86,6 +90,10 @@ def compile(
     """
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
+    if backend is None:
+        backend = _default_backend[0]
+    if isinstance(backend, str):
+        backend = _REGISTERED.get(backend, backend)
     if callable(backend):
         return _with_backend(model, backend, fullgraph, mode, options, disable, shapes_spec)
     if mode is not None and mode not in _MODES:
@@ -95,8 +103,6 @@ def compile(
             raise RuntimeError(f"Unexpected optimization option {key}, known options are {sorted(_HINTS)}")
     if shapes_spec is not None:
         raise not_offered("compile(shapes_spec=...)", "each shape has a program of its own")
-    if backend is None:
-        backend = _default_backend[0]
     if backend not in _COMPILING and backend not in _EAGER:
         raise InvalidBackend(f"Invalid backend: {backend!r}, see `torch._dynamo.list_backends()` for available backends.")
     if model is None:
@@ -164,10 +170,11 @@ def compiled_function(model: Callable[..., Any], settings: Settings) -> Callable
     return call
 
 
-class _Config:
+class _Config(types.ModuleType):
     """``torch._dynamo.config``, as far as it means something here; other settings are kept and have no effect."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str, doc: str | None) -> None:
+        super().__init__(name, doc)
         self.__dict__.update(
             recompile_limit=8, cache_size_limit=8, accumulated_recompile_limit=256, suppress_errors=False, verbose=False, disable=False,
             capture_scalar_outputs=False, capture_dynamic_output_shape_ops=False, optimize_ddp=True, automatic_dynamic_shapes=True,
@@ -181,9 +188,9 @@ class _Config:
             self.__dict__["recompile_limit"] = value
 
     @contextlib.contextmanager
-    def patch(self, changes: Any = None, **more: Any) -> Iterator[None]:
-        """A block (or decorator) with other settings."""
-        changes = {**(changes if isinstance(changes, dict) else {}), **more}
+    def patch(self, changes: Any = None, value: Any = None, /, **more: Any) -> Iterator[None]:
+        """A block (or decorator) with other settings: ``patch("name", value)``, ``patch({"name": value})`` or ``patch(name=value)``."""
+        changes = {**(changes if isinstance(changes, dict) else {} if changes is None else {changes: value}), **more}
         before = {k: self.__dict__.get(k) for k in changes}
         for k, v in changes.items():
             setattr(self, k, v)
@@ -194,8 +201,8 @@ class _Config:
                 setattr(self, k, v)
 
 
-config = _Config()
-_default_backend = ["inductor"]
+config = _Config(f"{__name__.partition('.')[0]}._dynamo.config", _Config.__doc__)
+_default_backend: list[Any] = ["inductor"]
 
 
 def reset() -> None:
@@ -246,7 +253,57 @@ def is_exporting() -> bool:
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
     """The names of backends that compile; with no ``exclude_tags``, also of those that run functions as written."""
-    return sorted(_COMPILING if exclude_tags else (*_COMPILING, *_EAGER))
+    hidden = set(exclude_tags or ())
+    registered = [name for name in _REGISTERED if not hidden.intersection(_TAGS[name])]
+    return sorted((*_COMPILING, *registered) if exclude_tags else (*_COMPILING, *_EAGER, *registered))
+
+
+def register_backend(compiler_fn: Any = None, name: str | None = None, tags: Any = ()) -> Any:
+    """Gives a function that compiles graphs a name for ``torch.compile(backend=name)``; without the function, a decorator.
+
+    Args:
+        compiler_fn: takes a ``GraphModule`` and example inputs, and returns what runs in its place.
+        name: the name (that of the function).
+        tags: with ``"debug"`` or ``"experimental"`` among them, ``list_backends`` leaves it out if it is not asked for all.
+
+    Raises:
+        AssertionError: if it is no function, or the name is taken.
+
+    Example:
+        >>> import jtorch as torch
+        >>> @torch._dynamo.register_backend(name="as_is")
+        ... def as_is(graph, inputs):
+        ...     return graph.forward
+        >>> torch.compile(lambda x: x + 1, backend="as_is")(torch.ones(1))
+        tensor([2.])
+    """
+    if compiler_fn is None:
+        return lambda given: register_backend(given, name, tags)
+    if not callable(compiler_fn):
+        raise AssertionError(f"compiler_fn must be callable, got {type(compiler_fn)}")
+    called = name or compiler_fn.__name__
+    if called in (*_COMPILING, *_EAGER, *_REGISTERED):
+        raise AssertionError(f"duplicate name: {called}")
+    _REGISTERED[called] = compiler_fn
+    _TAGS[called] = tuple(tags)
+    return compiler_fn
+
+
+def lookup_backend(compiler_fn: Any) -> Any:
+    """The function that compiles graphs for a backend's name; a function is one itself.
+
+    Raises:
+        InvalidBackend: for a name that there is not.
+    """
+    if not isinstance(compiler_fn, str):
+        return compiler_fn
+    if compiler_fn in _REGISTERED:
+        return _REGISTERED[compiler_fn]
+    if compiler_fn not in _COMPILING and compiler_fn not in _EAGER:
+        raise InvalidBackend(f"Invalid backend: {compiler_fn!r}, see `torch._dynamo.list_backends()` for available backends.")
+    if compiler_fn in _COMPILING:
+        return lambda graph, _: compile(graph)
+    return lambda graph, _: graph.forward
 
 
 def get_default_backend() -> Any:
@@ -256,8 +313,8 @@ def get_default_backend() -> Any:
 
 def set_default_backend(backend: Any) -> None:
     """Sets the backend that ``compile`` uses if it is not told one."""
-    if backend not in _COMPILING and backend not in _EAGER:
-        raise InvalidBackend(f"Invalid backend: {backend!r}, see `torch._dynamo.list_backends()` for available backends.")
+    if not callable(backend):
+        lookup_backend(backend)
     _default_backend[0] = backend
 
 

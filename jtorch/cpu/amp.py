@@ -8,6 +8,8 @@ from .. import amp as _amp
 from .._src.facts.dtypes import bfloat16 as _bfloat16
 from .._src.facts.dtypes import dtype as _dtype
 
+__path__: list[str] = []  # it has submodules in PyTorch
+
 __all__ = ["GradScaler", "autocast"]
 
 

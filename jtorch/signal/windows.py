@@ -10,6 +10,8 @@ import numpy as np
 
 import jtorch as torch
 
+__path__: list[str] = []  # it has submodules in PyTorch
+
 __all__ = [
     "bartlett",
     "blackman",

@@ -71,6 +71,17 @@ def test_large_kernels_are_compiled_once_that_pays(monkeypatch: pytest.MonkeyPat
     assert kinds == [np.ndarray] * first + [type(x.jax())] * (60 - first)
 
 
+def test_kernels_that_take_longer_than_the_compiler_are_compiled_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.linalg.solve(torch.eye(3), torch.ones(3, 1)).tolist()
+    compiling(monkeypatch, KERNEL=2e-4, EQUATION=0.0)
+    many, few = torch.eye(3).repeat(1031, 1, 1), torch.eye(3).repeat(5, 1, 1)
+    with execution("immediate"):
+        assert type(array(torch.linalg.inv(few))) is np.ndarray
+        assert isinstance(array(torch.linalg.inv(many)), jax.Array)
+    x = torch.eye(3).repeat(1033, 1, 1)
+    assert torch.equal(torch.linalg.inv(x) * 2, x * 2)
+
+
 def test_small_kernels_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     compiling(monkeypatch, KERNEL=0.0, EQUATION=0.0)
     x = torch.ones(3, 7)

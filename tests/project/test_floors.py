@@ -222,7 +222,6 @@ CYCLES = {
     "wrappers.nested.custom wrappers.nested.tensor": "the class hands custom functions on, which make it",
     "fx._symbolic_trace fx.graph_module": "a graph module is traced again from its code, tracing makes one",
     "distributed.checkpoint.state_dict distributed.fsdp._wrapper": "the older wrapper is written with the newer functions, which know it",
-    "_src.refusals.names _src.refusals.names_of_tools": "one list in two files",
     "_src.draws.box_muller _src.draws.sampling": "one computation in two forms, the compiled one loaded for large tensors",
 }
 

@@ -54,7 +54,7 @@ def test_names_of_one_module_under_another() -> None:
     fsdp = importlib.import_module("jtorch.distributed.fsdp")
     assert importlib.import_module("jtorch.distributed._composable.fsdp").FSDPModule is fsdp.FSDPModule
     assert importlib.import_module("jtorch.distributed.fsdp.fully_sharded_data_parallel").ShardingStrategy is fsdp.ShardingStrategy
-    for module, other in _refused.SAME.items():
+    for module, other in _refused.same().items():
         assert holder(module) is not holder(other)
 
 

@@ -108,14 +108,32 @@ def settle(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
     else:
         calls = program.calling
         work = max(0.0, program.cost - program.kept - calls) - LOST * program.kept
-        shapes.estimate = Estimate(calls, work, len(program.steps))
-        shapes.run = _runner(call, avals, shapes, program)
+        shapes.estimate = estimate = Estimate(calls, work, len(program.steps))
+        saved = _saved(call, estimate, len(avals) + len(program.outs))
+        if values.alone is None and saved > PATIENCE * kernel_seconds(estimate):
+            _compile_alone(call, avals, shapes, estimate)  # one run would take longer than the compiler does
+        else:
+            shapes.run = _runner(call, avals, shapes, program, saved)
     call.last = None
 
 
 def _handed(count: int) -> float:
     """What it takes to give a compiled program, and to take from it, so many arrays."""
     return ARRAY * max(0, count - ARRAYS)
+
+
+def _saved(call: Call, estimate: Estimate, arrays: int) -> float:
+    """What a run of a call by itself would take less if it were compiled; 0 where that is out of the question."""
+    if values.tier == "host" or call.whole:
+        return 0.0
+    return estimate.calls + SAVED * estimate.work - LAUNCH - _handed(arrays)
+
+
+def _compile_alone(call: Call, avals: tuple[Aval, ...], shapes: Shapes, estimate: Estimate) -> None:
+    """Has a call by itself run by a compiled program from now on, which is looked for, or made, when it is first run."""
+    shapes.quick = None
+    shapes.run, shapes.on_host = compiled_alone(call, avals, shapes), False
+    shapes.estimate = estimate._replace(calls=LAUNCH, work=(1 - SAVED) * estimate.work)
 
 
 def kernel_seconds(estimate: Estimate) -> float:
@@ -145,7 +163,7 @@ def _recipe(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> Recipe:
     return recipe
 
 
-def _runner(call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Program) -> Callable[..., Any]:
+def _runner(call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Program, saved: float) -> Callable[..., Any]:
     """What runs a call by NumPy, and has it compiled once that would have been worth while."""
     estimate, checks = shapes.estimate, shapes.checks
     assert estimate is not None
@@ -153,7 +171,6 @@ def _runner(call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Progra
     scalars = tuple([_SCALARS[k] for k in call.kinds])
     single = type(shapes.outs) is Aval
     owned = not call.view
-    saved = 0.0 if values.tier == "host" or call.whole else estimate.calls + SAVED * estimate.work - LAUNCH - _handed(n + len(program.outs))
     left = PATIENCE * kernel_seconds(estimate) if saved > 0 else 0.0
     due = (1 - HEAD_START) * left  # what is left when something has to be done
     runs = 0
@@ -197,9 +214,7 @@ def _runner(call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Progra
             _begin_alone(call, avals, shapes)
             due = 0.0
         if left <= 0:
-            shapes.quick = None
-            shapes.run, shapes.on_host = compiled_alone(call, avals, shapes), False
-            shapes.estimate = estimate._replace(calls=LAUNCH, work=(1 - SAVED) * estimate.work)
+            _compile_alone(call, avals, shapes, estimate)
 
     def counted(code: Callable[..., Any]) -> Callable[..., Any]:
         def run(*args: Any) -> Any:

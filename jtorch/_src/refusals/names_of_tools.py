@@ -2,19 +2,7 @@
 
 from __future__ import annotations
 
-from .names import (
-    _COMPILER,
-    _CUDA,
-    _EXPORT,
-    _FILE,
-    _GRAPHS,
-    _PER_SAMPLE,
-    _PROFILER,
-    _PROXY,
-    _QUANTISATION,
-    _SELECTIVE,
-    _TORCHSCRIPT,
-)
+from . import reasons
 
 _NO_DEVICE = "XLA has no such device here; torch.accelerator tells which there is"
 _HOOK = "hooks of modules are registered with register_full_backward_hook and run by the tape"
@@ -33,7 +21,7 @@ _COMPARED = "assert_close compares in one pass, without objects for the pairs; i
 
 #: Reason -> lines.
 LINES: dict[str, str] = {
-    _CUDA: """
+    reasons.CUDA: """
         cuda: _sleep CUDAPluggableAllocator ExternalStream GreenContext MemPool
             caching_allocator_alloc caching_allocator_delete
             caching_allocator_disabled caching_allocator_enable change_current_allocator current_solver_handle
@@ -66,7 +54,7 @@ LINES: dict[str, str] = {
             use_mem_pool
         xpu.streams: Event Stream
     """,
-    _TORCHSCRIPT: """
+    reasons.TORCHSCRIPT: """
         : AliasDb AnyType Argument ArgumentSpec AwaitType BenchmarkConfig BenchmarkExecutionStats Block BufferDict CallStack
             Capsule ClassType Code CompilationUnit CompleteArgumentSpec ComplexType ConcreteModuleType ConcreteModuleTypeBuilder
             DeepCopyMemoTable DeserializationStorageContext DispatchKey DispatchKeySet EnumType ErrorReport
@@ -81,15 +69,15 @@ LINES: dict[str, str] = {
         utils.bundled_inputs: InflatableArg augment_many_model_functions_with_bundled_inputs augment_model_with_bundled_inputs
             bundle_inputs bundle_large_tensor bundle_randn
     """,
-    _COMPILER: """
+    reasons.COMPILER: """
         compiler: keep_portable_guards_unsafe keep_tensor_guards_unsafe load_cache_artifacts save_cache_artifacts
             set_enable_guard_collectives skip_all_guards_unsafe skip_guard_on_all_nn_modules_unsafe skip_guard_on_globals_unsafe
             skip_guard_on_inbuilt_nn_modules_unsafe
     """,
-    _EXPORT: """
+    reasons.EXPORT: """
         export: AdditionalInputs Constraint FlatArgsAdapter UnflattenedModule unflatten
     """,
-    _SELECTIVE: """
+    reasons.SELECTIVE: """
         utils.checkpoint: GraphExecGroup SelectiveCheckpointContext
     """,
     _HOOK: """
@@ -99,7 +87,7 @@ LINES: dict[str, str] = {
         utils.cpp_extension: remove_extension_h_precompiler_headers
         nn.cpp: ModuleWrapper OrderedDictWrapper
     """,
-    _PROFILER: """
+    reasons.PROFILER: """
         autograd.profiler: EnforceUnique KinetoStepTracker MemRecordsAcc emit_itt load_nvprof parse_nvprof_trace
     """,
     _PACKAGE: """
@@ -107,14 +95,14 @@ LINES: dict[str, str] = {
         package: Directory EmptyMatchError GlobGroup Importer ObjMismatchError ObjNotFoundError OrderedImporter PackageExporter
             PackageImporter PackagingError is_from_package sys_importer
     """,
-    _PROXY: """
+    reasons.PROXY: """
         fx.proxy: MetaProxy Scope ScopeContextManager
         fx.traceback: NodeSource NodeSourceAction annotate_fn get_current_replay_node get_graph_provenance_json
             reset_grad_fn_seq_nr set_current_replay_node set_grad_fn_seq_nr
         fx.experimental.proxy_tensor: DecompositionInterpreter dispatch_trace get_innermost_proxy_mode handle_sym_dispatch
             maybe_disable_thunkify maybe_enable_thunkify py_sym_types selective_decompose
     """,
-    _QUANTISATION: """
+    reasons.QUANTISATION: """
         ao.quantization: HistogramObserver QuantType add_quant_dequant default_dynamic_qconfig default_eval_fn default_fake_quant
             default_fixed_qparams_range_0to1_fake_quant default_fixed_qparams_range_neg1to1_fake_quant
             default_histogram_fake_quant default_per_channel_weight_fake_quant default_placeholder_observer default_qat_qconfig
@@ -140,7 +128,7 @@ LINES: dict[str, str] = {
             ConvAddReLU2d
         ao.nn.sparse.quantized: Linear
     """,
-    _PER_SAMPLE: """
+    reasons.PER_SAMPLE: """
         nn.utils._expanded_weights: ExpandedWeight
     """,
     _MOBILE: """
@@ -149,13 +137,13 @@ LINES: dict[str, str] = {
     _BACKENDS: """
         utils.backend_registration: rename_privateuse1_backend generate_methods_for_privateuse1_backend
     """,
-    _FILE: """
+    reasons.FILE: """
         utils.show_pickle: FakeObject FakeClass DumpUnpickler main
     """,
     _MKLDNN: """
         utils.mkldnn: MkldnnBatchNorm MkldnnConv1d MkldnnConv2d MkldnnConv3d MkldnnLinear MkldnnPrelu to_mkldnn
     """,
-    _GRAPHS: """
+    reasons.GRAPHS: """
         cuda.graphs: is_current_stream_capturing graph_pool_handle CUDAGraph graph make_graphed_callables
     """,
     _COMM: """

@@ -39,7 +39,8 @@ def _class(path: str, members: list[str], why: str) -> type:
     module, _, name = path.rpartition(".")
     body: dict[str, Any] = {member: staticmethod(_function(f"{path}.{member}", why)) for member in members}
     body |= {"__new__": __new__, "__module__": module, "__doc__": f"Not offered: {why}.", "__class_getitem__": classmethod(GenericAlias)}
-    return type(name, (), body)
+    # Programs name errors in `except`, which takes classes of errors only.
+    return type(name, (Exception,) if name.endswith(("Error", "Exception")) else (), body)
 
 
 def make(path: str, why: str) -> Any:
@@ -76,8 +77,9 @@ def find(module: str, name: str) -> Any:
     if name in listed:
         entry, why = listed[name]
         return make(f"torch.{own}.{entry}" if own else f"torch.{entry}", why)
-    if own in _refused.SAME and not name.startswith("__"):
-        same = importlib.import_module(f"{_ROOT}.{_refused.SAME[own]}")
+    home = _refused.same().get(own)
+    if home is not None and not name.startswith("__"):
+        same = importlib.import_module(f"{_ROOT}.{home}")
         if hasattr(same, name):
             return getattr(same, name)
     path = f"{own}.{name}" if own else name
@@ -116,8 +118,9 @@ class _Loader(importlib.abc.Loader):
         own = _own(module.__name__)
         module.__doc__ = f"``torch.{own}``: what it holds is not offered, and says so when it is used."
         listed = _refused.names().get(own, {})
-        if own in _refused.SAME:
-            module.__all__ = list(importlib.import_module(f"{_ROOT}.{_refused.SAME[own]}").__dict__.get("__all__", ()))  # type: ignore[attr-defined]
+        home = _refused.same().get(own)
+        if home is not None:
+            module.__all__ = list(importlib.import_module(f"{_ROOT}.{home}").__dict__.get("__all__", ()))  # type: ignore[attr-defined]
         else:
             module.__all__ = [name for name in listed if not name.startswith("_")]  # type: ignore[attr-defined]
         module.__getattr__ = missing(f"{_ROOT}.{own}")  # type: ignore[method-assign]

@@ -1,0 +1,1 @@
+"""Private modules of PyTorch that packages import from and that offer something; ``refusals/homes.py`` says which they stand for."""

@@ -1,0 +1,97 @@
+"""Modules of PyTorch whose names have their home in another module of this package.
+
+PyTorch defines many public functions in private files, which packages import from; the files differ here, the names do not.
+"""
+
+from __future__ import annotations
+
+#: A line is ``home: modules``; a module that begins with a dot lies in its home.
+_LINES = """
+    accelerator: accelerator.memory accelerator.graphs
+    ao.nn.intrinsic: .modules .modules.fused
+    ao.nn.intrinsic.qat: .modules .modules.conv_fused .modules.linear_fused .modules.linear_relu
+    ao.nn.intrinsic.quantized: .modules .modules.bn_relu .modules.conv_add .modules.conv_relu .modules.linear_relu
+    ao.nn.qat: .modules .modules.conv .modules.embedding_ops .modules.linear
+    ao.nn.qat.dynamic: .modules .modules.linear
+    ao.nn.quantizable: .modules .modules.activation .modules.rnn
+    ao.nn.quantized: .modules .modules.activation .modules.batchnorm .modules.conv .modules.dropout .modules.embedding_ops
+        .modules.functional_modules .modules.linear .modules.normalization .modules.rnn
+    ao.nn.quantized.dynamic: .modules .modules.conv .modules.linear .modules.rnn
+    ao.nn.sparse.quantized: .linear
+    ao.quantization: .fake_quantize .fuse_modules .fuser_method_mappings .qconfig_mapping .quant_type .quantization_mappings .quantize
+        .quantize_fx .quantize_jit .stubs
+    cpu.amp: .autocast_mode .grad_scaler
+    cuda: .sparse
+    cuda.comm: nn.parallel.comm
+    distributed._shard.sharded_tensor: .api
+    distributed.checkpoint: .hf_storage .optimizer
+    distributed.fsdp: ._fully_shard .fully_sharded_data_parallel ._fully_shard._fully_shard distributed._composable.fsdp
+        distributed._composable.fsdp.fully_shard
+    distributed.nn: .api.remote_module
+    distributed.optim: .apply_optimizer_in_backward .optimizer
+    distributed.pipelining: ._IR .schedules .stage
+    distributed.tensor: distributed._tensor distributed._tensor.api
+    distributed.tensor.experimental: distributed._tensor.experimental
+    distributed.tensor.experimental._attention: distributed.tensor.experimental._context_parallel
+        distributed.tensor.experimental._context_parallel._attention distributed.tensor.experimental._context_parallel._load_balancer
+    distributed.tensor.placement_types: distributed._tensor.placement_types
+    compiler: _dynamo.backends.registry _dynamo.external_utils
+    export: .unflatten
+    fft: _refs.fft
+    func.vmap_internals: _vmap_internals
+    _functorch.aot_autograd: _functorch._aot_autograd.utils
+    jit: ._async ._freeze ._fuser ._serialization ._trace
+    library: _library _library.custom_ops
+    library.schemas: _library.infer_schema
+    linalg: _refs.linalg
+    masked: ._ops
+    mtia: .memory .mtia_graph
+    nn: _refs.nn
+    nn.functional: _refs.nn.functional
+    nn.utils._expanded_weights: .expanded_weights_impl
+    onnx: _C._onnx
+    onnx.symbolic_helper: onnx._internal.torchscript_exporter.symbolic_helper
+    onnx.symbolic_opset9: onnx._internal.torchscript_exporter.symbolic_opset9
+    onnx.symbolic_opset11: onnx.symbolic_opset12 onnx.symbolic_opset13 onnx.symbolic_opset14 onnx.symbolic_opset15 onnx.symbolic_opset16
+        onnx.symbolic_opset17 onnx.symbolic_opset18
+    optim: ._multi_tensor
+    overrides: _overrides
+    package: .analyze.is_from_package .file_structure_representation .glob_group .importer .package_exporter .package_importer
+    profiler: .profiler
+    signal.windows: .windows
+    special: _refs.special
+    testing: ._creation
+    utils.benchmark: .utils.common .utils.compare .utils.timer
+    xpu: .graphs .random
+    _src.neighbours.within.compiled_tests: _dynamo.testing _dynamo.test_case _inductor.test_case
+    _src.neighbours.within.logs: _logging _logging._internal
+    _src.neighbours.within.low_rank: _linalg_utils _lowrank _lobpcg
+    _src.neighbours.within.references: _refs
+    _src.neighbours.within.surroundings: _classes _environment _utils_internal
+    _src.neighbours.within.transforms: _functorch.apis _functorch.eager_transforms _functorch.functional_call
+        _functorch.batch_norm_replacement
+    _src.neighbours.beside.functorch: _functorch.deprecated _functorch.make_functional
+    _src.neighbours.within.small_parts: _compile utils._dtype_abbrs utils._exposed_in utils._functools utils._import_utils
+        utils._ordered_set utils._stats utils._thunk utils._typing_utils utils.backcompat
+    _src.tensor.printed_parts: _tensor_str
+"""
+
+#: Folders that PyTorch moved: below the older name lies what lies below the newer.
+MOVED = {
+    "nn.intrinsic": "ao.nn.intrinsic",
+    "nn.qat": "ao.nn.qat",
+    "nn.quantizable": "ao.nn.quantizable",
+    "nn.quantized": "ao.nn.quantized",
+    "quantization": "ao.quantization",
+}
+
+
+def homes() -> dict[str, str]:
+    """Module -> the module that has its names, but for those of ``MOVED``."""
+    found, home = {}, ""
+    for word in _LINES.split():
+        if word.endswith(":"):
+            home = word[:-1]
+        else:
+            found[home + word if word.startswith(".") else word] = home
+    return found

@@ -1,0 +1,38 @@
+"""The context in which factories make tensors on a device."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .._src.facts.devices import FACTORIES
+from .._src.facts.devices import DeviceContext as DeviceContext
+
+
+def _device_constructors() -> set[Any]:
+    """The functions that a device context gives its device."""
+    return set(FACTORIES)
+
+
+def device_decorator(device: Any, func: Callable[..., Any]) -> Callable[..., Any]:
+    """``func`` with a device as the default; ``device`` may be a function that gives such a context."""
+
+    @functools.wraps(func)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        with device():
+            return func(*args, **kwargs)
+
+    return decorated
+
+
+def set_device(device: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator that runs a function with a device as the default.
+
+    Example:
+        >>> import jtorch as torch
+        >>> from jtorch.utils._device import set_device
+        >>> set_device("meta")(lambda: torch.ones(2))().device
+        device(type='meta')
+    """
+    return lambda func: device_decorator(lambda: DeviceContext(device), func)
