@@ -276,7 +276,9 @@ def _is_plain(x: Any) -> bool:
 
 def _kept_shape(shape: tuple[int, ...], axis: int | tuple[int, ...] | None) -> tuple[int, ...]:
     """The shape that a reduction over ``axis`` gives where its axes stay."""
-    axes = range(len(shape)) if axis is None else (axis,) if type(axis) is int else axis
+    if axis is None:
+        return (1,) * len(shape)
+    axes = axis if isinstance(axis, tuple) else (axis,)
     return tuple([1 if d in axes else n for d, n in enumerate(shape)])
 
 
