@@ -18,6 +18,7 @@ from jtorch._src.engine.host.rules import Equation, load
 from jtorch._src.engine.host.staging import stage
 from jtorch._src.ops import (
     _arcs,
+    _convolving,
     _order,
     _remainder,
     _running,
@@ -28,6 +29,7 @@ from jtorch._src.ops import (
     exponential,
     extrema,
     grid_sampling,
+    indexing,
     padding,
     pointwise,
     powers,
@@ -252,7 +254,7 @@ def test_mirrored_edges(pairs: tuple[tuple[int, int], ...], reflect: int, dtype:
 
 
 @DTYPES
-@pytest.mark.parametrize("f", [_remainder.rem, pointwise._floored])
+@pytest.mark.parametrize("f", [_remainder.rem, _remainder.modulo, pointwise._floored])
 def test_quotients(f: Callable[..., Any], dtype: Any) -> None:
     rng = np.random.default_rng(5)
     special_ones = [0.0, -0.0, 1.0, -1.0, 0.1, -0.3, 3.0, 1e30, -1e-30, np.inf, -np.inf, np.nan]
@@ -263,6 +265,57 @@ def test_quotients(f: Callable[..., Any], dtype: Any) -> None:
     assert np.array_equal(by_xla, on_host, equal_nan=True)
     zero = by_xla == 0
     assert np.array_equal(np.signbit(by_xla[zero]), np.signbit(on_host[zero]))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "uint32"])
+@pytest.mark.parametrize("f", [_remainder.whole_modulo, _remainder.whole_quotient])
+def test_quotients_of_integers(f: Callable[..., Any], dtype: str) -> None:
+    limits = np.iinfo(dtype)
+    ends = [limits.min, limits.min + 1, 0, 1, 2, 7, limits.max - 1, limits.max, *([-1, -2, -7] if limits.min else [])]
+    a, b = np.array([(p, q) for p in ends for q in ends if q], dtype).T
+    by_xla, on_host = both(f, [a, b])
+    assert on_host.dtype == dtype
+    assert np.array_equal(by_xla, on_host)
+
+
+@pytest.mark.parametrize(
+    ("out", "size", "stride", "padding", "dilation", "kernel"),
+    [
+        ((3,), (5,), (1,), ((0, 0),), (1,), (3,)),
+        ((3,), (4,), (2,), ((1, 1),), (1,), (2,)),
+        ((2, 3), (5, 4), (2, 1), ((1, 0), (1, 2)), (1, 2), (3, 2)),
+        ((2, 2), (1, 2), (1, 1), ((3, 3), (0, 0)), (3, 1), (3, 1)),  # some taps fall outside
+        ((1, 2, 2), (3, 3, 5), (1, 2, 3), ((0, 0), (0, 0), (0, 1)), (1, 1, 1), (2, 2, 2)),
+    ],
+)
+def test_shares_fall_into_their_places(out: Any, size: Any, stride: Any, padding: Any, dilation: Any, kernel: Any) -> None:
+    shares = np.random.default_rng(0).integers(-9, 9, (2, *out, int(np.prod(kernel)), 3)).astype(np.float32)
+    geo = (stride, padding, dilation, 1)
+    f = functools.partial(_convolving._summed, size=size, kernel=kernel, geo=geo)
+    by_xla, on_host = both(f, [shares])
+    assert on_host.shape == (2, 3, *size)
+    assert np.array_equal(by_xla, on_host)
+    whole = np.zeros((2, 3, *[n + 64 for n in size]), np.float32)  # with room for what falls outside, 32 on either side
+    for place in np.ndindex(*out):
+        for t, tap in enumerate(np.ndindex(*kernel)):
+            at = [32 + o * s + k * d - lo for o, s, k, d, (lo, _) in zip(place, stride, tap, dilation, padding, strict=True)]
+            whole[(slice(None), slice(None), *at)] += shares[(slice(None), *place, t)]
+    assert np.array_equal(on_host, whole[(..., *[slice(32, 32 + n) for n in size])])
+    slope = jax.grad(lambda x: (f(x) ** 2).sum())(shares)
+    assert np.array_equal(slope, jax.grad(lambda x: (_convolving._summed_formula(x, size=size, kernel=kernel, geo=geo) ** 2).sum())(shares))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float32", "int16"])
+@pytest.mark.parametrize("size", [0, 3, 40])
+def test_first_places(dtype: str, size: int) -> None:
+    x = np.random.default_rng(0).integers(0, 2, (3, 2, 4)).astype(dtype)
+    f = functools.partial(indexing._first_places, size=size, fill_value=-5)
+    by_xla, on_host = both(f, [x])
+    assert on_host.dtype == np.int64
+    assert np.array_equal(by_xla, on_host)
+    count = min(size, int(x.astype(bool).sum()))
+    assert on_host[:count].tolist() == np.argwhere(x)[:count].tolist()
+    assert (on_host[count:] == -5).all()
 
 
 def test_empty_ones_are_left_to_the_formula() -> None:

@@ -253,6 +253,11 @@ def fill(name: str, self: Any, generator: Generator | None, draw: Draw) -> Any:
     elif strides is not None and is_example(self):
         strides = None  # where examples get the same numbers, these are drawn for one of them by itself
     aval = self._aval
+    if strides is None and undisturbed() and aval.nbytes <= limits.SMALL and values.on_host(aval.device) and outside_jax():
+        twister = twister_of(generator)  # the short way of ``numbers``, for what it knows of a tensor that is there
+        with twister.lock:
+            found = draw(twister, aval.size, True)
+        return _put(name, self, from_value(put(found.astype(aval.dtype, copy=False).reshape(aval.shape), aval.device)))
     return _put(name, self, numbers(draw, generator, aval.shape, strides, aval.torch_dtype.np, None, place=aval.device))  # type: ignore[union-attr]
 
 

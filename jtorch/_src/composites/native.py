@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core import Tensor
+import numpy as np
+
+from ...core import Tensor, from_host
 from ..bind.cores import composite
 from ..bind.everything import _C, F, L, T
 from ..facts import dtypes
@@ -83,6 +85,15 @@ def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
     return L.vector_norm(v, pow, tuple(d for d in range(v.dim()) if d != dim), keepdim=True)
 
 
+def _one_number(input: Any, x: Any, kind: Any) -> Any:
+    """A tensor of one number on the device of ``input``."""
+    if type(x) is int and type(input) is Tensor and not kind.is_floating_point and abs(x) < 1 << 31:
+        return from_host(np.full(1, x, kind.np), input.device)
+    if type(x) is float and type(input) is Tensor and kind.is_floating_point and abs(x) < 3e38:
+        return from_host(np.full(1, x, kind.np), input.device)
+    return input.new_full((1,), x, dtype=kind)
+
+
 @composite(operands=("input", "scale", "zero_point"))
 def fake_quantize_per_tensor_affine(input: Any, scale: Any, zero_point: Any, quant_min: int, quant_max: int) -> Any:
     """Rounds ``input`` to the grid that integers from ``quant_min`` to ``quant_max`` make: ``scale * (n - zero_point)``.
@@ -100,7 +111,7 @@ def fake_quantize_per_tensor_affine(input: Any, scale: Any, zero_point: Any, qua
         tensor([0.5000, 5.0000])
     """
     given = ((scale, dtypes.float32), (zero_point, dtypes.int32))
-    made = [x if isinstance(x, Tensor) else input.new_full((1,), x, dtype=kind) for x, kind in given]
+    made = [x if isinstance(x, Tensor) else _one_number(input, x, kind) for x, kind in given]
     return _C._fake_quantize(input, *made, quant_min, quant_max)
 
 

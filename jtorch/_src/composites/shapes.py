@@ -255,6 +255,6 @@ def unravel_index(indices: Any, shape: Any) -> Any:
     found = []
     step = 1
     for n in reversed(sizes):
-        found.append(indices.div(step, rounding_mode="floor").remainder(max(n, 1)))
+        found.append((indices if step == 1 else indices.div(step, rounding_mode="floor")).remainder(max(n, 1)))
         step *= n or 1
     return tuple(reversed(found))

@@ -8,16 +8,20 @@ formulation depends on the shapes. ``docs/decisions/0002-convolution.md`` holds 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..engine.host.rules import BYTE, CALL, Compute, Equation, nbytes
 from ._declare import Array
+from ._hosted import hosted
 
 #: Longest sum of products that is written as one fused expression.
 _MAX_TERMS = 32
@@ -334,12 +338,52 @@ def _columns_summed(g: Array, w: Array, x_shape: tuple[int, ...], geo: Geometry)
     wt = jnp.moveaxis(w, 1, -1).reshape(w.shape[0], -1)
     shares = jnp.tensordot(lax.optimization_barrier(_to_rows(g)), wt, ((1,), (0,)))
     shares = lax.optimization_barrier(shares).reshape(g.shape[0], *out, -1, x_shape[1])
+    known = all(type(n) is int for n in (*shares.shape, *x_shape))
+    return (_summed if known else _summed_formula)(shares, size=tuple(x_shape[2:]), kernel=tuple(kernel), geo=dataclasses.astuple(geo))
+
+
+def _summed_formula(shares: Array, *, size: tuple[int, ...], kernel: tuple[int, ...], geo: tuple[Any, ...]) -> Array:
+    """The shares of all taps ``(N, *out, taps, C)``, each added where it falls: ``(N, C, *size)``."""
     total = None
     for t, offset in enumerate(_offsets(kernel)):
-        placed = _placed(_to_nchw(shares[..., t, :]), offset, x_shape[2:], kernel, geo)
+        placed = _placed(_to_nchw(shares[..., t, :]), offset, size, kernel, Geometry(*geo))
         total = placed if total is None else total + placed
     assert total is not None
     return total
+
+
+def _summed_by_numpy(*, size: tuple[int, ...], kernel: tuple[int, ...], geo: tuple[Any, ...]) -> Compute:
+    stride, padding, dilation, _ = geo
+    order = (0, len(size) + 1, *range(1, len(size) + 1))
+
+    @functools.cache
+    def places(out: tuple[int, ...]) -> list[tuple[Any, Any]]:
+        found = []
+        for t, offset in enumerate(_offsets(kernel)):
+            source, target = [slice(None)], [slice(None)]
+            for o, at, s, (lo, _), d, n in zip(out, offset, stride, padding, dilation, size, strict=True):
+                begin = at * d - lo
+                first, end = max(0, -(begin // s)), min(o, (n - 1 - begin) // s + 1)  # those that fall inside
+                source.append(slice(first, end))
+                target.append(slice(begin + first * s, begin + (end - 1) * s + 1, s))
+            if all(part.start < part.stop for part in source[1:]):
+                found.append((tuple(target), (*source, t)))
+        return found
+
+    def summed(shares: np.ndarray) -> np.ndarray:
+        total = np.zeros((shares.shape[0], *size, shares.shape[-1]), shares.dtype)
+        for target, source in places(shares.shape[1:-2]):
+            total[target] += shares[source]
+        return total.transpose(order)
+
+    return summed
+
+
+def _cost_of_sums(e: Equation) -> float:
+    return 3 * CALL * math.prod(e.params["kernel"]) + 2 * BYTE * nbytes((*e.ins, *e.outs))
+
+
+_summed = hosted(_summed_by_numpy, elementwise=False, cost=_cost_of_sums, linear=_summed_formula)(_summed_formula)
 
 
 def _grouped_columns_summed(g: Array, w: Array, x_shape: tuple[int, ...], geo: Geometry) -> Array:

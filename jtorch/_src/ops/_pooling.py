@@ -18,6 +18,7 @@ from jax import lax
 
 from ..engine.intervals import in_range
 from ._declare import Array
+from ._remainder import whole_modulo, whole_quotient
 
 #: Windows of more taps are reduced one dimension after the other.
 _MAX_TAPS = 32
@@ -183,8 +184,10 @@ def flat_index(tap: Array, win: Windows) -> Array:
     rest = tap.astype(np.int64)
     places: list[Array] = []
     for i in reversed(range(len(win.size))):
-        k = win.kernel[i]
-        t, rest = rest % k, rest // k
+        t, k = rest, win.kernel[i]
+        if i:  # what the first dimension leaves is below its size
+            by = jnp.full(rest.shape, k, np.int64)
+            t, rest = whole_modulo(rest, by), whole_quotient(rest, by)
         start = lax.broadcasted_iota(np.int64, tap.shape, first + i) * win.stride[i] - win.padding[i]
         places.insert(0, start + t * win.dilation[i])
     flat = places[0]

@@ -1,4 +1,5 @@
-"""The remainder of float32 division on CPU, where XLA calls the C library for one element at a time: as exact, vectorised."""
+"""Quotients and remainders that are rounded downwards, and the remainder of float32 division on CPU, where XLA calls the C library for one
+element at a time: as exact, vectorised."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import numpy as np
 from jax import lax
 
 from ._declare import Array
-from ._hosted import hosted
+from ._hosted import INTEGERS, hosted
 
 
 @hosted(lambda: np.fmod, ns=8)
@@ -30,3 +31,29 @@ def _vectorised(a: Array, b: Array) -> Array:
         return jnp.where(found == 0, jnp.copysign(found, a), found)
 
     return lax.cond(jnp.any((size >= 2**29) & (size < np.inf)), lambda: lax.rem(a, b), exactly)
+
+
+def _modulo_by_numpy(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    found = np.remainder(a, b)
+    if np.count_nonzero(found) == found.size:
+        return found
+    return np.where(found == 0, np.copysign(found, a), found)  # NumPy's zeros have the sign of the divisor
+
+
+@hosted(lambda: _modulo_by_numpy, ns=10, calls=2)
+def modulo(a: Array, b: Array) -> Array:
+    """The remainder of floats with the sign of ``b``; zeros have the sign of ``a``. Operands of one shape."""
+    mod = rem(a, b)
+    return jnp.where((mod != 0) & ((b < 0) != (mod < 0)), mod + b, mod)
+
+
+@hosted(lambda: np.remainder, ns=8, dtypes=INTEGERS)
+def whole_modulo(a: Array, b: Array) -> Array:
+    """The remainder of integers with the sign of ``b``. Operands of one shape; of divisors that are 0 nothing is promised."""
+    return jnp.remainder(a, b)
+
+
+@hosted(lambda: np.floor_divide, ns=8, dtypes=INTEGERS)
+def whole_quotient(a: Array, b: Array) -> Array:
+    """The quotient of integers, rounded downwards. Operands of one shape; of divisors that are 0 nothing is promised."""
+    return jnp.floor_divide(a, b)

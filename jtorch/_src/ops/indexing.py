@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -20,6 +21,7 @@ from ..facts.layouts import strided
 from ._declare import Array, Number, guard, guard_range, op, shape
 from ._derivatives import A, D, derivative
 from ._facts import schemas
+from ._hosted import REALS, hosted
 from ._nodes import by_operand
 from ._sizes import counted, fewer
 
@@ -432,8 +434,27 @@ def nonzero_static(input: Array, *, size: int, fill_value: int = -1) -> Array:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
     if input.size == 0 or input.ndim == 0:
         return jnp.full((size, input.ndim), fill_value, np.int64)
-    found = jnp.nonzero(input, size=size, fill_value=fill_value)
+    return (_first_places if type(size) is int else _first_formula)(input, size=size, fill_value=fill_value)
+
+
+def _first_by_numpy(size: int, fill_value: int) -> Callable[[np.ndarray], np.ndarray]:
+    def first(x: np.ndarray) -> np.ndarray:
+        found = np.empty((size, x.ndim), np.int64)
+        for d, places in enumerate(x.nonzero()):
+            n = min(size, places.size)
+            found[:n, d] = places[:n]
+            found[n:, d] = fill_value
+        return found
+
+    return first
+
+
+def _first_formula(x: Array, *, size: int, fill_value: int) -> Array:
+    found = jnp.nonzero(x, size=size, fill_value=fill_value)
     return jnp.stack([i.astype(np.int64) for i in found], axis=1)
+
+
+_first_places = hosted(_first_by_numpy, ns=4, calls=8, dtypes=(np.dtype(np.bool_), *REALS), elementwise=False)(_first_formula)
 
 
 @shape(

@@ -26,7 +26,7 @@ from ._numeric import (
     rounded,
     wide,
 )
-from ._remainder import rem
+from ._remainder import modulo, rem, whole_modulo, whole_quotient
 
 NO_BOOL_MINUS = "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
 NO_MINUS_BOOL = (
@@ -425,7 +425,7 @@ def floor_divide(input: Array | Number, other: Array | Number) -> Array:
     require("div_floor_cpu", input, "if")
     if is_integral(input):
         _check_integer_divisor(input, other)
-        return jnp.floor_divide(input, other)
+        return whole_quotient(*jnp.broadcast_arrays(input, other))
     return lax.stop_gradient(_floor_quotient(wide(input), wide(other)).astype(input.dtype))
 
 
@@ -485,10 +485,7 @@ def remainder(input: Array | Number, other: Array | Number) -> Array:
     require("remainder_cpu", input, "if")
     _check_integer_divisor(input, other)
     a, b = jnp.broadcast_arrays(wide(input), wide(other))
-    mod = rem(a, b)
-    if jnp.issubdtype(a.dtype, jnp.unsignedinteger):
-        return mod
-    return jnp.where((mod != 0) & ((b < 0) != (mod < 0)), mod + b, mod).astype(input.dtype)
+    return (whole_modulo if is_integral(a) else modulo)(a, b).astype(input.dtype)
 
 
 def _remainder_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:

@@ -144,3 +144,47 @@ def test_a_new_array_in_another_shape_is_not_copied() -> None:
     assert "base" not in text_of(lambda x, y: (x + y).reshape(-1))
     assert "base" in text_of(lambda x, y: x.reshape(-1))
     assert "base" in text_of(lambda x, y: (x + y).reshape(-1)[:100])
+
+
+def _keeping(x: jax.Array) -> jax.Array:
+    return x / lax.reduce_sum(x, (1,))[:, None]
+
+
+def test_reductions_keep_axes_that_a_reshape_would_put_back() -> None:
+    x = np.arange(1.0, 13.0, dtype=np.float32).reshape(3, 4)
+    program = stage(jax.make_jaxpr(_keeping)(x))
+    assert [type(step[0]).__name__ for step in program.steps] == ["Fixed", "ufunc"]
+    for _ in range(staging.CODE_AFTER + 2):  # step by step, and as code
+        assert np.array_equal(program(x)[0], x / x.sum(1, keepdims=True))
+
+
+def test_what_is_used_without_its_axes_too_is_reshaped() -> None:
+    def both(x: jax.Array) -> tuple[jax.Array, jax.Array]:
+        total = lax.reduce_max(x, (0,))
+        return x - total.reshape(1, 4), total
+
+    x = np.arange(12.0, dtype=np.float32).reshape(3, 4)
+    program = stage(jax.make_jaxpr(both)(x))
+    for _ in range(staging.CODE_AFTER + 2):
+        less, most = program(x)
+        assert np.array_equal(most, x.max(0))
+        assert np.array_equal(less, x - x.max(0))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_results_of_reductions_are_in_row_major_order(order: str) -> None:
+    x = torch.arange(24.0).reshape(2, 3, 4)
+    x = x if order == "C" else x.permute(2, 1, 0).contiguous().permute(2, 1, 0)
+    with torch.execution("immediate"):
+        for _ in range(8):
+            found = x.sum(1), torch.where(x > 3, x, x).amax(0), x.double().sum(2)
+    assert [t.tolist() for t in found] == [x.numpy().sum(1).tolist(), x.numpy().max(0).tolist(), x.numpy().sum(2).tolist()]
+    assert [t.is_contiguous() for t in found] == [True] * 3
+
+
+def test_sums_that_overflow_say_nothing() -> None:
+    x = torch.full((3, 3), 3e38)
+    with torch.execution("immediate"):
+        for _ in range(8):
+            found = x - x.sum(1, keepdim=True)  # NumPy's warnings are errors in these tests
+    assert found.isinf().all()

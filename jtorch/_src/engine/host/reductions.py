@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .kinds import FLOAT32, identity, kind
-from .rules import BYTE, CALL, Compute, Equation, nbytes, rule
+from .rules import BYTE, CALL, Compute, Equation, Fixed, nbytes, rule
 
 #: NumPy adds up to so many float32 numbers one after another where it cannot add pairwise; more are added in float64.
 _NAIVE = 1024
@@ -71,8 +71,8 @@ def reducer(name: str, aval: Any, axes: tuple[int, ...], shape: tuple[int, ...])
         return _sum(aval, axes, axis)
     if k in "iu" and name in ("add", "mul"):
         # NumPy would make small integers larger.
-        return lambda x: reduce(x, axis, dtype)
-    return lambda x: reduce(x, axis)
+        return Fixed(reduce, (axis, dtype), (axis, dtype, None, True))
+    return Fixed(reduce, (axis,), (axis, None, None, True))
 
 
 def _sum(aval: Any, axes: tuple[int, ...], axis: Any) -> Compute:
@@ -80,7 +80,7 @@ def _sum(aval: Any, axes: tuple[int, ...], axis: Any) -> Compute:
     add, dtype = np.add.reduce, np.dtype(aval.dtype)
     count = math.prod([aval.shape[i] for i in axes])
     if count <= _NAIVE or aval.size == count:
-        return lambda x: add(x, axis)
+        return Fixed(add, (axis,), (axis, None, None, True))
     wide = np.float64 if dtype.kind == "f" else np.complex128
     last = aval.ndim - 1
     if last not in axes or count // aval.shape[last] > _NAIVE:

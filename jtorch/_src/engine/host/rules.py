@@ -47,6 +47,25 @@ class Reordered(NamedTuple):
     order: tuple[int, ...]
 
 
+class Fixed:
+    """Returned by rules for a function that takes more than the operands: ``more``, behind them, the same in each call.
+
+    Generated code calls the function itself, where a closure would be a call of Python's around it.
+
+    Attributes:
+        kept: that it reduces, and what to give it instead so that the axes it reduces stay, with one element; else None.
+    """
+
+    __slots__ = ("function", "kept", "more")
+
+    def __init__(self, function: Compute, more: tuple[Any, ...], kept: tuple[Any, ...] | None = None) -> None:
+        self.function, self.more, self.kept = function, more, kept
+
+    def __call__(self, *operands: Any) -> Any:
+        """Computes as the generated code does."""
+        return self.function(*operands, *self.more)
+
+
 #: What rules return.
 Made: TypeAlias = Compute | Reordered | None
 

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from .direct import where
+from .rules import Fixed
 from .staging import Program, made
 
 #: Arrays of no more bytes than this are always laid out in row-major order; others may be views laid out in any way.
@@ -29,6 +31,8 @@ _QUIET = frozenset(
     )
 )  # fmt: skip
 _QUIET_INTEGERS = frozenset((np.add, np.subtract, np.multiply, np.square, np.sign, np.left_shift, np.right_shift))
+#: Reductions of small arrays in row-major order give such arrays.
+_REDUCTIONS = frozenset((np.add.reduce, np.multiply.reduce, np.maximum.reduce, np.minimum.reduce))
 _IN_C = (np.ufunc, methodcaller, itemgetter, type(np.ndarray.argmax), type(len), type(np.add.reduce))
 
 
@@ -42,6 +46,22 @@ def silence(settings: Any, errors: contextvars.ContextVar[Any] | None) -> Callab
     if errors is not None:
         context.run(errors.set, settings)
     return context.run
+
+
+def _is_in_c(compute: Any) -> bool:
+    return isinstance(compute.function if type(compute) is Fixed else compute, _IN_C)
+
+
+def _called(compute: Any) -> str:
+    """The name of the method that a step calls; "" for what is no method."""
+    return compute.__reduce__()[1][0] if type(compute) is methodcaller else ""
+
+
+def _is_anew(compute: Any) -> bool:
+    """Whether a step gives an array of its own, laid out as its operands are."""
+    if type(compute) is Fixed:
+        return compute.function in _REDUCTIONS
+    return type(compute) is np.ufunc or compute is where or _called(compute) == "astype"
 
 
 class Form:
@@ -92,7 +112,7 @@ class _Writer:
                     return compute
                 if self.silent is not None:
                     return partial(self.silent, compute)
-        at_once = len(noisy) > _MANY or self.silent is None or any(not isinstance(program.steps[k][0], _IN_C) for k in noisy)
+        at_once = len(noisy) > _MANY or self.silent is None or any(not _is_in_c(program.steps[k][0]) for k in noisy)
         self.names["silent"] = self.silent
         lines = [f"def run({', '.join([f'v{i}' for i in range(program.given)])}):", *self._numbers(early, steps)]
         body = program.body("    ", [k for k, _ in steps], () if at_once else noisy)
@@ -146,7 +166,7 @@ class _Writer:
 
     def _learn(self, step: Any) -> None:
         compute, ins, out, _ = step
-        if type(compute) is not np.ufunc or type(out) is not int:
+        if type(out) is not int or not _is_anew(compute):
             return
         specs = self.program.specs
         if specs[out].ndim and all(not specs[i].ndim or i in self.ordered or self._is_constant(i) for i in ins):
@@ -172,7 +192,7 @@ class _Writer:
         """Whether a result is all of an array, in another shape, that a step has made and nothing else knows."""
         program = self.program
         made = {step[2]: step for step in program.steps if type(step[2]) is int}
-        if i not in made or type(made[i][0]) is not methodcaller or made[i][0].__reduce__()[1][0] != "reshape":
+        if i not in made or _called(made[i][0]) != "reshape":
             return False
         (j,) = made[i][1]
         users = sum([step[1].count(j) for step in program.steps])

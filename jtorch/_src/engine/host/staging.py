@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from .batches import batched
 from .generated import made
 from .places import settled
 from .recipes import Recipe, Step, Unstaged, recipe_of
-from .rules import CALL, Equation, Reordered, load, same
+from .rules import CALL, Equation, Fixed, Reordered, load, same
 
 #: Runs after which a program becomes code of its own: making that takes as long as some ten runs.
 CODE_AFTER = 4
@@ -76,18 +76,23 @@ class Program:
     def names(self) -> dict[str, Any]:
         """What the generated code calls by name: constants and functions."""
         names: dict[str, Any] = {f"v{i}": x for i, x in enumerate(self.template, self.given) if x is not None}
-        names.update({f"f{k}": step[0] for k, step in enumerate(self.steps)})
+        for k, (compute, _, _, _) in enumerate(self.steps):
+            names[f"f{k}"] = compute
+            if type(compute) is Fixed:
+                names[f"f{k}"] = compute.function
+                names.update({f"f{k}_{n}": x for n, x in enumerate(compute.more)})
         return names
 
     def body(self, indent: str, chosen: Sequence[int] | None = None, silent: Collection[int] = ()) -> list[str]:
         """The steps, or some of them, as lines of Python; those in ``silent`` are run by the function of that name."""
         lines = []
         for k in range(len(self.steps)) if chosen is None else chosen:
-            _, ins, out, dead = self.steps[k]
+            compute, ins, out, dead = self.steps[k]
             targets = [out] if type(out) is int else out
             left = ", ".join([f"v{i}" for i in targets]) + ("" if type(out) is int else ",")
             called = f"silent(f{k}, " if k in silent else f"f{k}("
-            lines.append(f"{indent}{left + ' = ' if targets else ''}{called}{', '.join([f'v{i}' for i in ins])})")
+            more = [f"f{k}_{n}" for n in range(len(compute.more))] if type(compute) is Fixed else ()
+            lines.append(f"{indent}{left + ' = ' if targets else ''}{called}{', '.join([*[f'v{i}' for i in ins], *more])})")
             if dead:
                 lines.append(f"{indent}del {', '.join([f'v{i}' for i in dead])}")
         return lines
@@ -198,7 +203,29 @@ class _Stager:
                     user = self.steps[u]
                     user[1] = tuple([step[1][0] if j == i else j for j in user[1]])
             else:
-                step[0] = partial(_reshaped, shape=tuple(shape))
+                step[0] = methodcaller("reshape", tuple(shape))
+
+    def keep_axes(self, outs: Sequence[int]) -> None:
+        """Lets what is reduced and then reshaped to the same axes with one element keep them: a call less."""
+        made = {step[2]: step for step in self.steps if type(step[0]) is Fixed and step[0].kept is not None}
+        if not made:
+            return
+        users: dict[int, int] = {}
+        for _, ins, _, _ in self.steps:
+            for i in ins:
+                users[i] = users.get(i, 0) + 1
+        for reshape in self.steps:
+            if type(reshape[0]) is not methodcaller or reshape[0].__reduce__()[1][0] != "reshape":
+                continue
+            (i,) = reshape[1]
+            reduction = made.get(i)
+            if reduction is None or users[i] != 1 or i in outs:
+                continue
+            compute, ins, _, _ = reduction
+            if reshape[0].__reduce__()[1][1] == _kept_shape(self.specs[ins[0]].shape, compute.more[0]):
+                reduction[0], reduction[2] = Fixed(compute.function, compute.kept), reshape[2]
+                self.quiet.discard(reshape[2])
+                reshape[0], reshape[1], reshape[2] = None, (), -1  # nothing depends on it
 
     def fold(self, steps: list[list[Any]]) -> list[list[Any]]:
         """Computes what depends on nothing but constants once and for all, where it is small."""
@@ -247,8 +274,12 @@ def _is_plain(x: Any) -> bool:
     return x is None or isinstance(x, (int, str, np.dtype, enum.Enum))
 
 
-def _reshaped(x: Any, shape: tuple[int, ...]) -> Any:
-    return x.reshape(shape)
+def _kept_shape(shape: tuple[int, ...], axis: int | tuple[int, ...] | None) -> tuple[int, ...]:
+    """The shape that a reduction over ``axis`` gives where its axes stay."""
+    if axis is None:
+        return (1,) * len(shape)
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    return tuple([1 if d in axes else n for d, n in enumerate(shape)])
 
 
 def stage(what: Any, known: Mapping[int, Any] | None = None) -> Program:
@@ -260,6 +291,7 @@ def stage(what: Any, known: Mapping[int, Any] | None = None) -> Program:
     recipe = what if type(what) is Recipe else recipe_of(what)
     stager = _Stager(settled(recipe, known))
     stager.leave_to_ufuncs(stager.outs)
+    stager.keep_axes(stager.outs)
     steps = _needed(stager.fold(_needed(stager.steps, stager.outs)), stager.outs)
     stager.bare_numbers(steps)
     joined = batched(steps, stager.specs, stager.outs, stager.costs)
