@@ -28,7 +28,7 @@ class PeakMemory:
     timeout = 300
 
     def track_gpt_step(self) -> int:
-        before, peak = processes.peak_memory(["deferred"])["deferred"]
+        before, peak, _ = processes.peak_memory(["deferred"])["deferred"]
         return peak - before
 
     track_gpt_step.unit = "bytes"

@@ -225,7 +225,8 @@ def _op_by_op() -> int:
     return 0 if run is None else run.stats.stepped
 
 
-def _calls(step: Step, turn: float) -> int:
+def warm(step: Step) -> None:
+    """Calls a step until it is hot."""
     begun = CLOCK()
     for k in itertools.count():
         before = _op_by_op()
@@ -233,6 +234,10 @@ def _calls(step: Step, turn: float) -> int:
         spent = CLOCK() - begun
         if k >= 3 and (k >= WARM_CALLS or spent > WARM) and (spent > LONGEST or _op_by_op() == before):
             break
+
+
+def _calls(step: Step, turn: float) -> int:
+    warm(step)
     begun = CLOCK()
     for _ in range(3):
         _call(step)

@@ -141,20 +141,20 @@ with contest.mode_of(who):
     trim()
     before = status("VmRSS")
     step = import_module("benchmarks.programs." + program).contest().builders[who]()
-    for _ in range(5):
-        step.run()
+    contest.warm(step)
     trim()
-    rest = status("VmRSS")
+    warming = status("VmHWM")
     with open("/proc/self/clear_refs", "w") as f:
         f.write("5")
     for _ in range(5):
         step.run()
-    print(json.dumps({"before": before, "rest": rest, "peak": status("VmHWM")}))
+    print(json.dumps({"before": before, "warming": warming, "peak": status("VmHWM")}))
 """
 
 
-def peak_memory(who: Sequence[str] = CONTESTANTS, program: str = "gpt") -> dict[str, tuple[int, int]]:
-    """Bytes of the process before the model is made, and at most during its steps after warming up; one process each."""
+def peak_memory(who: Sequence[str] = CONTESTANTS, program: str = "gpt") -> dict[str, tuple[int, int, int]]:
+    """Bytes of the process before the model is made, at most during its steps once they are hot, and at most until then, when they are
+    compiled; one process each."""
     found = {}
     for name in who:
         if name == "torch" and importlib.util.find_spec("torch") is None:
@@ -165,7 +165,7 @@ def peak_memory(who: Sequence[str] = CONTESTANTS, program: str = "gpt") -> dict[
         if done.returncode:
             raise RuntimeError(f"peak memory of {name} failed:\n{done.stderr[-2000:]}")
         figures = json.loads(done.stdout.strip().splitlines()[-1])
-        found[name] = (figures["before"], figures["peak"])
+        found[name] = (figures["before"], figures["peak"], figures["warming"])
     return found
 
 

@@ -147,7 +147,7 @@ def _memory_row(name: str, who: list[str]) -> tuple[list[str], list[bool], Any]:
     from . import processes
 
     figures = processes.peak_memory(who, processes.MEMORY_ROWS[name])
-    grown = {w: peak - before for w, (before, peak) in figures.items()}
+    grown = {w: peak - before for w, (before, peak, _) in figures.items()}
     cells = [f"{grown[w] / 2**20:.0f} MiB" if w in grown else "-" for w in who]
     ratios = [
         f"{grown['deferred'] / grown[o]:.2f}" if "deferred" in grown and o in grown else "-" for o in ("torch", "jnp", "jit") if o in who
@@ -158,6 +158,7 @@ def _memory_row(name: str, who: list[str]) -> tuple[list[str], list[bool], Any]:
             ratio = grown["deferred"] / grown[other]
             verdicts.append(ratio <= bar)
             texts.append(f"deferred <= {bar} x {other}: {ratio:.2f} {'ok' if verdicts[-1] else 'MISSED'}")
+    texts += [f"{w} before it is hot: {(warming - before) / 2**20:.0f} MiB" for w, (before, _, warming) in figures.items()]
     return [name, *cells, *ratios, "; ".join(texts)], verdicts, {w: list(f) for w, f in figures.items()}
 
 
