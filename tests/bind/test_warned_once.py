@@ -80,7 +80,7 @@ def test_lists_of_complex_tensors_are_real_where_no_part_is_lost() -> None:
     [
         (lambda: torch.where(torch.ones(2, dtype=torch.uint8), 1.0, 2.0), UserWarning, "where received a uint8 condition tensor"),
         (lambda: torch.set_default_tensor_type(torch.FloatTensor), UserWarning, r"set_default_tensor_type\(\) is deprecated"),
-        (lambda: torch.backends.cuda.sdp_kernel(), FutureWarning, r"`torch.backends.cuda.sdp_kernel\(\)` is deprecated"),
+        (torch.backends.cuda.sdp_kernel, FutureWarning, r"`torch.backends.cuda.sdp_kernel\(\)` is deprecated"),
         (lambda: (torch.ones(1, requires_grad=True) * 2).grad, UserWarning, "The .grad attribute of a Tensor that is not a leaf"),
         (lambda: torch.ones(1).std(), UserWarning, r"std\(\): degrees of freedom is <= 0"),
     ],
