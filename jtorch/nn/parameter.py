@@ -10,6 +10,7 @@ from jtorch import Tensor
 
 from .._C import _disabled_torch_function_impl
 from .._src.tensor.module_state import outside_jax
+from ..types import Device, _dtype
 
 __all__ = ["Parameter", "UninitializedParameter", "is_lazy", "Buffer", "UninitializedBuffer", "UninitializedTensorMixin"]
 
@@ -105,7 +106,7 @@ class UninitializedTensorMixin:
     ]  # fmt: skip
     cls_to_become: type[Any]
 
-    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+    def materialize(self, shape: Any, device: Device = None, dtype: _dtype | None = None) -> None:
         """Turns this object, in place, into an initialized one of ``shape`` with undefined values; device and dtype default to its own."""
         data = self.data  # type: ignore[has-type]
         self.data = torch.empty(shape, device=data.device if device is None else device, dtype=data.dtype if dtype is None else dtype)
@@ -168,7 +169,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
     cls_to_become = Parameter
 
-    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> UninitializedParameter:
+    def __new__(cls, requires_grad: bool = True, device: Device = None, dtype: _dtype | None = None) -> UninitializedParameter:
         """An empty parameter of unknown shape."""
         return Tensor._make_subclass(cls, torch.empty(0, device=device, dtype=dtype), requires_grad)
 
@@ -229,7 +230,9 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 
     cls_to_become = Tensor
 
-    def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True) -> UninitializedBuffer:
+    def __new__(
+        cls, requires_grad: bool = False, device: Device = None, dtype: _dtype | None = None, persistent: bool = True
+    ) -> UninitializedBuffer:
         """An empty buffer of unknown shape."""
         made = Tensor._make_subclass(cls, torch.empty(0, device=device, dtype=dtype), requires_grad)
         made.persistent = persistent

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from types import FrameType
 from typing import Any
@@ -166,7 +165,6 @@ def clear() -> None:
 
 #: Whether code of a file is this package's, by file name: generated code has names of its own.
 _own: dict[str, bool] = {}
-_FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "")
 
 
 def is_own(frame: FrameType) -> bool:

@@ -254,10 +254,6 @@ def of_number(value: Any) -> dtype:
     return _default
 
 
-_SIGNED_FOR = {int8: int16, int16: int32, int32: int64, int64: int64}
-_BY_WIDTH = {8: int8, 16: int16, 32: int32, 64: int64}
-
-
 #: What Python's types stand for where a dtype is asked for.
 OF_PYTHON: dict[Any, dtype] = {float: float64, int: int64, bool: bool_, complex: complex128}
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Tensor, alias_of, contiguous_strides, from_host, from_value, is_contiguous, share_host
+from ...core import Tensor, alias_of, from_host, from_value, is_contiguous, share_host
 from .. import hooks
 from ..bind.everything import PUBLIC
 from ..engine import META, Several, limits, numbers_of, record
@@ -541,28 +541,3 @@ def copied_storage(storage: Storage, memo: dict[Any, Any]) -> Tensor:
 def storage_of(t: Tensor) -> UntypedStorage:
     """The storage a tensor looks at."""
     return UntypedStorage(_storage=alias_of(t).storage)
-
-
-def from_storage(memory: np.ndarray, offset: int, size: tuple[int, ...], stride: tuple[int, ...]) -> Tensor:
-    """A tensor that looks at flat memory as ``as_strided`` would, in elements. Tensors of one array share one storage if the caller
-    passes the tensor that ``base_of`` made for it."""
-    return view_of(base_of(memory), offset, size, stride)
-
-
-def base_of(memory: np.ndarray) -> Tensor:
-    """The tensor of a flat array; NumPy's memory is taken over when nobody else refers to it."""
-    return share_host(memory.reshape(-1), owned=True)
-
-
-def view_of(base: Tensor, offset: int, size: tuple[int, ...], stride: tuple[int, ...]) -> Tensor:
-    """The strided look at a flat tensor: the tensor itself, a slice in another shape, or an ``as_strided`` view, without history."""
-    numel = int(np.prod(size, dtype=np.int64))
-    if tuple(stride) == contiguous_strides(tuple(size)) or is_contiguous(tuple(size), tuple(stride)):
-        part = base if (offset, numel) == (0, base.numel()) else base[offset : offset + numel]  # type: ignore[index]
-        found = part if tuple(size) == tuple(part.shape) else part.view(tuple(size))  # type: ignore[attr-defined]
-    else:
-        found = base.as_strided(size, stride, offset)  # type: ignore[attr-defined]
-    made = found.detach()
-    if tuple(stride) != contiguous_strides(tuple(size)):
-        made._strides = tuple(stride)
-    return made

@@ -9,6 +9,8 @@ from typing import Any
 import jtorch as torch
 from jtorch import Tensor
 
+from ...types import Device
+
 __all__ = ["causal_upper_left", "causal_lower_right", "CausalVariant", "CausalBias"]
 
 
@@ -39,7 +41,7 @@ class CausalBias(Tensor):
     def __init__(self, variant: CausalVariant, seq_len_q: int, seq_len_kv: int) -> None:
         del variant, seq_len_q, seq_len_kv
 
-    def _materialize(self, device: Any = None) -> Tensor:
+    def _materialize(self, device: Device = None) -> Tensor:
         """The mask as an ordinary tensor of truth values."""
         return _elements(self.variant, self.seq_len_q, self.seq_len_kv, device)
 
@@ -62,7 +64,7 @@ class CausalBias(Tensor):
         return super().__torch_function__(func, types, args, kwargs)
 
 
-def _elements(variant: CausalVariant, rows: int, columns: int, device: Any = None) -> Tensor:
+def _elements(variant: CausalVariant, rows: int, columns: int, device: Device = None) -> Tensor:
     offset = columns - rows if variant is CausalVariant.LOWER_RIGHT else 0
     return torch.tril(torch.ones(rows, columns, device=device, dtype=torch.bool), diagonal=offset)
 

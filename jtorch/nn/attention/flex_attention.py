@@ -15,6 +15,8 @@ import jtorch as torch
 from jtorch import Tensor
 from jtorch.utils import _pytree as pytree
 
+from ...types import Device
+
 __all__ = ["BlockMask", "flex_attention", "AuxOutput", "AuxRequest", "FlexKernelOptions", "create_block_mask", "create_mask", "or_masks",
            "and_masks", "noop_mask"]  # fmt: skip
 
@@ -80,7 +82,7 @@ def and_masks(*mask_mods: _mask_mod_signature) -> _mask_mod_signature:
     return and_mask
 
 
-def _indices(sizes: tuple[int, int, int, int], device: Any) -> list[Tensor]:
+def _indices(sizes: tuple[int, int, int, int], device: Device) -> list[Tensor]:
     """Batch, head, query and key numbers, each along its own axis of four."""
     found = []
     for axis, n in enumerate(sizes):
@@ -98,7 +100,7 @@ def _takes_scores(mod_fn: Any) -> bool:
     return count == 5
 
 
-def create_mask(mod_fn: Any, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None) -> Tensor:
+def create_mask(mod_fn: Any, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Device = None) -> Tensor:
     """The mask ``(B, H, Q_LEN, KV_LEN)`` that a ``mask_mod`` describes (a ``score_mod``: where scores of 0 stay above minus infinity)."""
     shape = (B or 1, H or 1, Q_LEN, KV_LEN)
     takes_scores = _takes_scores(mod_fn)
@@ -240,7 +242,7 @@ class BlockMask:
         lengths = (new_q_len, new_kv_len)
         return BlockMask.from_kv_blocks(*partly, *full, self.BLOCK_SIZE, self.mask_mod, seq_lengths=lengths)
 
-    def to(self, device: Any) -> BlockMask:
+    def to(self, device: Device) -> BlockMask:
         """The mask with its lists on a device."""
         parts = [None if getattr(self, n) is None else getattr(self, n).to(device) for n in _FIELDS]
         return BlockMask(self.seq_lengths, *parts, BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=self.mask_mod)  # type: ignore[arg-type]
@@ -300,7 +302,7 @@ def create_block_mask(
     H: int | None,
     Q_LEN: int,
     KV_LEN: int,
-    device: Any = None,
+    device: Device = None,
     BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE,
     _compile: bool = False,
     separate_full_blocks: bool = True,

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import jtorch as torch
 from jtorch import Tensor
 
+from ...types import Device, _dtype
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedParameter
@@ -56,8 +57,8 @@ class _ConvNd(Module):
         groups: int,
         bias: bool,
         padding_mode: PaddingMode,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
     ) -> None:
         super().__init__()
         if groups <= 0:
@@ -152,8 +153,8 @@ class _ConvTransposeNd(_ConvNd):
         groups: int,
         bias: bool,
         padding_mode: PaddingMode,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
     ) -> None:
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
@@ -248,7 +249,7 @@ class _LazyConvXdMixin(LazyModuleMixin):
     def _get_num_spatial_dims(self) -> int:
         return len(self.kernel_size)
 
-    def _uninitialize(self, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
+    def _uninitialize(self, out_channels: int, bias: bool, device: Device, dtype: _dtype | None) -> None:
         self.weight = UninitializedParameter(device=device, dtype=dtype)
         self.out_channels = out_channels
         if bias:

@@ -12,6 +12,7 @@ from jtorch import Tensor
 from ... import __future__ as _future
 from ..._src.tensor.module_state import owned
 from ..._src.tensor.own_attributes import everything, take_over
+from ...types import Device
 from ...utils._python_dispatch import is_traceable_wrapper_subclass
 from ..parameter import Parameter
 
@@ -108,19 +109,19 @@ class Moving:
                 self._buffers[key] = owned(buffer, fn(buffer))
         return self
 
-    def cuda(self: Self, device: Any = None) -> Self:
+    def cuda(self: Self, device: Device = None) -> Self:
         """Moves parameters and buffers to a GPU."""
         return self._apply(lambda t: t.cuda(device))
 
-    def ipu(self: Self, device: Any = None) -> Self:
+    def ipu(self: Self, device: Device = None) -> Self:
         """Moves parameters and buffers to an IPU."""
         return self._apply(lambda t: t.ipu(device))
 
-    def xpu(self: Self, device: Any = None) -> Self:
+    def xpu(self: Self, device: Device = None) -> Self:
         """Moves parameters and buffers to an XPU."""
         return self._apply(lambda t: t.xpu(device))
 
-    def mtia(self: Self, device: Any = None) -> Self:
+    def mtia(self: Self, device: Device = None) -> Self:
         """Moves parameters and buffers to an MTIA device."""
         return self._apply(lambda t: t.mtia(device))
 
@@ -148,7 +149,7 @@ class Moving:
         """Casts floating-point parameters and buffers to bfloat16."""
         return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
 
-    def to_empty(self: Self, *, device: Any, recurse: bool = True) -> Self:
+    def to_empty(self: Self, *, device: Device, recurse: bool = True) -> Self:
         """Moves parameters and buffers to ``device`` without copying their values."""
         return self._apply(lambda t: torch.empty_like(t, device=device), recurse=recurse)
 

@@ -8,6 +8,7 @@ from typing import Any
 import jtorch as torch
 from jtorch import Tensor
 
+from ...types import Device, _dtype
 from .. import functional as F
 from ..init import constant_
 from ..parameter import Parameter
@@ -458,7 +459,7 @@ class PReLU(Module):
 
     __constants__ = ["num_parameters"]
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Device = None, dtype: _dtype | None = None) -> None:
         super().__init__()
         self.num_parameters = num_parameters
         self.init = init

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import jtorch as torch
 from jtorch import Tensor
 
+from ...types import Device, _dtype
 from .. import functional as F
 from .container import ModuleList, Sequential
 from .linear import Linear
@@ -51,8 +51,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         cutoffs: Sequence[int],
         div_value: float = 4.0,
         head_bias: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
     ) -> None:
         super().__init__()
         cutoffs = list(cutoffs)

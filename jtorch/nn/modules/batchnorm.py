@@ -7,6 +7,7 @@ from typing import Any
 import jtorch as torch
 from jtorch import Tensor
 
+from ...types import Device, _dtype
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter
@@ -37,8 +38,8 @@ class _NormBase(Module):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
         *,
         bias: bool = True,
     ) -> None:
@@ -102,8 +103,8 @@ class _BatchNorm(_NormBase):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
         *,
         bias: bool = True,
     ) -> None:
@@ -140,8 +141,8 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
         *,
         bias: bool = True,
     ) -> None:
@@ -321,8 +322,8 @@ class SyncBatchNorm(_BatchNorm):
         affine: bool = True,
         track_running_stats: bool = True,
         process_group: Any = None,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
         *,
         bias: bool = True,
     ) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from jtorch import Tensor
 
+from ...types import Device, _dtype
 from .. import functional as F
 from ..common_types import _size_1_t, _size_2_t, _size_3_t
 from ._convolving import PaddingMode, _ConvNd, _ConvTransposeNd, _LazyConvXdMixin
@@ -48,8 +47,8 @@ class Conv1d(_ConvNd):
         groups: int = 1,
         bias: bool = True,
         padding_mode: PaddingMode = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
     ) -> None:
         super().__init__(
             in_channels, out_channels, _single(kernel_size), _single(stride), padding if isinstance(padding, str) else _single(padding),
@@ -97,8 +96,8 @@ class Conv2d(_ConvNd):
         groups: int = 1,
         bias: bool = True,
         padding_mode: PaddingMode = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
     ) -> None:
         super().__init__(
             in_channels, out_channels, _pair(kernel_size), _pair(stride), padding if isinstance(padding, str) else _pair(padding),
@@ -146,8 +145,8 @@ class Conv3d(_ConvNd):
         groups: int = 1,
         bias: bool = True,
         padding_mode: PaddingMode = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
     ) -> None:
         super().__init__(
             in_channels, out_channels, _triple(kernel_size), _triple(stride), padding if isinstance(padding, str) else _triple(padding),
@@ -201,8 +200,8 @@ class ConvTranspose1d(_ConvTransposeNd):
         bias: bool = True,
         dilation: _size_1_t = 1,
         padding_mode: PaddingMode = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
     ) -> None:
         super().__init__(
             in_channels, out_channels, _single(kernel_size), _single(stride), _single(padding), _single(dilation), True,
@@ -246,8 +245,8 @@ class ConvTranspose2d(_ConvTransposeNd):
         bias: bool = True,
         dilation: _size_2_t = 1,
         padding_mode: PaddingMode = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
     ) -> None:
         super().__init__(
             in_channels, out_channels, _pair(kernel_size), _pair(stride), _pair(padding), _pair(dilation), True,
@@ -291,8 +290,8 @@ class ConvTranspose3d(_ConvTransposeNd):
         bias: bool = True,
         dilation: _size_3_t = 1,
         padding_mode: PaddingMode = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
     ) -> None:
         super().__init__(
             in_channels, out_channels, _triple(kernel_size), _triple(stride), _triple(padding), _triple(dilation), True,
@@ -332,8 +331,8 @@ class LazyConv1d(_LazyConvXdMixin, Conv1d):  # type: ignore[misc]
         groups: int = 1,
         bias: bool = True,
         padding_mode: PaddingMode = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
     ) -> None:
         super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
         self._uninitialize(out_channels, bias, device, dtype)
@@ -367,8 +366,8 @@ class LazyConv2d(_LazyConvXdMixin, Conv2d):  # type: ignore[misc]
         groups: int = 1,
         bias: bool = True,
         padding_mode: PaddingMode = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
     ) -> None:
         super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
         self._uninitialize(out_channels, bias, device, dtype)
@@ -402,8 +401,8 @@ class LazyConv3d(_LazyConvXdMixin, Conv3d):  # type: ignore[misc]
         groups: int = 1,
         bias: bool = True,
         padding_mode: PaddingMode = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
     ) -> None:
         super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
         self._uninitialize(out_channels, bias, device, dtype)
@@ -439,8 +438,8 @@ class LazyConvTranspose1d(_LazyConvXdMixin, ConvTranspose1d):  # type: ignore[mi
         bias: bool = True,
         dilation: _size_1_t = 1,
         padding_mode: PaddingMode = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
     ) -> None:
         super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype)
         self._uninitialize(out_channels, bias, device, dtype)
@@ -476,8 +475,8 @@ class LazyConvTranspose2d(_LazyConvXdMixin, ConvTranspose2d):  # type: ignore[mi
         bias: bool = True,
         dilation: int = 1,
         padding_mode: PaddingMode = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
     ) -> None:
         super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype)
         self._uninitialize(out_channels, bias, device, dtype)
@@ -513,8 +512,8 @@ class LazyConvTranspose3d(_LazyConvXdMixin, ConvTranspose3d):  # type: ignore[mi
         bias: bool = True,
         dilation: _size_3_t = 1,
         padding_mode: PaddingMode = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
     ) -> None:
         super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype)
         self._uninitialize(out_channels, bias, device, dtype)

@@ -7,6 +7,7 @@ from typing import Any
 
 from jtorch import Tensor
 
+from ...types import Device, _dtype
 from .. import functional as F
 from .batchnorm import _expect, _LazyNormBase, _NormBase
 
@@ -23,8 +24,8 @@ class _InstanceNorm(_NormBase):
         momentum: float = 0.1,
         affine: bool = False,
         track_running_stats: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
         *,
         bias: bool = True,
     ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import jtorch as torch
 from jtorch import Tensor
 
+from ...types import Device, _dtype
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedParameter
@@ -50,7 +51,7 @@ class Linear(Module):
     out_features: int
     weight: Tensor
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Device = None, dtype: _dtype | None = None) -> None:
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
@@ -108,8 +109,8 @@ class Bilinear(Module):
         in2_features: int,
         out_features: int,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
     ) -> None:
         super().__init__()
         if in1_features <= 0:
@@ -157,7 +158,7 @@ class LazyLinear(LazyModuleMixin, Linear):
     weight: Any
     bias: Any
 
-    def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, out_features: int, bias: bool = True, device: Device = None, dtype: _dtype | None = None) -> None:
         super().__init__(0, 0, False)  # the real shapes are not known yet
         self.weight = UninitializedParameter(device=device, dtype=dtype)
         self.out_features = out_features

@@ -9,6 +9,7 @@ from typing import Any
 
 from jtorch import Tensor
 
+from ...types import Device, _dtype
 from .. import _reduction as _Reduction
 from .. import functional as F
 from .distance import PairwiseDistance
@@ -425,8 +426,8 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         *,
         out_features: tuple[int, ...] = (),
         bias: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
         reduction: str = "mean",
         weight: Tensor | None = None,
         ignore_index: int | None = None,

@@ -8,6 +8,7 @@ from typing import Any
 import jtorch as torch
 from jtorch import Tensor
 
+from ...types import Device, _dtype
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
@@ -109,8 +110,8 @@ class LayerNorm(Module):
         eps: float = 1e-5,
         elementwise_affine: bool = True,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
     ) -> None:
         super().__init__()
         self.normalized_shape = _shape(normalized_shape)
@@ -164,8 +165,8 @@ class GroupNorm(Module):
         num_channels: int,
         eps: float = 1e-5,
         affine: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
         *,
         bias: bool = True,
     ) -> None:
@@ -219,8 +220,8 @@ class RMSNorm(Module):
         normalized_shape: int | list[int] | tuple[int, ...],
         eps: float | None = None,
         elementwise_affine: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
     ) -> None:
         super().__init__()
         self.normalized_shape = _shape(normalized_shape)

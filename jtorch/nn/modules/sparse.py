@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jtorch as torch
 from jtorch import Tensor
 
+from ...types import Device, _dtype
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
@@ -35,7 +34,7 @@ class _Table(Module):
     scale_grad_by_freq: bool
     weight: Tensor
 
-    def _make_weight(self, given: Tensor | None, requires_grad: bool, device: Any, dtype: Any) -> None:
+    def _make_weight(self, given: Tensor | None, requires_grad: bool, device: Device, dtype: _dtype | None) -> None:
         shape = (self.num_embeddings, self.embedding_dim)
         if given is None:
             self.weight = Parameter(torch.empty(shape, device=device, dtype=dtype), requires_grad=requires_grad)
@@ -89,8 +88,8 @@ class Embedding(_Table):
         sparse: bool = False,
         _weight: Tensor | None = None,
         _freeze: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
     ) -> None:
         super().__init__()
         self.num_embeddings = num_embeddings
@@ -189,8 +188,8 @@ class EmbeddingBag(_Table):
         _weight: Tensor | None = None,
         include_last_offset: bool = False,
         padding_idx: int | None = None,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
     ) -> None:
         super().__init__()
         self.num_embeddings = num_embeddings

@@ -10,6 +10,7 @@ from typing import Any
 import jtorch as torch
 from jtorch import Tensor
 
+from ...types import Device, _dtype
 from .. import functional as F
 from ..init import xavier_uniform_
 from ._attention import MultiheadAttention
@@ -26,7 +27,7 @@ __all__ = ["Transformer", "TransformerEncoder", "TransformerDecoder", "Transform
 Activation = str | Callable[[Tensor], Tensor]
 
 
-def _generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
+def _generate_square_subsequent_mask(sz: int, device: Device = None, dtype: _dtype | None = None) -> Tensor:
     """The causal mask: -inf above the diagonal, zeros elsewhere."""
     return torch.triu(torch.full((sz, sz), float("-inf"), dtype=dtype, device=device), diagonal=1)
 
@@ -96,8 +97,8 @@ class Transformer(Module):
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
     ) -> None:
         super().__init__()
         layer = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype)
@@ -151,7 +152,7 @@ class Transformer(Module):
         )
 
     @staticmethod
-    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
+    def generate_square_subsequent_mask(sz: int, device: Device = None, dtype: _dtype | None = None) -> Tensor:
         """The causal mask ``(sz, sz)``: -inf above the diagonal, zeros elsewhere."""
         return _generate_square_subsequent_mask(sz, dtype=dtype, device=device)
 
@@ -326,8 +327,8 @@ class TransformerEncoderLayer(Module):
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
     ) -> None:
         super().__init__()
         made: dict[str, Any] = {"bias": bias, "device": device, "dtype": dtype}
@@ -412,8 +413,8 @@ class TransformerDecoderLayer(Module):
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: _dtype | None = None,
     ) -> None:
         super().__init__()
         made: dict[str, Any] = {"bias": bias, "device": device, "dtype": dtype}
