@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from .._src.engine import put
 from .._src.facts.devices import placement
 from .._src.tensor.methods import is_of_plain_memory
 from .._src.tensor.running import host_array, inplace
@@ -41,6 +40,8 @@ def written(target: Tensor, array: np.ndarray) -> None:
 
 def made(array: np.ndarray, like: Tensor | None = None) -> Tensor:
     """A tensor with an array's elements, on the device of another."""
+    from .._src.engine import put
+
     return from_value(put(array, placement(None if like is None else like.device)))  # type: ignore[attr-defined]
 
 

@@ -12,6 +12,9 @@ _SHARDED = "tensors spread over processes are not offered; collectives and Distr
 _COUNTS = "layouts are not drawn; DTensor.placements says how a tensor lies"
 _SYMMETRIC = "processes do not write into each other's memory; collectives of XLA do it where they can"
 _PROCESSES = "it is a part of PyTorch's process groups in C++, whose place one engine takes, the collectives of XLA"
+_LAUNCHER = (
+    "the launcher is a program, jtorchrun, whose inner parts are its own; torch.multiprocessing.spawn starts processes from a program"
+)
 _CHECKPOINT = "checkpoints are folders of what torch.save writes; use FileSystemWriter and FileSystemReader"
 _EXPORT = "it is a part of PyTorch's exporter beyond torch.export.export, save and load"
 _QUANTISATION = "quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers in 8 or 4 bits"
@@ -52,7 +55,13 @@ _LINES: dict[str, str] = {
         distributed.fsdp._unshard_param_utils: _unshard_fsdp_state_params
         distributed.optim: DistributedOptimizer _apply_optimizer_in_backward
         distributed.algorithms.ddp_comm_hooks.powerSGD_hook: batched_powerSGD_hook
-        distributed.pipelining: ScheduleGPipe Schedule1F1B PipelineStage Pipe pipeline pipe_split
+        distributed.algorithms.ddp_comm_hooks.ddp_zero_hook: hook_with_zero_step hook_with_zero_step_interleaved
+        distributed.pipelining: ScheduleGPipe Schedule1F1B PipelineStage Pipe pipeline pipe_split ScheduleInterleaved1F1B ScheduleLoopedBFS
+            ScheduleInterleavedZeroBubble ScheduleZBVZeroBubble ScheduleDualPipeV build_stage
+        distributed.pipelining.schedules: ScheduleGPipe Schedule1F1B ScheduleInterleaved1F1B ScheduleLoopedBFS ScheduleDualPipeV
+            ScheduleInterleavedZeroBubble ScheduleZBVZeroBubble PipelineScheduleSingle PipelineScheduleMulti get_schedule_class
+        distributed.pipelining.stage: PipelineStage build_stage
+        distributed.pipelining.microbatch: TensorChunkSpec merge_chunks split_args_kwargs_into_chunks
         distributed._shard.sharded_tensor: ShardedTensor
     """,
     _PROCESSES: """
@@ -61,6 +70,20 @@ _LINES: dict[str, str] = {
             Reducer get_backend_config
         distributed.distributed_c10d: ProcessGroupGloo _new_process_group_helper
         _C._distributed_c10d: Reducer GradBucket FakeProcessGroup ProcessGroupGloo
+    """,
+    _LAUNCHER: """
+        distributed.elastic.multiprocessing: start_processes DefaultLogsSpecs LogsSpecs LogsDest MultiprocessContext SubprocessContext
+            RunProcsResult to_map
+        distributed.elastic.agent.server: ElasticAgent RunResult SimpleElasticAgent Worker WorkerGroup WorkerSpec WorkerState
+        distributed.elastic.agent.server.api: ElasticAgent RunResult SimpleElasticAgent Worker WorkerGroup WorkerSpec WorkerState
+        distributed.elastic.agent.server.local_elastic_agent: LocalElasticAgent
+        distributed.elastic.rendezvous: RendezvousHandler RendezvousHandlerRegistry RendezvousInfo RendezvousParameters RendezvousStoreInfo
+        distributed.elastic.rendezvous.registry: get_rendezvous_handler
+        distributed.elastic.rendezvous.dynamic_rendezvous: DynamicRendezvousHandler RendezvousBackend create_handler
+        distributed.elastic.events: record record_rdzv_event construct_and_record_rdzv_event Event EventSource
+        distributed.elastic.metrics: initialize_metrics configure getStream prof put_metric
+        distributed.elastic.timer: TimerClient TimerServer TimerRequest RequestQueue LocalTimerClient LocalTimerServer FileTimerClient
+            FileTimerServer configure expires
     """,
     _CHECKPOINT: """
         distributed.checkpoint: load_sharded_optimizer_state_dict
@@ -195,6 +218,8 @@ SAME = {
     "distributed._composable.fsdp.fully_shard": "distributed.fsdp",
     "distributed.fsdp.fully_sharded_data_parallel": "distributed.fsdp",
     "distributed.fsdp._fully_shard": "distributed.fsdp",
+    "distributed.elastic.multiprocessing.api": "distributed.elastic.multiprocessing",
+    "distributed.tensor.device_mesh": "distributed.device_mesh",
     "distributed._tensor": "distributed.tensor",
     "distributed._tensor.api": "distributed.tensor",
     "distributed._tensor.placement_types": "distributed.tensor.placement_types",
