@@ -193,3 +193,70 @@ def all_to_all_single_autograd(
 ) -> torch.Tensor:
     """``all_to_all_single`` with a gradient."""
     return _Exchanged.apply(self, output_split_sizes, input_split_sizes, _group(group))
+
+
+def _no_handle(async_op: bool) -> None:
+    if async_op:
+        raise AssertionError("Can't remap async version of inplace op to functional collective")
+
+
+def _into(output: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
+    with torch.no_grad():
+        return output.copy_(result)
+
+
+def all_reduce_inplace(tensor: torch.Tensor, op: Any = "sum", group: Any = None, async_op: bool = False, tag: str = "") -> torch.Tensor:
+    """``all_reduce`` into the tensor itself."""
+    _no_handle(async_op)
+    return _into(tensor, all_reduce(tensor, op, world() if group is None else group))
+
+
+def all_gather_tensor_inplace(
+    output_tensor: torch.Tensor, input_tensor: torch.Tensor, group: Any = None, async_op: bool = False, tag: str = "", gather_dim: int = 0
+) -> torch.Tensor:
+    """``all_gather_tensor`` into a tensor."""
+    _no_handle(async_op)
+    return _into(output_tensor, all_gather_tensor(input_tensor, gather_dim, world() if group is None else group))
+
+
+def reduce_scatter_tensor_inplace(
+    output: torch.Tensor,
+    input: torch.Tensor,
+    op: Any = "sum",
+    group: Any = None,
+    async_op: bool = False,
+    scatter_dim: int = 0,
+    tag: str = "",
+) -> torch.Tensor:
+    """``reduce_scatter_tensor`` into a tensor."""
+    _no_handle(async_op)
+    return _into(output, reduce_scatter_tensor(input, op, scatter_dim, world() if group is None else group))
+
+
+def all_to_all_inplace(
+    output: torch.Tensor,
+    input: torch.Tensor,
+    output_split_sizes: Any = None,
+    input_split_sizes: Any = None,
+    group: Any = None,
+    async_op: bool = False,
+    tag: str = "",
+) -> torch.Tensor:
+    """``all_to_all_single`` into a tensor."""
+    _no_handle(async_op)
+    return _into(output, all_to_all_single(input, output_split_sizes, input_split_sizes, world() if group is None else group))
+
+
+def all_gather_inplace(
+    tensor_list: list[torch.Tensor], tensor: torch.Tensor, group: Any = None, async_op: bool = False, tag: str = ""
+) -> Any:
+    """The processes' tensors, which may differ in their first dimension, into those of a list."""
+    _no_handle(async_op)
+    c.all_gather(tensor_list, _start(tensor), group=_group(group))
+    return tensor_list
+
+
+#: Newer names.
+all_gather_single, reduce_scatter_single = all_gather_tensor, reduce_scatter_tensor
+all_gather_single_coalesced, reduce_scatter_single_coalesced = all_gather_into_tensor_coalesced, reduce_scatter_tensor_coalesced
+all_gather_single_autograd, reduce_scatter_single_autograd = all_gather_tensor_autograd, reduce_scatter_tensor_autograd

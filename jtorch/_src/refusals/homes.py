@@ -25,11 +25,13 @@ _LINES = """
     cuda.comm: nn.parallel.comm
     distributed._shard.sharded_tensor: .api
     distributed.checkpoint: .hf_storage .optimizer
+    distributed.device_mesh: distributed.tensor.device_mesh
+    distributed.elastic.multiprocessing: .api
     distributed.fsdp: ._fully_shard .fully_sharded_data_parallel ._fully_shard._fully_shard distributed._composable.fsdp
         distributed._composable.fsdp.fully_shard
     distributed.nn: .api.remote_module
     distributed.optim: .apply_optimizer_in_backward .optimizer
-    distributed.pipelining: ._IR .schedules .stage
+    distributed.pipelining: ._IR
     distributed.tensor: distributed._tensor distributed._tensor.api
     distributed.tensor.experimental: distributed._tensor.experimental
     distributed.tensor.experimental._attention: distributed.tensor.experimental._context_parallel

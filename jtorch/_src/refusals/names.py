@@ -27,7 +27,13 @@ _LINES: dict[str, str] = {
         distributed.fsdp._unshard_param_utils: _unshard_fsdp_state_params
         distributed.optim: DistributedOptimizer _apply_optimizer_in_backward
         distributed.algorithms.ddp_comm_hooks.powerSGD_hook: batched_powerSGD_hook
-        distributed.pipelining: ScheduleGPipe Schedule1F1B PipelineStage Pipe pipeline pipe_split
+        distributed.algorithms.ddp_comm_hooks.ddp_zero_hook: hook_with_zero_step hook_with_zero_step_interleaved
+        distributed.pipelining: ScheduleGPipe Schedule1F1B PipelineStage Pipe pipeline pipe_split ScheduleInterleaved1F1B ScheduleLoopedBFS
+            ScheduleInterleavedZeroBubble ScheduleZBVZeroBubble ScheduleDualPipeV build_stage
+        distributed.pipelining.schedules: ScheduleGPipe Schedule1F1B ScheduleInterleaved1F1B ScheduleLoopedBFS ScheduleDualPipeV
+            ScheduleInterleavedZeroBubble ScheduleZBVZeroBubble PipelineScheduleSingle PipelineScheduleMulti get_schedule_class
+        distributed.pipelining.stage: PipelineStage build_stage
+        distributed.pipelining.microbatch: TensorChunkSpec merge_chunks split_args_kwargs_into_chunks
         distributed._shard.sharded_tensor: ShardedTensor
     """,
     reasons.PROCESSES: """
@@ -36,6 +42,20 @@ _LINES: dict[str, str] = {
             Reducer get_backend_config
         distributed.distributed_c10d: ProcessGroupGloo _new_process_group_helper
         _C._distributed_c10d: Reducer GradBucket FakeProcessGroup ProcessGroupGloo
+    """,
+    reasons.LAUNCHER: """
+        distributed.elastic.multiprocessing: start_processes DefaultLogsSpecs LogsSpecs LogsDest MultiprocessContext SubprocessContext
+            RunProcsResult to_map
+        distributed.elastic.agent.server: ElasticAgent RunResult SimpleElasticAgent Worker WorkerGroup WorkerSpec WorkerState
+        distributed.elastic.agent.server.api: ElasticAgent RunResult SimpleElasticAgent Worker WorkerGroup WorkerSpec WorkerState
+        distributed.elastic.agent.server.local_elastic_agent: LocalElasticAgent
+        distributed.elastic.rendezvous: RendezvousHandler RendezvousHandlerRegistry RendezvousInfo RendezvousParameters RendezvousStoreInfo
+        distributed.elastic.rendezvous.registry: get_rendezvous_handler
+        distributed.elastic.rendezvous.dynamic_rendezvous: DynamicRendezvousHandler RendezvousBackend create_handler
+        distributed.elastic.events: record record_rdzv_event construct_and_record_rdzv_event Event EventSource
+        distributed.elastic.metrics: initialize_metrics configure getStream prof put_metric
+        distributed.elastic.timer: TimerClient TimerServer TimerRequest RequestQueue LocalTimerClient LocalTimerServer FileTimerClient
+            FileTimerServer configure expires
     """,
     reasons.CHECKPOINT: """
         distributed.checkpoint: load_sharded_optimizer_state_dict

@@ -6,6 +6,9 @@ SHARDED = "tensors spread over processes are not offered; collectives and Distri
 COUNTS = "layouts are not drawn; DTensor.placements says how a tensor lies"
 SYMMETRIC = "processes do not write into each other's memory; collectives of XLA do it where they can"
 PROCESSES = "it is a part of PyTorch's process groups in C++, whose place one engine takes, the collectives of XLA"
+LAUNCHER = (
+    "the launcher is a program, jtorchrun, whose inner parts are its own; torch.multiprocessing.spawn starts processes from a program"
+)
 CHECKPOINT = "checkpoints are folders of what torch.save writes; use FileSystemWriter and FileSystemReader"
 EXPORT = "it is a part of PyTorch's exporter beyond torch.export.export, save and load"
 QUANTISATION = "quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers in 8 or 4 bits"

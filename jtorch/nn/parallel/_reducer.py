@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import accumulate
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,14 @@ _PRIOR = (
     "participate in calculating loss. \nIf you already have done the above, then the distributed data parallel module wasn't able to "
     "locate the output tensors in the return value of your module's `forward` function.\n"
 )
+
+
+@cache
+def _transport() -> Any:
+    """What sends and receives, which programs of one process never load."""
+    from jtorch.distributed import _arrays, _programs, collectives, works
+
+    return SimpleNamespace(arrays=_arrays, programs=_programs, collectives=collectives, works=works)
 
 
 class GradBucket:
@@ -89,13 +98,6 @@ def reached(outputs: Any) -> set[int]:
     return found
 
 
-def _arrays() -> Any:
-    """The module between tensors and what travels. It comes with collectives, which few programs use."""
-    from jtorch.distributed import _arrays
-
-    return _arrays
-
-
 class Flat:
     """Memory for the gradients of some parameters, kept from pass to pass.
 
@@ -103,15 +105,14 @@ class Flat:
     """
 
     def __init__(self, parameters: Sequence[torch.Tensor]) -> None:
-        from jtorch.distributed._programs import ALIGNED, aligned
-
+        programs = _transport().programs
         dtype = parameters[0]._aval.dtype
-        unit = ALIGNED // dtype.itemsize
+        unit = programs.ALIGNED // dtype.itemsize
         self.shapes = [tuple(p.shape) for p in parameters]
         sizes = [p.numel() for p in parameters]
         ends = [*accumulate(-(-n // unit) * unit for n in sizes)]
         self.bounds = [(at, at + n) for at, n in zip([0, *ends], sizes, strict=False)]
-        self.whole = aligned((ends[-1],), dtype)
+        self.whole = programs.aligned((ends[-1],), dtype)
         self.parts = [self.whole[at:end].reshape(shape) for (at, end), shape in zip(self.bounds, self.shapes, strict=True)]
 
 
@@ -266,15 +267,13 @@ class Reducer:
 
     def combine(self, used: set[int] | None) -> None:
         """Averages the gradients over the processes; those of parameters that nobody has used stay what they are."""
-        made, taken = _arrays().made, _arrays().taken
-        from jtorch.distributed.collectives import reducing
-        from jtorch.distributed.works import start
-
         # Without a hook nobody sees buckets: one message for each dtype has the least to wait for.
         if self.hook is None:
-            self._combine_joined(used, taken, reducing, start)
+            self._combine_joined(used)
         else:
-            flats = [made(np.concatenate([self._gradient(i, taken) for i in bucket])) for bucket in self.buckets]
+            arrays = _transport().arrays
+            taken = arrays.taken
+            flats = [arrays.made(np.concatenate([self._gradient(i, taken) for i in bucket])) for bucket in self.buckets]
             for bucket, flat in zip(self.buckets, self._hooked(flats, taken), strict=True):
                 self._put_back(bucket, flat, used)
         for i in self.sparse:
@@ -282,7 +281,9 @@ class Reducer:
         if self._regroup:
             self._regroup, self.buckets = False, self._in_buckets(self._cap)
 
-    def _combine_joined(self, used: set[int] | None, taken: Any, reducing: Any, start: Any) -> None:
+    def _combine_joined(self, used: set[int] | None) -> None:
+        transport = _transport()
+        taken = transport.arrays.taken
         n = self.group.size() if self.divisor is None else self.divisor
         works = []
         for k, bucket in enumerate(self._joined):
@@ -297,13 +298,13 @@ class Reducer:
                     np.divide(taken(grad), n, out=part)
                 else:  # before they are added up, as in PyTorch
                     np.multiply(taken(grad), 1 / n, out=part)
-            task = reducing("DistributedDataParallel", flat.whole, "sum", f"bucket {k}")
-            works.append(start("all_reduce", self.group, task, partial(self._take_back, bucket, flat, used), None, True))
+            task = transport.collectives.reducing("DistributedDataParallel", flat.whole, "sum", f"bucket {k}")
+            works.append(transport.works.start("all_reduce", self.group, task, partial(self._take_back, bucket, flat, used), None, True))
         for work in works:
             work.wait()
 
     def _take_back(self, bucket: list[int], flat: Flat, used: set[int] | None, total: np.ndarray) -> None:
-        whole = _arrays().made(total) if self.as_view else None
+        whole = _transport().arrays.made(total) if self.as_view else None
         for i, (at, end), shape in zip(bucket, flat.bounds, flat.shapes, strict=True):
             if used is None or i in used:
                 self._give(self.parameters[i], total[at:end].reshape(shape) if whole is None else whole[at:end].view(shape))
@@ -335,7 +336,7 @@ class Reducer:
         return found
 
     def _put_back(self, bucket: list[int], flat: np.ndarray, used: set[int] | None) -> None:
-        whole = _arrays().made(flat) if self.as_view else None
+        whole = _transport().arrays.made(flat) if self.as_view else None
         at = 0
         for i in bucket:
             p, n = self.parameters[i], self.parameters[i].numel()
@@ -345,10 +346,10 @@ class Reducer:
 
     @staticmethod
     def _give(p: torch.Tensor, grad: Any) -> None:
-        now = p.grad
+        now, arrays = p.grad, _transport().arrays
         if isinstance(grad, torch.Tensor):
             p.grad = grad
         elif now is None:
-            p.grad = _arrays().made(grad, p)
+            p.grad = arrays.made(grad, p)
         else:
-            _arrays().written(now, grad)
+            arrays.written(now, grad)

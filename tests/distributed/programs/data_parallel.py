@@ -200,6 +200,58 @@ def check_averages_of_parameters() -> None:
     assert equal == [True, False, True, False] and opt.state_dict()["step"] == 4
 
 
+def check_hooks_by_name() -> None:
+    from jtorch.distributed.algorithms.ddp_comm_hooks import DDPCommHookType, register_ddp_comm_hook
+
+    expected = net()
+    expected(data()).square().mean().backward()
+    largest = max(float(p.grad.abs().max()) for p in expected.parameters())
+    for name, error in {"ALLREDUCE": 1e-6, "FP16_COMPRESS": 1e-3, "QUANTIZE_PER_TENSOR": 2 / 255, "QUANTIZE_PER_CHANNEL": 2 / 255}.items():
+        model = DDP(net())
+        register_ddp_comm_hook(DDPCommHookType[name], model, dist.group.WORLD)
+        model(mine(data())).square().mean().backward()
+        for p, q in zip(model.parameters(), expected.parameters(), strict=True):
+            assert float((p.grad - q.grad).abs().max()) <= 2 * error * largest + 1e-7, name
+            assert error < 1e-2 or not torch.equal(p.grad, q.grad), name
+    model = DDP(net())
+    DDPCommHookType.NOOP.value(model=model)
+    model(mine(data())).square().mean().backward()
+    assert not torch.allclose(model.module[0].weight.grad, expected[0].weight.grad)
+
+
+def check_gradients_in_eight_bits() -> None:
+    from jtorch.distributed.algorithms.ddp_comm_hooks import quantization_hooks as hooks
+    from jtorch.nn.parallel._reducer import GradBucket
+
+    def sent(hook: Any, t: Any, **options: Any) -> Any:
+        return hook(None, GradBucket(0, 1, t, []), **options).wait()
+
+    steps = torch.tensor([-1.0, 0.0, 1.0, 50.0, 154.0])  # rank 0: in steps of 155 / 255
+    width = torch.tensor(155.0) / 255
+    ours = (torch.round(steps / width) + torch.round(1 / width)).clamp(0, 255) - torch.round(1 / width)
+    same(sent(hooks.quantization_pertensor_hook, steps * (1 - RANK)), ours * width / WORLD)
+    rows = torch.tensor([0.0, 255.0, 3.0, -510.0, 0.0])  # each row of two has steps of its own: 1, 513 / 255 and none
+    got = sent(hooks.quantization_perchannel_hook, rows, bucket_size=2)
+    assert got.shape == (5,) and got[:2].tolist() == [0.0, 255.0] and got[4] == 0 and abs(float(got[2]) - 3) <= 513 / 510
+    same(sent(hooks.quantization_pertensor_hook, torch.zeros(4)), [0.0] * 4)
+
+
+def check_averages_within_groups_of_several_sizes() -> None:
+    from jtorch.distributed.algorithms.model_averaging.hierarchical_model_averager import HierarchicalModelAverager
+
+    averager = HierarchicalModelAverager({1: 1, 2: WORLD}, warmup_steps=1)
+    seen = []
+    for _ in range(5):
+        p = nn.Parameter(torch.full((2,), float(RANK)))
+        p.grad = torch.ones(2)
+        averager.average_parameters([p])
+        seen.append(p.tolist() == [0.5, 0.5])
+    assert seen == [False, False, True, False, True] and averager.step == 5
+    for sizes, words in (({}, "must not be empty"), ({0: 2}, "positive value"), ({2: 1}, "must be equal to the size")):
+        with raises(ValueError, words):
+            HierarchicalModelAverager(sizes)
+
+
 def check_uneven_numbers_of_batches() -> None:
     model = DDP(net())
     opt = torch.optim.SGD(model.parameters(), 0.1)

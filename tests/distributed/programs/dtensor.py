@@ -25,6 +25,7 @@ from jtorch.distributed.tensor.parallel import (
     PrepareModuleOutput,
     RowwiseParallel,
     SequenceParallel,
+    input_reshard,
     loss_parallel,
     parallelize_module,
 )
@@ -51,6 +52,37 @@ def spread(t: torch.Tensor, *placements: object) -> DTensor:
 
 def lies(t: DTensor, *placements: object) -> None:
     assert t.placements == placements, t.placements
+
+
+def check_kept_inputs_are_cut() -> None:
+    def gradients(cut: int | None) -> list[Any]:
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 2))
+        assert input_reshard(net, mesh(), cut) is net
+        x = numbers(8, 4).requires_grad_()
+        net(x).square().sum().backward()
+        return [x.grad, *(p.grad for p in net.parameters())]
+
+    for cut in (0, 1):
+        for g, e in zip(gradients(cut), gradients(None), strict=True):
+            assert torch.allclose(g, e, atol=1e-5), cut
+    seen: list[int] = []
+    x = numbers(8, 4).requires_grad_()
+    whole = input_reshard(Square(), mesh(), 0)(x)
+    # only a part of the rows is there when the backward pass asks for all
+    before = DTensor.redistribute
+    try:
+        DTensor.redistribute = lambda t, *a, **k: seen.append(t.to_local().shape[0]) or before(t, *a, **k)  # type: ignore[method-assign]
+        whole.sum().backward()
+    finally:
+        DTensor.redistribute = before  # type: ignore[method-assign]
+    assert seen and set(seen) == {8 // WORLD}, seen
+    same(x.grad, (2 * x).detach())
+
+
+class Square(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x * x
 
 
 def check_parts_are_those_of_chunk() -> None:

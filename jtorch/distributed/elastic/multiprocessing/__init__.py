@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 
+from ...._src.refusals import stand_ins as _refusals
 from ....multiprocessing.spawn import ProcessContext as PContext
 from .errors import ProcessFailure as ProcessFailure
 from .errors import record as record
@@ -41,3 +42,5 @@ class SignalException(Exception):
 
 
 __all__ = ["PContext", "ProcessFailure", "SignalException", "Std", "record"]
+
+__getattr__ = _refusals.missing(__name__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .api import parallelize_module as parallelize_module
+from .input_reshard import input_reshard as input_reshard
 from .loss import loss_parallel as loss_parallel
 from .style import ColwiseParallel as ColwiseParallel
 from .style import ParallelStyle as ParallelStyle
