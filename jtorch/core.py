@@ -137,6 +137,7 @@ class Tensor(TensorBase, metaclass=TensorMeta):
     _borrowed: bool = False
     _state: bool = False  # belongs to a module
     _birth: int = 0
+    _passed: Any = None  # to a function that JAX traces: what its trees share
 
     __array_priority__ = 1000
     __hash__ = object.__hash__  # by identity, although == compares elements

@@ -12,8 +12,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tools.campaigns import programs  # noqa: E402
-from tools.campaigns._program_scenes import SCENERY  # noqa: E402
-from tools.campaigns._program_steps import FAMILIES, PREAMBLE, Fields, Unfilled, literal  # noqa: E402
+from tools.campaigns._program_kernels import KERNELS  # noqa: E402
+from tools.campaigns._program_steps import FAMILIES, PREAMBLE, SCENERY, Fields, Unfilled, literal  # noqa: E402
 
 pytestmark = pytest.mark.parity
 
@@ -22,6 +22,7 @@ EXAMPLES = int(os.environ.get("JTORCH_PROGRAMS", "80"))
 #: The tests are split so that processes can share them.
 PARTS = 4
 MODE = os.environ.get("JTORCH_EXECUTION", "deferred")
+EVERYTHING = tuple(f for f in FAMILIES if f not in KERNELS)
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +51,12 @@ def test_programs_of_views_writes_and_gradients(part: int) -> None:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_programs_of_everything(part: int) -> None:
-    _run(range(10_000 + part * 1000, 10_000 + part * 1000 + EXAMPLES // PARTS // 2), layout=False, times=2, families=tuple(FAMILIES))
+    _run(range(10_000 + part * 1000, 10_000 + part * 1000 + EXAMPLES // PARTS // 2), layout=False, times=2, families=EVERYTHING)
+
+
+def test_programs_of_kernels() -> None:
+    """Those that take shapes of their own, with what they are made from."""
+    _run(range(30_000, 30_000 + EXAMPLES // 10), layout=False, times=2, families=("views", "writes", *KERNELS))
 
 
 def test_a_wrong_result_is_found_and_made_short(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -289,3 +289,32 @@ def test_tensors_become_arrays(x) -> None:
     for array in (jnp.asarray(x), jnp.array(x), jnp.from_dlpack(x), x.jax()):
         assert isinstance(array, jax.Array) and array.tolist() == X
     assert jax.device_put(x).tolist() == X
+
+
+def test_what_is_handed_on_requires_grad_as_it_came() -> None:
+    for first in (True, False):
+        handed = jax.jit(lambda v: {"same": v, "double": v * 2})
+        for asks in (first, not first, first):
+            found = handed(torch.ones(2, requires_grad=asks))
+            assert found["same"].requires_grad is asks and not found["double"].requires_grad
+
+
+def test_trees_that_were_compared_before_are_alike_after_calls() -> None:
+    leaf, plain = torch.ones(3, requires_grad=True), torch.ones(3)
+    leaves = jax.tree.structure(leaf)
+    assert leaves == jax.tree.structure(plain)
+    assert jax.jit(lambda v: v * 2)(leaf) is not None
+    assert jnp.sin(plain) is not None
+    with pytest.raises(RuntimeError, match=CUT):
+        jnp.sin(leaf)
+    assert leaves == jax.tree.structure(plain)
+    assert jax.tree.map(lambda a, b: a + b, leaf, plain).tolist() == [2.0, 2.0, 2.0]
+
+
+def test_functions_of_several_tensors_look_at_each(x) -> None:
+    leaf = x.clone().requires_grad_()
+    for call in (jnp.add, jnp.multiply, lambda a, b: jnp.hstack([a, b]), jnp.convolve):
+        assert call(x, x) is not None
+        for operands in ((x, leaf), (leaf, x), (leaf, leaf)):
+            with pytest.raises(RuntimeError, match=CUT):
+                call(*operands)

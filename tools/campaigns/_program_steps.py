@@ -8,7 +8,7 @@ A field in braces is filled in from what PyTorch has at that point of the progra
 - ``y`` a second tensor, mostly one that broadcasts with the main one; ``fy`` a floating-point one, ``same`` one of the main one's shape;
 - ``d``, ``e`` dimensions of the main tensor; ``n`` a number; ``k`` 0 to 3; ``s`` a slice; ``ix`` indices into dimension ``d``; ``i0`` the
   same for dimension 0; ``pair`` a shape with two dimensions; ``order`` a permutation; ``dtype`` a dtype; ``seed`` a seed;
-- and those of ``_program_scenes``.
+- and those of ``_program_scenes``; ``_program_kernels`` has more statements.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from . import _program_kernels as kernels
 from . import _program_scenes as scenes
 
 #: What templates may use.
@@ -44,7 +45,9 @@ SHAPES = [(2, 3), (3,), (4, 2), (2, 2, 3), (), (1, 3), (6,), (0, 3), (3, 3), (2,
 DTYPES = tuple("float32 float32 float64 float64 int64 int64 int32 uint8 bool int16 complex64 complex128 float16 bfloat16".split())
 NUMBERS = ("2", "-3", "0.5", "True", "0", "-0.0", "3", "1.5", "-1", "300")
 
-_NAMES = {*re.findall(r"^(?:class|def) (\w+)", scenes.SCENERY, re.MULTILINE), "net2", "opts"}
+#: What statements of ``_program_scenes`` and ``_program_kernels`` use beside it.
+SCENERY = scenes.SCENERY + kernels.MACHINERY
+_NAMES = {*re.findall(r"^(?:class|def) (\w+)", SCENERY, re.MULTILINE), "net2", "opts", "F", "D"}
 _SCENERY = re.compile(r"\b(" + "|".join(sorted(_NAMES)) + r")\b")
 
 #: New tensors that may share memory with old ones.
@@ -172,7 +175,7 @@ torch.nn.functional.dropout({f}, 0.4)
 
 def prologue(text: str) -> str:
     """What must run before statements with this text."""
-    return PREAMBLE + scenes.SCENERY if _SCENERY.search(text) else PREAMBLE
+    return PREAMBLE + SCENERY if _SCENERY.search(text) else PREAMBLE
 
 
 def _split(text: str) -> list[str]:
@@ -189,12 +192,13 @@ def _families() -> dict[str, list[str]]:
         "gradients": _split(GRADIENTS),
         "draws": ["torch.manual_seed({seed}); {new} = " + t for t in _split(DRAWS)],
         **scenes.SCENES,
+        **kernels.KERNELS,
     }
 
 
 FAMILIES = _families()
 #: How often statements of each family come.
-WEIGHTS = {"views": 15, "writes": 15, "values": 45, "gradients": 12, "draws": 2, **scenes.SCENE_WEIGHTS}
+WEIGHTS = {"views": 15, "writes": 15, "values": 45, "gradients": 12, "draws": 2, **scenes.SCENE_WEIGHTS, **kernels.KERNEL_WEIGHTS}
 
 
 class Unfilled(Exception):

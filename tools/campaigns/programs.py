@@ -27,8 +27,9 @@ import torch
 import jtorch
 
 from . import _report
-from ._program_scenes import SCENERY, SCENES
-from ._program_steps import DTYPES, FAMILIES, PREAMBLE, SHAPES, WEIGHTS, Fields, Unfilled, literal, prologue
+from ._program_kernels import KERNELS
+from ._program_scenes import SCENES
+from ._program_steps import DTYPES, FAMILIES, PREAMBLE, SCENERY, SHAPES, WEIGHTS, Fields, Unfilled, literal, prologue
 
 #: What may differ, and why.
 ALLOWED = {
@@ -229,12 +230,17 @@ def _same_bits(ours: dict[str, Seen | str], theirs: dict[str, Seen | str]) -> bo
     return True
 
 
+def _kind_of(error: Exception | None) -> str:
+    """The name of an error's class: those that are not Python's there are two of."""
+    return type(error).__name__
+
+
 def _first(mode: str, ours: Run, theirs: Run, refused: Counter[str]) -> Difference | None:
     for i, (mine, wanted) in enumerate(zip(ours.errors, theirs.errors, strict=True)):
         if isinstance(mine, NotImplementedError) and not isinstance(wanted, NotImplementedError):
             refused[str(mine).split(":")[0][:80]] += 1
             return Difference(mode, i, "refused", str(mine))
-        if type(mine) is not type(wanted):
+        if _kind_of(mine) != _kind_of(wanted):
             return Difference(mode, i, "error", f"{mine!r:.160} instead of {wanted!r:.160}")
         a, b = ours.seen[i], theirs.seen[i]
         if a is None or b is None:
@@ -374,7 +380,7 @@ def write(
     dtypes = [chosen.choice(dtypes) for _ in range(4)] if templates else dtypes
     pools = {f: chosen.sample(FAMILIES[f], min(templates, len(FAMILIES[f]))) if templates else FAMILIES[f] for f in families}
     env: dict[str, Any] = {"torch": torch}
-    exec(_code(PREAMBLE + SCENERY if set(families) & set(SCENES) else PREAMBLE), env)
+    exec(_code(PREAMBLE + SCENERY if set(families) & (set(SCENES) | set(KERNELS)) else PREAMBLE), env)
     steps: list[Step] = []
     made = 0
 

@@ -332,7 +332,7 @@ def _take_number(op: Op, p: Param) -> list[str]:
     exact = n in _exact(op)
     lines = [f"    if k_{n} == 'i' and not {fits}: k_{n}, {n} = _unsigned({n}, {exact}, {_promoted(op)}, {op.promote!r})"]
     if exact:  # a look that is enough for nearly all numbers; negative fractions do not fit unsigned numbers
-        negative = f" or k_{n} == 'f' and {n} < 0" if op.truncates else ""
+        negative = f" or k_{n} == 'f' and {n} < 0 and _ins[0].aval.dtype.kind == 'u'" if op.truncates else ""
         lines.append(f"    if k_{n} in 'if' and not -128 <= {n} <= 127{negative}: _far = True")
     return [*lines, f"    _numbers.append({n})"]
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import opcode
-import sys
+import os
+import threading
+import weakref
 from typing import Any
 
 import jax
@@ -74,7 +75,7 @@ def _flatten(t: Tensor) -> tuple[tuple[Any, ...], Any]:
         child = jax.ShapeDtypeStruct(tuple(t.shape), t._aval.dtype)
     else:
         child = t.jax()
-    return (child,), _kind(type(t), _asks(t, child), _attributes(t))
+    return (child,), Kind(type(t), _asks(t, child), _attributes(t), _uses(t))
 
 
 #: Whether what is made of a leaf requires grad, and whether ``to_jax`` has to look where it goes. What is computed from a leaf that is
@@ -82,18 +83,59 @@ def _flatten(t: Tensor) -> tuple[tuple[Any, ...], Any]:
 NO, YES, WATCHED, PASSED = 0, 1, 2, 3
 
 
+class Uses:
+    """What became of the trees that a thread made of a tensor, one after the other.
+
+    JAX takes the arguments of a compiled function apart several times: for the key by which it finds programs, for its own caches, and for
+    the function that it traces. All of these trees share one such object, so that all are known to be keys (``key``) when the last is put
+    together of tracers. Whatever puts one together, or compares it with another, ends the sharing (``open``).
+    """
+
+    __slots__ = ("key", "open")
+
+    def __init__(self) -> None:
+        self.key, self.open = False, True
+
+
+class _Last(threading.local):
+    """By tensor, what a thread last made of it. An entry goes with its tensor."""
+
+    def __init__(self) -> None:
+        self.uses: dict[int, tuple[Any, Uses]] = {}
+
+
+_LAST = _Last()
+
+
+def _uses(t: Tensor) -> Uses:
+    if t._passed is not None:  # an argument of a function that is traced, which it hands on
+        t._passed.key = True
+    kept = _LAST.uses
+    number = id(t)
+    found = kept.get(number)
+    if found is not None and found[0]() is t:
+        if found[1].open:
+            return found[1]
+        reference = found[0]
+    else:
+        reference = weakref.ref(t, lambda _: kept.pop(number, None))
+    made = Uses()
+    kept[number] = (reference, made)
+    return made
+
+
 class Kind:
     """What a tree knows of a tensor beside its array.
 
     Trees with and without ``requires_grad`` are alike: a tangent has the structure of its primal, a gradient that of its parameter. Only
     where JAX looks for a function that it has compiled are leaves that are watched told apart from others: what was compiled for these has
-    not been looked at.
+    not been looked at. Such a tree is known by its ``uses``.
     """
 
-    __slots__ = ("cls", "asks", "attributes")
+    __slots__ = ("cls", "asks", "attributes", "uses")
 
-    def __init__(self, cls: type, asks: int, attributes: Attributes | None) -> None:
-        self.cls, self.asks, self.attributes = cls, asks, attributes
+    def __init__(self, cls: type, asks: int, attributes: Attributes | None, uses: Uses) -> None:
+        self.cls, self.asks, self.attributes, self.uses = cls, asks, attributes, uses
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Kind):
@@ -102,41 +144,18 @@ class Kind:
             return True
         if self.cls is not other.cls or self.attributes != other.attributes:
             return False
-        return (self.asks >= WATCHED) == (other.asks >= WATCHED) or _structures_compared(sys._getframe(1))
+        if (self.asks >= WATCHED) == (other.asks >= WATCHED):
+            return True
+        if self.uses.key or other.uses.key:
+            return False
+        self.uses.open = other.uses.open = False
+        return True
 
     def __hash__(self) -> int:
         return hash(self.cls)
 
     def __repr__(self) -> str:
         return f"{self.cls.__name__}{'' if self.asks == NO else ', requires_grad=True'}"
-
-
-_COMPARISON = opcode.opmap["COMPARE_OP"]
-
-
-def _structures_compared(frame: Any) -> bool:
-    """Whether code compares two trees, in ``==`` and ``!=`` or as ``jax.tree.map`` does. Otherwise a cache looks for a key, maybe one that
-    trees are part of."""
-    if frame.f_code.co_name not in ("__eq__", "__ne__") and frame.f_globals.get("__name__") == _MAPS:
-        return True
-    while frame is not None and frame.f_code.co_name in ("__eq__", "__ne__"):
-        frame = frame.f_back
-    return frame is not None and frame.f_code.co_code[frame.f_lasti] == _COMPARISON
-
-
-#: Where JAX goes through several trees at once.
-_MAPS = "jax._src.tree_util"
-
-_KINDS: dict[tuple[type, int], Kind] = {}
-
-
-def _kind(cls: type, asks: int, attributes: Attributes | None) -> Kind:
-    if attributes is not None:
-        return Kind(cls, asks, attributes)
-    found = _KINDS.get((cls, asks))
-    if found is None:
-        found = _KINDS.setdefault((cls, asks), Kind(cls, asks, None))
-    return found
 
 
 def _asks(t: Tensor, child: Any) -> int:
@@ -149,7 +168,7 @@ def _asks(t: Tensor, child: Any) -> int:
         return NO
     if isinstance(child, jax.core.Tracer):  # gradients are JAX's there
         leaf = t.is_leaf
-        if MODE.enabled and (not leaf or t._read().meta is WATCHING) and _directly():
+        if MODE.enabled and (not leaf or t._read().meta is WATCHING) and _directly(child):
             return WATCHED if leaf else PASSED  # a function of JAX's calls another: ``jnp.abs`` calls ``jnp.absolute``
         return YES if leaf else NO
     if not MODE.enabled:
@@ -169,8 +188,12 @@ def to_jax(self: Tensor) -> jax.Array:
     """
     if self._rg and MODE.enabled:
         value = self._read()
-        if value.trace is not SPECIAL or ((value.meta is WATCHING or not self.is_leaf) and _directly()):
+        if value.trace is not SPECIAL:
             raise RuntimeError(CUT)
+        array = self.jax()
+        if (value.meta is WATCHING or not self.is_leaf) and _directly(array):
+            raise RuntimeError(CUT)
+        return array
     return self.jax()
 
 
@@ -183,22 +206,31 @@ CUT = (
 WATCHING = Meta(keep=True)
 
 
-#: Where JAX runs a function on tracers. (``jax._src.pjit`` also takes arguments apart, before any function runs.)
-_TRACES = "jax._src.interpreters.partial_eval"
+#: Where JAX's own functions are written.
+_JAX = os.path.join(os.path.dirname(jax.__file__), "")
 
 
-def _directly() -> bool:
-    """Whether a function of JAX that compiles itself, as most of ``jax.numpy``, was called with the tensor, and no function of the user's
-    was given to ``jax.jit``: between here and where JAX traces it there is none but JAX's code."""
-    frame: Any = sys._getframe(1)
-    while frame is not None:
-        module = frame.f_globals.get("__name__", "")
-        if module == _TRACES:
-            return True
-        if module.partition(".")[0] != "jax" and module != __name__:
-            return False
-        frame = frame.f_back
-    return False
+def _traced_function(tracer: Any) -> tuple[str, str]:
+    """What JAX notes of the function that it traces: for what (``"jit"``, ``"scan"`` ...), and where that function is written. Tracers of
+    derivatives and of batches have no such note."""
+    noted = getattr(getattr(getattr(tracer, "_trace", None), "frame", None), "debug_info", None)
+    return (noted.traced_for, (noted.func_src_info or "").partition(" at ")[2]) if noted is not None else ("", "")
+
+
+def _directly(tracer: Any) -> bool:
+    """Whether a function of JAX that compiles itself, as most of ``jax.numpy``, was called with the tensor that a tracer stands for, and no
+    function of the user's that was given to ``jax.jit``."""
+    return _traced_function(tracer)[1].startswith(_JAX)
+
+
+def _noted(t: Tensor, tracer: Any, uses: Uses) -> None:
+    """Marks trees as keys whose tensors a function of JAX was traced with, and has those of compiled functions marked that hand on what
+    they were given: whether that requires grad is part of the result."""
+    purpose, file = _traced_function(tracer)
+    if file.startswith(_JAX):
+        uses.key = True
+    elif purpose == "jit":
+        t._passed = uses
 
 
 def _attributes(t: Tensor) -> Attributes | None:
@@ -223,6 +255,9 @@ def _unflatten(aux: Any, children: Any) -> Any:
             value.meta = WATCHING
         t = _new(cls)
         t._v = value
+        aux.uses.open = False
+        if traced:
+            _noted(t, child, aux.uses)
         if BIRTHS:
             t._birth = born()
         t._rg = asks != NO and (asks != PASSED or traced) and t._aval.differentiable

@@ -108,7 +108,7 @@ def _check_numbers(*values: Any) -> None:
             tensors = [t for t in values if isinstance(t, Tensor)]
             if not any(t.dtype.is_floating_point or t.dtype.is_complex for t in tensors):  # there it becomes infinite
                 check_numbers(tensors, {"value": (value, "i")}, ("value",))
-        elif type(value) is float:
+        elif type(value) is float and not -128 <= value <= 127:  # others fit every dtype
             found = dtypes.result_type_of(((dtypes.of_number(value), dtypes.NUMBER), *_entries(values)))
             if found.itemsize > 2:  # a half becomes infinite
                 check_fits(value, found.np)
