@@ -174,3 +174,18 @@ def test_scores_weights_and_targets_differentiate_twice(weighted: bool) -> None:
     else:
         assert torch.autograd.gradcheck(F.binary_cross_entropy_with_logits, (x, y), check_forward_ad=True)
         assert torch.autograd.gradgradcheck(F.binary_cross_entropy_with_logits, (x, y))
+
+
+@pytest.mark.parametrize("ignored", [-100, -1, 2, 999])
+def test_classes_that_do_not_count_may_be_anything(ignored: int) -> None:
+    """Also again and again, when a kernel knows that its indices have been looked at."""
+    x = torch.tensor([[0.5, -1.0, 2.0], [float("nan"), 3.0, 0.0], [1.0, 1.0, -2.0]])
+    target = torch.tensor([1, ignored, 0])
+    log_p = [row.log_softmax(0) for row in (x[0], x[2])]
+    with torch.execution("immediate"):
+        for _ in range(8):
+            both = [torch.nn.functional.cross_entropy(x, target, ignore_index=ignored, reduction=r) for r in ("sum", "mean")]
+            alone = torch.nn.functional.nll_loss(x, target, ignore_index=ignored, reduction="none")
+    wanted = -(log_p[0][1] + log_p[1][0]).item()
+    assert [t.item() for t in both] == pytest.approx([wanted, wanted / 2])
+    assert alone.tolist() == [1.0, 0.0, -1.0]

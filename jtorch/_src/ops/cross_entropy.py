@@ -78,7 +78,8 @@ class _Classes:
         """The scores at the classes."""
         if self.classes == 0:
             return jnp.zeros(self.target.shape, x.dtype)
-        return jnp.squeeze(jnp.take_along_axis(x, self.index, self.axis, mode="clip"), self.axis)
+        inside = jnp.clip(self.index, 0, self.classes - 1)  # those that do not count may be anything
+        return jnp.squeeze(jnp.take_along_axis(x, inside, self.axis, mode="clip"), self.axis)
 
     def hot(self, where: Any, otherwise: Any) -> Array:
         """``where`` at the classes, ``otherwise`` elsewhere. A comparison, which vectorises and fuses, where scattering does not."""
@@ -108,7 +109,8 @@ class _Classes:
 
 def _shift_and_log_sum(x: Array, axis: int) -> tuple[Array, Array]:
     """``top`` and ``log(sum(exp(x - top)))`` along ``axis``, which is kept. Apart they lose nothing where scores are large."""
-    top = lax.stop_gradient(jnp.max(x, axis, keepdims=True, initial=-np.inf))
+    top = jnp.max(x, axis, keepdims=True) if x.shape[axis] else jnp.max(x, axis, keepdims=True, initial=-np.inf)
+    top = lax.stop_gradient(top)
     return top, jnp.log(jnp.sum(jnp.exp(x - top), axis, keepdims=True))
 
 
