@@ -1,7 +1,7 @@
 """``torch._logging``: levels of PyTorch's logs, by the names that ``TORCH_LOGS`` has for them.
 
 The loggers are those of Python's ``logging``. What writes into them in PyTorch is its compiler, whose place XLA takes; so settings are
-checked and kept, and artifacts stay unwritten. ``JTORCH_LOG`` is what tells about programs here.
+checked and kept, and artifacts stay unwritten.
 """
 
 from __future__ import annotations
