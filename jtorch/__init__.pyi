@@ -1232,7 +1232,7 @@ class Tensor:
     def is_set_to(self, tensor: Any) -> _bool:
         """Whether both look at the same memory in the same way."""
     def is_shared(self) -> _bool:
-        """Whether other processes can see the memory: they cannot."""
+        """Whether other processes may look at the memory: it was shared, is an accelerator's, or is mapped from a file."""
     def is_signed(self) -> _bool:
         """Whether the dtype holds negative numbers."""
     def isclose(self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor:
@@ -1643,7 +1643,7 @@ class Tensor:
     def sgn_(self) -> Tensor:
         """In-place form of ``sgn``."""
     def share_memory_(self) -> Tensor:
-        """Not offered: JAX arrays cannot lie in memory that processes share."""
+        """Moves the tensor's memory, with all tensors that share it, to where other processes can look at it: what one writes ..."""
     def short(self, memory_format: _memory_format | None = ...) -> Tensor:
         """The tensor as torch.int16; itself if it has that dtype."""
     def sigmoid(self) -> Tensor:

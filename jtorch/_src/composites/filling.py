@@ -144,7 +144,7 @@ def whole_strides(sizes: Sequence[int], shape: Sequence[int], strides: Sequence[
             if i not in found and size != 1 and reach * sizes[i] <= stride and not stride % (reach * sizes[i]):
                 found[i] = reach
                 reach *= sizes[i]
-        if size != 1:
+        if size != 1 and stride:
             reach = stride * size
     for i in reversed(range(len(sizes))):
         if i not in found:

@@ -21,9 +21,10 @@ from ..draws import sampling as _sampling
 from ..engine import META, limits
 from ..facts import devices, dtypes
 from ..facts.errors import broadcast_shapes, check_long, check_longs, must_be_tensor
+from ..facts.layouts import contiguous_strides, is_dense
 from ..ops._derivatives import A, D, derivative
 from ..ops._facts import schemas
-from ..tensor.running import write_out
+from ..tensor.running import pointwise_strides, write_out
 from .filling import (
     Draw,
     blank,
@@ -272,11 +273,24 @@ def randperm(
     return _made("randperm", shape, serial(_sampling.permutation), kind, generator, out, layout, device, requires_grad, True)
 
 
+def _dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of what is like a tensor: its own if it has no gaps, else those in its order of dimensions."""
+    return strides if is_dense(shape, strides) else pointwise_strides(shape, ((shape, strides),)) or contiguous_strides(shape)
+
+
 def _filled(input: Any, made: Any, requires_grad: bool, filled: Callable[[Any], Any]) -> Any:
-    if examples() and not is_example(made):
+    levels = [level.size for level in examples()]
+    if levels and not is_example(made):
         made = blank(made, made.shape)
-    elif is_example(made) and made.dtype is input.dtype and made._al is None:
-        made._strides = input._strides  # as other examples, so do those of the result lie in between its elements
+    elif is_example(made) and made._al is None:
+        # With numbers of their own, all examples together keep the order of dimensions, and lie in between one's elements if those of
+        # the input do; with the same numbers there is one, for all of them, that keeps it.
+        shape = made._aval.shape
+        if not levels:
+            made = blank(made, shape)
+        strides = whole_strides(levels, shape, strides_of(input)) if levels else strides_of(input)
+        found = _dense((*levels, *shape), strides)[len(levels) :]
+        made._strides = None if found == contiguous_strides(shape) else found
     made = filled(made)._written(0)
     return requiring(made) if requires_grad else made
 
