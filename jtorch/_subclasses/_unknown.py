@@ -113,7 +113,8 @@ def _constrain(mode: Any, func: Any, size: Any, *, min: int | None, max: int | N
         return NotImplemented
     if func is A.sym_constrain_range_for_size.default:
         min = 0 if min is None else min
-    for within in (min is None or size >= min, max is None or size <= max):
+    number: Any = size
+    for within in (min is None or number >= min, max is None or number <= max):
         if not (within.expected() if isinstance(within, Truth) else within):
             raise RuntimeError(f"Invalid value range for {size} between [{min}, {max}].")
     return None
