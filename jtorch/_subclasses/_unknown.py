@@ -8,6 +8,7 @@ from typing import Any
 
 from .._src.aten.overloads import aten as A
 from .._src.facts.dtypes import BY_NAME
+from .._src.facts.errors import broadcast_shapes
 from .._src.facts.size import SYMBOLIC
 from .._src.tensor.symbols import GuardOnDataDependentSymNode, ShapeEnv, Sym, Truth, Undecided, exact, shown
 from .._src.tensor.unknowns import of
@@ -112,7 +113,8 @@ def _constrain(mode: Any, func: Any, size: Any, *, min: int | None, max: int | N
         return NotImplemented
     if func is A.sym_constrain_range_for_size.default:
         min = 0 if min is None else min
-    for within in (min is None or size >= min, max is None or size <= max):
+    number: Any = size
+    for within in (min is None or number >= min, max is None or number <= max):
         if not (within.expected() if isinstance(within, Truth) else within):
             raise RuntimeError(f"Invalid value range for {size} between [{min}, {max}].")
     return None
@@ -139,9 +141,8 @@ def _argwhere(mode: Any, func: Any, self: Tensor) -> Any:
 @_rule(A.masked_select.default)
 def _masked_select(mode: Any, func: Any, self: Tensor, mask: Tensor) -> Any:
     del func
-    with mode:
-        whole = A.mul.Tensor(mask, self) if self.dtype.np.kind != "b" else A.bitwise_and.Tensor(mask, self)
-    return _empty(mode, self, (_size(mode, whole._aval.size),))
+    shape = broadcast_shapes(self._aval.shape, mask._aval.shape)
+    return _empty(mode, self, (_size(mode, math.prod(shape)),))
 
 
 @_rule(A._unique2.default)
@@ -274,5 +275,4 @@ def _index_put(mode: Any, func: Any, self: Tensor, indices: list[Any], values: T
     del func, values, accumulate
     if not _masks(indices):
         return NotImplemented
-    with mode:
-        return A.empty_like.default(self)
+    return _empty(mode, self, self.shape)

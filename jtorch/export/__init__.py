@@ -133,10 +133,11 @@ def _ranges(mod: Any, args: Any, kwargs: Any, made: Plan, traced: _trace.Traced,
         found[name] = Range(max(low, least), range.upper)
     for name, bounds in data.bounds.items():
         given = found.get(name)
-        if given is not None and given.upper is not None and given.lower > given.upper:
+        low = None if given is None else given.lower
+        if given is not None and low is not None and given.upper is not None and low > given.upper:
             raise ConstraintError(f"Constraints violated: the program is another one for each number that {name} may be ({Range(*bounds)})")
-        if given is not None and (bounds[0] is None or given.lower > bounds[0]):
-            data.bounds[name] = given.lower, bounds[1]
+        if low is not None and (bounds[0] is None or low > bounds[0]):
+            data.bounds[name] = low, bounds[1]
         found.setdefault(name, Range(*bounds))
     assert_said(traced.tracer)
     symbols = {env.symbol(name): found[name] for name in [*made.ranges, *data.bounds]}

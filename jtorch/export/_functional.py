@@ -189,7 +189,9 @@ def decomposed(program: Any, table: dict[Any, Callable[..., Any]] | None) -> Any
                         tracer.data.again = list(node.meta.get("unbacked_bindings", ()))
                     env[node] = node.target(*args, **map_arg(node.kwargs, lambda n: env[n]))
                     for name, dim in node.meta.get("unbacked_sizes", {}).items():  # (which may have been said to equal something else)
-                        tracer.size_of_data(name, str(fake.shape_env.symbol(name).expr), tracer.proxy_of(env[node]), dim)
+                        proxy = tracer.proxy_of(env[node])
+                        assert proxy is not None
+                        tracer.size_of_data(name, str(fake.shape_env.symbol(name).expr), proxy, dim)
     finally:
         _running.pop()
     return _finished(program, tracer, first, results)

@@ -129,6 +129,7 @@ def _implement(overload: UserOverload, key: str, fn: Callable[..., Any]) -> None
         user.composite = fn
     elif key in ("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional"):
         user.kernels[None] = fn
+        user.fake = user.fake or fn  # it is written with operators, which run without data, too
     elif key.startswith("Autograd"):
         user.autograd_key = fn
     elif key.startswith("Autocast"):

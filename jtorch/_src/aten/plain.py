@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..bind import underscored
+from ..bind import assertions
 from ..bind.cores import BOUND
 from ..bind.everything import L, M, T
 from ..facts import dtypes
@@ -80,29 +80,19 @@ def _assert_scalar(self: Any, assert_msg: str) -> None:
 
 @kernel(A._assert_async)
 def _assert_async(self: Any) -> None:
-    underscored._assert_async(self)
+    assertions._assert_async(self)
 
 
 @kernel(A._assert_async.msg)
 def _assert_async_msg(self: Any, assert_msg: str) -> None:
-    underscored._assert_async(self, assert_msg)
+    assertions._assert_async(self, assert_msg)
 
 
 @kernel(A._assert_tensor_metadata)
 def _assert_tensor_metadata(
     a: Any, size: Any = None, stride: Any = None, dtype: Any = None, *, device: Any = None, layout: Any = None
 ) -> None:
-    underscored._assert_tensor_metadata(a, size, stride, dtype, device=device, layout=layout)
-
-
-@kernel(A.sym_constrain_range)
-def sym_constrain_range(size: Any, *, min: int | None = None, max: int | None = None) -> None:
-    T.sym_constrain_range(size, min=min, max=max)
-
-
-@kernel(A.sym_constrain_range_for_size)
-def sym_constrain_range_for_size(size: Any, *, min: int | None = None, max: int | None = None) -> None:
-    T.sym_constrain_range_for_size(size, min=min, max=max)
+    assertions._assert_tensor_metadata(a, size, stride, dtype, device=device, layout=layout)
 
 
 @kernel(A.slice)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..bind.cores import composite
 from ..facts.errors import not_offered
+from ..ops._facts import schemas
 from ..tensor.symbols import visible
 
 _NUMBERS = (np.integer, np.floating, int, float)
@@ -139,6 +140,7 @@ def sym_sqrt(a: Any) -> Any:
 
 
 @composite(ignored=True)
+@schemas("(Scalar size, *, int? min=None, int? max=None) -> ()")
 def sym_constrain_range(size: Any, *, min: int | None = None, max: int | None = None) -> None:
     """Checks that a size lies within bounds.
 
@@ -153,6 +155,7 @@ def sym_constrain_range(size: Any, *, min: int | None = None, max: int | None = 
 
 
 @composite(ignored=True)
+@schemas("(Scalar size, *, int? min=None, int? max=None) -> ()")
 def sym_constrain_range_for_size(size: Any, *, min: int | None = None, max: int | None = None) -> None:
     """``sym_constrain_range`` with 0 as the least bound.
 

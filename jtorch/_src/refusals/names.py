@@ -81,7 +81,6 @@ _LINES: dict[str, str] = {
         ao.quantization: FakeQuantize FakeQuantizeBase ObserverBase MinMaxObserver PerChannelMinMaxObserver QConfig QConfigMapping convert
             default_observer default_per_channel_weight_observer default_weight_observer fuse_modules fuse_modules_qat
             get_default_qat_qconfig get_default_qconfig prepare prepare_qat quantize quantize_dynamic
-        ao.quantization.fx._decomposed: quantize_per_tensor dequantize_per_tensor
         ao.quantization.observer: HistogramObserver(with_args) MinMaxObserver(with_args) MovingAverageMinMaxObserver(with_args)
             PerChannelMinMaxObserver(with_args) MovingAveragePerChannelMinMaxObserver(with_args) ObserverBase PlaceholderObserver(with_args)
             default_observer default_per_channel_weight_observer default_weight_observer

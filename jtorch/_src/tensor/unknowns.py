@@ -159,7 +159,8 @@ class Unknowns:
             return
         for name in self.names_in(expr):
             self.sizes.setdefault(name)
-        compared = Sym(self.env, expr) >= 0
+        size: Any = Sym(self.env, expr)
+        compared = size >= 0
         if compared is not True and not (isinstance(compared, Truth) and compared.expected()):
             raise RuntimeError(f"a size of {shown(expr)} is negative")
 

@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
-from . import infra, operator_support, shape_prop, split_module, tools_common
+from . import (
+    fake_tensor_prop,
+    graph_manipulation,
+    graph_transform_observer,
+    infra,
+    operator_support,
+    shape_prop,
+    split_module,
+    tools_common,
+    utils,
+)
 
-__all__ = ["infra", "operator_support", "shape_prop", "split_module", "tools_common"]
+__all__ = [
+    "fake_tensor_prop", "graph_manipulation", "graph_transform_observer", "infra", "operator_support", "shape_prop", "split_module",
+    "tools_common", "utils",
+]  # fmt: skip

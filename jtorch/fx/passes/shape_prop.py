@@ -40,8 +40,7 @@ class ShapeProp(Interpreter):
 
     def __init__(self, gm: Any, fake_mode: Any = None) -> None:
         super().__init__(gm)
-        if fake_mode is not None:
-            raise NotImplementedError("ShapeProp(fake_mode=...): run on tensors of the meta device instead")
+        self.fake_mode = fake_mode
 
     def run_node(self, n: Node) -> Any:
         """The value of one node, noted."""
@@ -65,5 +64,14 @@ class ShapeProp(Interpreter):
         return result
 
     def propagate(self, *args: Any) -> Any:
-        """Runs on an example and returns the result."""
-        return super().run(*args)
+        """Runs on an example, without data if there is a mode for that, and returns the result."""
+        mode = self.fake_mode
+        if mode is None:
+            return super().run(*args)
+        fakes = [mode.from_tensor(t) if isinstance(t, torch.Tensor) else t for t in args]
+        before, mode.allow_non_fake_inputs = mode.allow_non_fake_inputs, True  # parameters and buffers are the module's own
+        try:
+            with mode:
+                return super().run(*fakes)
+        finally:
+            mode.allow_non_fake_inputs = before

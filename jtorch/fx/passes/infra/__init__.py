@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from . import pass_base, pass_manager
+from . import partitioner, pass_base, pass_manager
 
-__all__ = ["pass_base", "pass_manager"]
+__all__ = ["partitioner", "pass_base", "pass_manager"]
