@@ -219,25 +219,20 @@ def _call(step: Step) -> Any:
     return result
 
 
-def _op_by_op() -> int:
+def op_by_op() -> int:
     """How many traces jtorch has run op by op, as it does before they are compiled."""
     run = sys.modules.get("jtorch._src.engine.run")
     return 0 if run is None else run.stats.stepped
 
 
-def warm(step: Step) -> None:
-    """Calls a step until it is hot."""
+def _calls(step: Step, turn: float) -> int:
     begun = CLOCK()
     for k in itertools.count():
-        before = _op_by_op()
+        before = op_by_op()
         _call(step)
         spent = CLOCK() - begun
-        if k >= 3 and (k >= WARM_CALLS or spent > WARM) and (spent > LONGEST or _op_by_op() == before):
+        if k >= 3 and (k >= WARM_CALLS or spent > WARM) and (spent > LONGEST or op_by_op() == before):
             break
-
-
-def _calls(step: Step, turn: float) -> int:
-    warm(step)
     begun = CLOCK()
     for _ in range(3):
         _call(step)

@@ -7,7 +7,10 @@ import platform
 import subprocess
 import sys
 
+import jax.numpy as jnp
 import pytest
+
+from jtorch._src.engine import Call, concrete, execution, heap, read, record, stats
 
 PROGRAM = """
 import resource
@@ -39,3 +42,48 @@ def test_large_blocks_are_used_again() -> None:
     assert _faults() < pages // 5
     assert _faults(JTORCH_MALLOC="0") > pages // 2
     assert _faults(MALLOC_TRIM_THRESHOLD_="131072") > pages // 2  # who has set the library's own variables is respected
+
+
+def test_what_compiling_took_is_given_back_once(monkeypatch) -> None:
+    given: list[int] = []
+    monkeypatch.setattr(heap, "_trim", given.append)
+    monkeypatch.setattr(heap, "due", 0)
+    triple = Call("triple", lambda a: a * 3)
+
+    def program(length: int) -> bool:
+        """Whether the trace was compiled now."""
+        before = stats.compiled
+        v = concrete(jnp.ones(length, jnp.float32))
+        for _ in range(6):
+            v = record(triple, (v,))
+        assert read(v)[0] == 729
+        return stats.compiled > before
+
+    with execution("deferred"):
+        for length in (11, 13):
+            assert any(program(length) for _ in range(5))
+        assert given == []  # a new one, and the count begins anew
+        for runs in range(1, 8):
+            assert not program(11)
+            assert given == ([0] if runs >= heap.REST else [])
+
+
+def test_nothing_is_given_back_where_the_library_was_left_alone(monkeypatch) -> None:
+    monkeypatch.setattr(heap, "_trim", None)
+    monkeypatch.setattr(heap, "due", 0)
+    heap.compiled()
+    assert heap.due == 0
+
+
+def test_a_new_trace_is_waited_for(monkeypatch) -> None:
+    given: list[int] = []
+    monkeypatch.setattr(heap, "_trim", given.append)
+    heap.compiled()
+    heap.one_run(False)
+    heap.one_run(True)
+    for _ in range(heap.REST - 1):
+        heap.one_run(False)
+    assert given == []
+    heap.one_run(False)
+    assert given == [0]
+    assert heap.due == 0

@@ -37,7 +37,7 @@ import numpy as np
 from ..facts import dtypes
 from ..keeping import files as _kept_files
 from ..keeping import folders as _cache_folders
-from . import ahead
+from . import ahead, heap
 from .values import Aval
 
 try:  # what JAX itself takes into account when it decides whether a function has to be traced again
@@ -480,6 +480,7 @@ def _compiled(lowered: Any, place: _Place, file: str) -> tuple[Callable[..., Any
     hits = _answers.hits
     with _ONCE_ON_DISK:
         found = lowered.compile(_APART)
+    heap.compiled()
     unloaded = getattr(found._executable, "_unloaded_executable", None)
     effects = ("host_callbacks", "keepalive", "ordered_effects", "unordered_effects")
     if hits != _answers.hits or unloaded is None or any(getattr(unloaded, name, True) for name in effects):

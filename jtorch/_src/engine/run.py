@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from . import ahead, limits, programs, room, tiers
+from . import ahead, heap, limits, programs, room, tiers
 from . import values as _values
 from .at_once import _REFUSALS, _ArrayImpl, _Jitted, _ndarray, again, outside_jax, translate
 from .calls import Guarded, known
@@ -403,6 +403,8 @@ def _execute(plan: Plan, trace: Any, state: State, values: list[Value], leaves: 
     plan.used = stats.flushes
     cold = plan.cold
     fn: Any = plan.fn
+    if heap.due:
+        heap.one_run(cold)
     if cold and plan.key is not None:
         fn = programs.ready(fn, plan.key, (given, held, *pools), ([0] * len(plan.live), 0 if plan.checked else None))
     if given and (plan.wary or trace.wary):
@@ -423,6 +425,8 @@ def _execute(plan: Plan, trace: Any, state: State, values: list[Value], leaves: 
         return
     _bind(trace, values, ran)
     if cold:
+        if fn is plan.jitted:
+            heap.compiled()
         plan.fn, plan.cold = _direct(fn), False
     else:
         stats.replayed += 1
