@@ -30,6 +30,7 @@ def test_variance_and_its_corrections() -> None:
     close(torch.tensor([1 + 1j, -1 - 1j]).var(correction=0), 2)
 
 
+@pytest.mark.filterwarnings("ignore:.*degrees of freedom")
 def test_variance_of_too_few() -> None:
     assert math.isnan(torch.ones(1).var()) and math.isnan(torch.ones(0).std()) and torch.tensor([1.0, 2.0]).var(correction=3).item() == inf
 
@@ -114,6 +115,7 @@ def test_median_of_nothing() -> None:
         assert x.median().item() == x.nanmedian().item() == expected
 
 
+@pytest.mark.filterwarnings("ignore:.*degrees of freedom")
 @pytest.mark.parametrize("f", [torch.var_mean, torch.std_mean])
 def test_the_mean_of_one_element_has_a_gradient(f) -> None:
     x = torch.tensor([[3.0]], requires_grad=True)

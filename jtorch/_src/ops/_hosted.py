@@ -12,7 +12,9 @@ import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from ..engine import intervals
 from ..engine.host.rules import Compute, Equation, by_elements, rule
+from ..engine.intervals import Interval
 from ._declare import Array
 from ._sizes import fewer
 
@@ -40,6 +42,7 @@ def hosted(
     kept: bool = False,
     keeps: bool | None = None,
     linear: Callable[..., Array] | None = None,
+    bounds: Callable[..., Interval | None] | None = None,
 ) -> Callable[[Callable[..., Array]], Callable[..., Array]]:
     """Decorator of a formula on JAX arrays of one dtype and shape (but ``mixed``, ``alike``): on the host what ``make`` gives computes it.
 
@@ -56,6 +59,7 @@ def hosted(
         cost: the seconds that an equation takes, about, where ``ns`` for each element of the result does not tell.
         keeps: that it keeps shape and dtype, as what is elementwise does.
         linear: the same in another formulation, whose derivative is the better one, for what is linear.
+        bounds: between which numbers results lie (see ``engine/intervals.py``); the limits of their dtype if it is None.
         most: larger operands are left to the formula.
         kept: that XLA's code for the formula takes longer than what ``make`` gives, however large the operands are.
     """
@@ -63,6 +67,8 @@ def hosted(
     def declare(formula: Callable[..., Array]) -> Callable[..., Array]:
         primitive = Primitive(f"jtorch.{formula.__name__.lstrip('_')}")
         FORMULAS[primitive.name] = formula
+        if bounds is not None:
+            intervals.RULES[primitive.name] = bounds
         primitive.def_impl(lambda *operands, **params: jax.jit(functools.partial(formula, **params))(*operands))
 
         def described(*avals: Any, **params: Any) -> Any:

@@ -3,10 +3,15 @@ element at a time: as exact, vectorised."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..engine.intervals import Interval
 from ._declare import Array
 from ._hosted import INTEGERS, hosted
 
@@ -47,13 +52,28 @@ def modulo(a: Array, b: Array) -> Array:
     return jnp.where((mod != 0) & ((b < 0) != (mod < 0)), mod + b, mod)
 
 
-@hosted(lambda: np.remainder, ns=8, dtypes=INTEGERS)
+def _moduli(eqn: Any, ask: Callable[..., Interval], i: int) -> Interval | None:
+    c, d = ask(1)
+    if c <= 0 <= d or c == math.inf:
+        return None
+    return (0, d - 1) if c > 0 else (c + 1, 0)
+
+
+def _quotients(eqn: Any, ask: Callable[..., Interval], i: int) -> Interval | None:
+    (a, b), (c, d) = ask(0), ask(1)
+    if c <= 0 <= d or math.inf in (a, c):
+        return None
+    ends = [x // y for x in (a, b) for y in (c, d)]
+    return min(ends), max(ends)
+
+
+@hosted(lambda: np.remainder, ns=8, dtypes=INTEGERS, bounds=_moduli)
 def whole_modulo(a: Array, b: Array) -> Array:
     """The remainder of integers with the sign of ``b``. Operands of one shape; of divisors that are 0 nothing is promised."""
     return jnp.remainder(a, b)
 
 
-@hosted(lambda: np.floor_divide, ns=8, dtypes=INTEGERS)
+@hosted(lambda: np.floor_divide, ns=8, dtypes=INTEGERS, bounds=_quotients)
 def whole_quotient(a: Array, b: Array) -> Array:
     """The quotient of integers, rounded downwards. Operands of one shape; of divisors that are 0 nothing is promised."""
     return jnp.floor_divide(a, b)

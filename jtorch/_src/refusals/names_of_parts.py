@@ -124,11 +124,7 @@ LINES: dict[str, str] = {
         fx.passes._tensorify_python_scalars: tensorify_python_scalars
         fx.passes.annotate_getitem_nodes: annotate_getitem_nodes
         fx.passes.backends.cudagraphs: CudaGraphsSupport partition_cudagraphs
-        fx.passes.fake_tensor_prop: FakeTensorProp
         fx.passes.graph_drawer: FxGraphDrawer
-        fx.passes.graph_manipulation: replace_target_nodes_with size_bytes get_size_of_all_nodes get_tensor_meta get_size_of_node
-        fx.passes.graph_transform_observer: GraphTransformObserver
-        fx.passes.infra.partitioner: Partition CapabilityBasedPartitioner
         fx.passes.net_min_base: _MinimizerBase _MinimizerSettingBase FxNetMinimizerBadModuleError FxNetMinimizerResultMismatchError
             FxNetMinimizerRunFuncError
         fx.passes.param_fetch: default_matching extract_attrs_for_lowering lift_lowering_attrs_to_nodes
@@ -140,8 +136,6 @@ LINES: dict[str, str] = {
         fx.passes.split_utils: getattr_recursive setattr_recursive Component split_by_tags move_non_tensor_nodes_on_boundary
         fx.passes.splitter_base: FxNetAccNodesFinder FxNetSplitterInternalError SplitResult Subgraph _SplitterBase _SplitterSettingBase
             generate_inputs_for_submodules NodeEvent NodeEventTracker
-        fx.passes.utils.common: HolderModule lift_subgraph_as_module compare_graphs
-        fx.passes.utils.fuser_utils: topo_sort validate_partition fuse_as_graphmodule insert_subgm erase_nodes fuse_by_partitions
         fx.passes.utils.matcher_utils: InternalMatch SubgraphMatcher
         fx.passes.utils.matcher_with_name_node_map_utils: SubgraphMatcherWithNameNodeMap
         fx.passes.utils.source_matcher_utils: SourcePartition get_source_partitions check_subgraphs_connected
@@ -289,8 +283,6 @@ LINES: dict[str, str] = {
         distributed.algorithms._comm_hooks.default_hooks: allreduce_hook reduce_scatter_hook fp16_compress_hook bf16_compress_hook
             DefaultState LowPrecisionState
         distributed.algorithms.ddp_comm_hooks.ddp_zero_hook: hook_with_zero_step hook_with_zero_step_interleaved
-        distributed.algorithms.ddp_comm_hooks.quantization_hooks: quantization_perchannel_hook quantization_pertensor_hook
-        distributed.algorithms.model_averaging.hierarchical_model_averager: HierarchicalModelAverager
         distributed.fsdp._flat_param: FlatParamHandle FlatParamShardMetadata HandleShardingStrategy ParamInfo SharedParamInfo
         distributed.fsdp._fsdp_extensions: FSDPExtensions _set_fsdp_extensions
         distributed.fsdp._fully_shard._fsdp_collectives: foreach_all_gather foreach_reduce foreach_all_gather_copy_out AllGatherResult
@@ -310,7 +302,6 @@ LINES: dict[str, str] = {
             _PipelineScheduleRuntime
         distributed.pipelining.stage: _PipelineStageBase build_stage
         distributed.tensor.parallel.fsdp: DTensorExtensions
-        distributed.tensor.parallel.input_reshard: input_reshard
     """,
     _LAID_OUT: """
         distributed.tensor._collective_utils: mesh_broadcast mesh_scatter shard_dim_alltoall pad_tensor unpad_tensor redistribute_cost
