@@ -91,6 +91,17 @@ def test_a_process_ends_at_once_and_with_its_own_status(tmp_path: Path, after: f
     assert now - float(then) < 5
 
 
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="processes cannot be told where to run")
+def test_it_ends_well_where_others_take_the_processor(tmp_path: Path) -> None:
+    code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})" + _ENDING.format(0.0)
+    env = {**os.environ, "JTORCH_CACHE_DIR": str(tmp_path), "JTORCH_TIERS": "auto"}
+    all_at_once = [
+        subprocess.Popen([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(5)
+    ]
+    ends = [(process.communicate(timeout=300)[1], process.returncode) for process in all_at_once]
+    assert ends == [("last words\n", 7)] * 5
+
+
 _FORKING = """
 import os, time
 import jtorch as torch

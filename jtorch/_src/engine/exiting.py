@@ -107,6 +107,9 @@ def _left_alone() -> bool:
     libc.on_exit(end, None)
     libc.signal.argtypes = [ctypes.c_int, ctypes.c_void_p]
     libc.signal(signal.SIGABRT, stop)
+    # What modules hold lives on: Python would free it, XLA's client as well, while that thread works with it.
+    held = [dict(getattr(module, "__dict__", ())) for module in list(sys.modules.values())]
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(held))
     signal.setitimer(signal.ITIMER_REAL, 0)  # a program's own alarm is past its end
     libc.signal(signal.SIGALRM, None)
     libc.alarm(LAST)
