@@ -94,6 +94,11 @@ def check_what_is_received_becomes_the_memory() -> None:
 def check_the_transport_does_not_interrupt() -> None:
     if not hasattr(os, "SCHED_BATCH") or os.sched_getscheduler(0) != os.SCHED_OTHER:
         return
+    try:
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    except OSError:  # not allowed here, nor to the transport
+        return
     threads = {int(name): os.sched_getscheduler(int(name)) for name in os.listdir("/proc/self/task")}
     assert os.SCHED_BATCH in threads.values(), threads  # as many as there are groups that have talked
     lane = dist.group.WORLD._lane._thread.native_id
