@@ -23,6 +23,7 @@ from ..autograd.tape import SAVING, next_seq
 from ..core import BIRTHS, Tensor, adopted, born, from_value
 from .batching import vmap
 from .capturing import writer
+from .given import Given, given_beside
 from .trees import flatten, treespec_pprint, unflatten
 
 writing.writer = writer
@@ -198,51 +199,6 @@ def _chosen(argnums: Any, args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], t
     return chosen, replaced
 
 
-def _given(args: tuple[Any, ...], kwargs: dict[str, Any], chosen: Any) -> list[Tensor]:
-    """The tensors among arguments that are not differentiated, into which the function may write."""
-    taken = set(map(id, flatten(chosen)[0]))
-    return [x for x in flatten((args, kwargs))[0] if isinstance(x, Tensor) and id(x) not in taken]
-
-
-class _Given:
-    """Arguments that are not differentiated, while the function runs: what it writes there the caller sees, without its history.
-
-    Attributes:
-        tensors: the arguments.
-        before: what tells whether they were written: how often that was.
-    """
-
-    def __init__(self, tensors: list[Tensor]) -> None:
-        self.tensors = tensors
-        self.before = [t._writes for t in tensors]
-
-    def written(self) -> list[Tensor]:
-        """Those that were written, and what they are parts of."""
-        found = []
-        for t, n in zip(self.tensors, self.before, strict=True):
-            if t._writes != n:
-                found.append(t)
-                if t._al is not None and t._al.base is not None:
-                    found.append(t._al.base)
-        return found
-
-    def apart(self, outputs: list[Any]) -> list[Any]:
-        """Results, with copies in the place of what is, or lies in, such an argument: they keep the history that it loses."""
-        written = self.written()
-        memory = {id(t._al.storage) for t in written if t._al is not None}
-        same = set(map(id, written))
-        return [
-            o.clone() if isinstance(o, Tensor) and (id(o) in same or (o._al is not None and id(o._al.storage) in memory)) else o
-            for o in outputs
-        ]
-
-    def settle(self, inputs: _Inputs) -> None:
-        """Takes the history that was made inside away from them, unless it leads out."""
-        for t in self.written():
-            if t._node is not None and t._node.seq >= inputs.start and not inputs.leads_out([t]):
-                t._node, t._rg = None, False
-
-
 def _split_aux(found: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
     if not has_aux:
         return found, None
@@ -288,7 +244,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         chosen, replaced = _chosen(argnums, args)
         flat, spec = flatten(chosen)
-        given = _Given(_given(args, kwargs, chosen))
+        given = Given(given_beside(args, kwargs, chosen))
         inputs = _Inputs(flat)
         with enable_grad():
             with inside(inputs, inputs.birth, given.tensors), _without_hooks():
@@ -303,7 +259,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
                 )
             (output,) = given.apart([output])
             grads = _gradients([output], inputs.tensors, [None], inputs.leads_out([output]))
-        given.settle(inputs)
+        given.settle(inputs.start, inputs.leads_out)
         grads = inputs.settled(unflatten(grads, spec))
         output = inputs.settled(output)
         return (grads, (output, inputs.settled(aux))) if has_aux else (grads, output)
@@ -336,14 +292,14 @@ class _Pull:
         self, func: Callable[..., Any], primals: Any, has_aux: bool, what: str, hooks: bool = False, given: Sequence[Tensor] = ()
     ) -> None:
         flat, self.spec = flatten(primals)
-        others = _Given(list(given))
+        others = Given(list(given))
         self.inputs = _Inputs(flat)
         with enable_grad(), inside(self.inputs, self.inputs.birth, others.tensors), nullcontext() if hooks else _without_hooks():
             found, aux = _split_aux(func(*unflatten(self.inputs.tensors, self.spec)), has_aux, what)
             if others.written():
                 outputs, spec = flatten(found)
                 found = unflatten(others.apart(outputs), spec)
-        others.settle(self.inputs)
+        others.settle(self.inputs.start, self.inputs.leads_out)
         self.aux = self.inputs.settled(aux)
         self.outputs, self.out_spec = flatten(found)
         _check_some(self.outputs, what)
@@ -487,7 +443,7 @@ def _jvp(func: Callable[..., Any], primals: Any, tangents: Any, strict: bool, ha
         if not isinstance(t, Tensor):
             raise RuntimeError(f"{what}: Expected tangents to only contain Tensors, got {type(t)}")
         check_pair(p, t)
-    others = _Given(list(given))
+    others = Given(list(given))
     level, start = Level(), born()
     with level:
         duals = [enter(p, t, level) for p, t in zip(flat, directions, strict=True)]
@@ -619,7 +575,7 @@ def jacrev(
     def wrapper(*args: Any) -> Any:
         _refuse_complex("jacrev", args, True)
         chosen, alone = _one_argument(func, argnums, args)
-        pull = _Pull(alone, (chosen,), has_aux, "vjp(f, *primals)", given=_given(args, {}, chosen))
+        pull = _Pull(alone, (chosen,), has_aux, "vjp(f, *primals)", given=given_beside(args, {}, chosen))
         _check_differentiable(pull.outputs)
         _refuse_complex("jacrev", pull.outputs, False)
         outputs, inputs = pull.outputs, pull.inputs.tensors
@@ -655,7 +611,7 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
         _refuse_complex("jacfwd", args, True)
         chosen, alone = _one_argument(func, argnums, args)
         inputs, spec = flatten(chosen)
-        given = _given(args, {}, chosen)
+        given = given_beside(args, {}, chosen)
         seen: dict[str, Any] = {}
 
         def push(*tangents: Any) -> tuple[Any, ...]:
