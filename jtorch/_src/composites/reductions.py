@@ -213,15 +213,15 @@ def _spread_options(name: str, input: Any, dim: Any, unbiased: bool | None, corr
             raise _invalid(name, "both unbiased and correction")
         correction = 1 if unbiased else 0
     dim, correction = (tuple(dim) if isinstance(dim, list) else dim), 1 if correction is None else correction
-    _check_freedom(name, input._aval.shape, dim, correction)
+    _check_freedom(name, input._aval, dim, correction)
     return dim, correction
 
 
-def _check_freedom(name: str, shape: tuple[Any, ...], dim: Any, correction: float) -> None:
-    count = math.prod(shape)
-    if count and shape and dim is not None and dim != ():
+def _check_freedom(name: str, aval: Any, dim: Any, correction: float) -> None:
+    count = aval.size
+    if dim is not None and type(count) is int and count and aval.ndim and dim != ():
         try:
-            count = shape[dim] if type(dim) is int else math.prod([shape[d] for d in dim])
+            count = aval.shape[dim] if type(dim) is int else math.prod([aval.shape[d] for d in dim])
         except IndexError:  # which the operation raises
             return
     if type(count) is int and count <= correction:  # of symbolic sizes nothing is asked
