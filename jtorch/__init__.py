@@ -97,10 +97,7 @@ from ._src.start import tracebacks as _tracebacks
 
 _register_pytree()
 _tracebacks.install()
-import importlib.util as _iu
-
-if _iu.find_spec("jtorch.random"):
-    from .random import *
+from .random import *
 
 #: Subpackages that load when they are first touched, so that ``import jtorch`` stays quick.
 _LAZY = (
@@ -187,3 +184,7 @@ def __getattr__(name: str) -> _Any:
             if error.name != f"{__name__}.{name}":
                 raise
     return _refusals.find("jtorch", name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY, *_LAZY_NAMES})

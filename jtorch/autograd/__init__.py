@@ -48,6 +48,7 @@ _LATE = {
     "gradgradcheck": "gradcheck", "DeviceType": "device_types", "GradcheckError": "gradcheck",
     "detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode",
 }  # fmt: skip
+_SUBMODULES = ("grad_mode", "function", "graph", "functional", "forward_ad", "gradcheck", "variable", "profiler", "anomaly_mode")
 
 
 def kineto_available() -> bool:
@@ -76,7 +77,7 @@ def _is_checkpoint_valid() -> bool:
 def __getattr__(name: str) -> Any:
     if name in _LATE:
         return getattr(importlib.import_module(f"{__name__}.{_LATE[name]}"), name)
-    if name in ("grad_mode", "function", "graph", "functional", "forward_ad", "gradcheck", "variable", "profiler", "anomaly_mode"):
+    if name in _SUBMODULES:
         try:
             return importlib.import_module(f"{__name__}.{name}")
         except ModuleNotFoundError:
@@ -87,3 +88,7 @@ def __getattr__(name: str) -> Any:
     if name.startswith("_") or name == "engine":  # imports ask for those; the table need not be read
         raise AttributeError(f"module 'torch.autograd' has no attribute '{name}'")
     return importlib.import_module("jtorch._src.refusals.stand_ins").find("jtorch.autograd", name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATE, *_SUBMODULES})

@@ -359,3 +359,7 @@ def __getattr__(name: str) -> Any:
         if name in state.NAMES:
             return getattr(state, name)
     return _refusals.find(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_SUBMODULES, *_hooks.storage_class("CUDA")})

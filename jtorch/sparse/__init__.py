@@ -6,6 +6,8 @@ from typing import Any
 
 from .._src.bind.everything import PUBLIC
 from .._src.facts.errors import not_offered
+from .._src.refusals import stand_ins as _refusals
+from .._src.tensor import legacy_classes as _legacy_classes
 from ..core import Tensor
 from . import _elementwise, _methods, _products, _reductions, _shape  # noqa: F401  (they fill the table)
 from ._checks import check_sparse_tensor_invariants as check_sparse_tensor_invariants
@@ -15,6 +17,8 @@ __all__ = [
     "addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "spsolve",
     "sum",
 ]  # fmt: skip
+
+_missing = _refusals.missing(__name__)
 
 mm = PUBLIC["sparse.mm"]
 addmm = PUBLIC["sparse.addmm"]
@@ -28,11 +32,6 @@ spdiags = PUBLIC["sparse.spdiags"]
 def spsolve(input: Tensor, other: Tensor, *, left: bool = True) -> Tensor:
     """Not offered, as in PyTorch's builds for the CPU."""
     raise not_offered("sparse.spsolve", "it needs a sparse direct solver, which JAX has not; use torch.linalg.solve with to_dense()")
-
-
-def to_sparse_semi_structured(*args: Any, **kwargs: Any) -> Any:
-    """Not offered: two-in-four sparsity is a format of NVIDIA's tensor cores that XLA has no kernels for."""
-    raise not_offered("sparse.to_sparse_semi_structured", "XLA has no kernels for two-in-four sparsity")
 
 
 def as_sparse_gradcheck(gradcheck: Any) -> Any:
@@ -65,10 +64,10 @@ def as_sparse_gradcheck(gradcheck: Any) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("SparseSemiStructured"):
-        raise not_offered(f"sparse.{name}", "XLA has no kernels for two-in-four sparsity")
-    if name.endswith("Tensor"):
-        from .._src.tensor.legacy_classes import sparse_tensor_type
+    if name in _legacy_classes.NAMES:
+        return _legacy_classes.sparse_tensor_type(name)
+    return _missing(name)
 
-        return sparse_tensor_type(name)
-    raise AttributeError(f"module 'torch.sparse' has no attribute '{name}'")
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_legacy_classes.NAMES})

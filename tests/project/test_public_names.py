@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import io
 import mmap
 from datetime import datetime, timedelta
@@ -196,3 +197,23 @@ def test_an_optimizer_works_on_other_parameters_for_a_while() -> None:
         torch.optim.swap_in_optimizer_params_and_state(optimizer, {"a": p, "b": q}, state),
     ):
         pass
+
+
+@pytest.mark.parametrize("module", ["", ".autograd", ".cuda", ".sparse", ".utils.data"])
+def test_names_that_load_late_are_listed(module: str) -> None:
+    found = importlib.import_module(f"jtorch{module}")
+    assert set(getattr(found, "__all__", ())) <= set(dir(found))
+    assert [name for name in dir(found) if not hasattr(found, name)] == []
+
+
+def test_what_completion_shows() -> None:
+    assert {"FloatTensor", "GradScaler", "optim", "distributed"} <= set(dir(torch))
+    assert {"backward", "grad", "Function", "functional", "detect_anomaly"} <= set(dir(torch.autograd))
+
+
+def test_classes_that_are_not_offered_can_be_imported() -> None:
+    from jtorch.sparse import SparseSemiStructuredTensor
+
+    assert not isinstance(torch.ones(2, 2), SparseSemiStructuredTensor)
+    with pytest.raises(NotImplementedError, match="two-in-four sparsity"):
+        SparseSemiStructuredTensor(torch.ones(2, 2))

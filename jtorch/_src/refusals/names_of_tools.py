@@ -162,6 +162,8 @@ LINES: dict[str, str] = {
     _TWO_IN_FOUR: """
         sparse.semi_structured: SparseSemiStructuredTensor SparseSemiStructuredTensorCUTLASS
             SparseSemiStructuredTensorCUSPARSELT to_sparse_semi_structured
+        sparse: SparseSemiStructuredTensor SparseSemiStructuredTensorCUTLASS SparseSemiStructuredTensorCUSPARSELT
+            to_sparse_semi_structured
     """,
     _COMPARED: """
         testing._comparison: Pair BooleanPair NonePair NumberPair ObjectPair TensorLikePair ErrorMeta UnsupportedInputs originate_pairs

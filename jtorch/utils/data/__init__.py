@@ -95,3 +95,7 @@ def __getattr__(name: str) -> Any:
             found = globals()[name] = getattr(importlib.import_module(f"{__name__}.{module}"), name)
             return found
     return _missing(name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *(name for names in _PIPES.values() for name in names)})
