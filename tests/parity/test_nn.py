@@ -209,3 +209,15 @@ def test_recurrent_gradients(kind: str, settings: dict[str, Any], packed: list[i
     assert got.keys() == want.keys()
     for name in want:
         np.testing.assert_allclose(got[name], want[name], atol=2e-5, rtol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("lengths", [[5, 3], [3, 5]])
+def test_padded_batches_are_laid_out_alike(lengths: list[int], batch_first: bool) -> None:
+    """Batches that were packed in order come back as views; what had to be sorted is laid out anew."""
+    strides = []
+    for library in (torch, jtorch):
+        pack = library.nn.utils.rnn
+        packed = pack.pack_padded_sequence(library.ones(5, 2, 3), lengths, enforce_sorted=lengths[0] == 5)
+        strides.append([pack.pad_packed_sequence(packed, batch_first, total_length=n)[0].stride() for n in (None, 7)])
+    assert strides[1] == strides[0]

@@ -187,7 +187,8 @@ def pad_packed_sequence(
     def row(t: int, b: int) -> int:
         return starts[t] + b if t < len(batch_sizes) and b < batch_sizes[t] else padding
 
-    if batch_first:
+    in_order = sequence.unsorted_indices is None
+    if batch_first and not in_order:
         rows, shape = [row(t, b) for b in columns for t in range(steps)], (batch, steps)
     else:
         rows, shape = [row(t, b) for t in range(steps) for b in columns], (steps, batch)
@@ -195,6 +196,8 @@ def pad_packed_sequence(
         data = torch.cat([data, data.new_full((1, *data.shape[1:]), padding_value)])
     index = torch.tensor(rows, dtype=torch.int64, device=data.device)
     padded = data.index_select(0, index).reshape(*shape, *data.shape[1:])
+    if batch_first and in_order:  # a view, as in PyTorch: only what had to be put in order is laid out anew
+        padded = padded.transpose(0, 1)
     return padded, torch.tensor([sum(n > b for n in batch_sizes) for b in columns], dtype=torch.int64)
 
 
