@@ -13,7 +13,6 @@ from typing import Any
 
 from .._src.engine import Lifted, Transformed
 from .._src.facts import dtypes
-from .._src.tensor import writing
 from ..autograd.dual import FORWARD, INNER, Level, enter, leave
 from ..autograd.engine import _alias_node
 from ..autograd.engine import grad as tape_grad
@@ -22,11 +21,8 @@ from ..autograd.grad_mode import MODE, enable_grad
 from ..autograd.tape import SAVING, next_seq
 from ..core import BIRTHS, Tensor, adopted, born, from_value
 from .batching import vmap
-from .capturing import writer
 from .given import Given, given_beside
 from .trees import flatten, treespec_pprint, unflatten
-
-writing.writer = writer
 
 
 @contextmanager

@@ -166,6 +166,8 @@ GENERAL: dict[str, set[str]] = {
     },  # overloads that messages do not list, and hand-written parsers
     "_src/bind/arguments.py": set(),
     "_src/tensor/running.py": set(),
+    "_src/tensor/writing.py": set(),
+    "func/capturing.py": set(),
     "_src/bind/cores.py": set(),
     "_src/bind/forms.py": set(),
     "_src/bind/everything.py": {
@@ -207,10 +209,10 @@ def test_what_serves_all_functions_knows_none_by_name(file: str, spread: dict[st
 def test_what_is_known_of_a_function_is_not_spread(trees: dict[Path, ast.Module], spread: dict[str, set[str]]) -> None:
     """Bounds that are to fall: the mean number of files beside its home that write a function's name, and the greatest."""
     counts = [len(files) for files in spread.values()]
-    assert sum(counts) / len(counts) <= 0.44
-    assert max(counts) <= 7
+    assert sum(counts) / len(counts) <= 0.41
+    assert max(counts) <= 4
     also = structure.spread(trees, references=True).values()  # an attribute is found when it is loaded, but it is a place to look at, too
-    assert sum(map(len, also)) / len(also) <= 1.41
+    assert sum(map(len, also)) / len(also) <= 1.38
 
 
 #: Modules that import each other, inside functions too, and why.

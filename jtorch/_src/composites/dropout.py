@@ -156,7 +156,7 @@ def _in_place(plain: Any) -> None:
 
     Example:{example.replace(f"{name}(", f"{name}_(")}"""
     schemas("(Tensor(a!) self, float p, bool train) -> Tensor(a!)")(written)
-    composite(operands=("input",), dispatched="in parts")(written)
+    composite(operands=("input",), dispatched="in parts", writes="mul_")(written)
 
 
 for _plain in (dropout, feature_dropout, alpha_dropout, feature_alpha_dropout):

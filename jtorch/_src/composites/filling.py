@@ -414,7 +414,7 @@ def _check_uniform(dtype: dtypes.dtype, low: float, high: float) -> None:
         )
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), refused_as="randomness")
 @schemas("uniform(Tensor self, float from=0., float to=1., *, Generator? generator=None) -> Tensor ; _ =out")
 def uniform_(self: Any, from_: float = 0.0, to: float = 1.0, *, generator: Any = None) -> Any:
     """Fills with numbers drawn evenly from [from, to).
@@ -443,7 +443,7 @@ def uniform_(self: Any, from_: float = 0.0, to: float = 1.0, *, generator: Any =
     return fill("uniform_", self, generator, draw)
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), refused_as="randomness")
 @schemas("(Tensor(a!) self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor(a!)")
 def normal_(self: Any, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Any:
     """Fills with normal numbers.
@@ -472,7 +472,7 @@ def normal_(self: Any, mean: float = 0.0, std: float = 1.0, *, generator: Any = 
 _LEFT_OUT: Any = object()
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), refused_as="randomness")
 @schemas(
     "random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor ; _ =from_out",
     "random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor ; _ =to_out",
@@ -504,7 +504,7 @@ def random_(self: Any, from_: Any = None, to: int | None = _LEFT_OUT, *, generat
     return fill("random_", self, generator, integer_draw(dtype, int(low or 0), None if high is None else int(high)))
 
 
-@composite(namespace="Tensor", operands=("self", "p"))
+@composite(namespace="Tensor", operands=("self", "p"), refused_as="randomness")
 @schemas(".float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)")
 def bernoulli_(self: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
     """Fills with ones of probability ``p`` (a number, or a tensor that broadcasts) and zeros.
@@ -601,7 +601,7 @@ def _must_be_continuous(name: str, dtype: dtypes.dtype, text: str) -> None:
         )
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), refused_as="randomness")
 @schemas("exponential. ; _ =out")
 def exponential_(self: Any, lambd: float = 1.0, *, generator: Any = None) -> Any:
     """Fills with numbers of the exponential distribution with rate ``lambd``.
@@ -623,7 +623,7 @@ def exponential_(self: Any, lambd: float = 1.0, *, generator: Any = None) -> Any
     return fill("exponential_", self, generator, serial(_sampling.exponential, float(lambd)))
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), refused_as="randomness")
 @schemas("geometric. ; _ =out")
 def geometric_(self: Any, p: float, *, generator: Any = None) -> Any:
     """Fills with the numbers of trials up to the first success of probability ``p``.
@@ -652,7 +652,7 @@ _TYPE_NAMES = {
 }  # fmt: skip
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), refused_as="randomness")
 @schemas("cauchy. ; _ =out")
 def cauchy_(self: Any, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Any:
     """Fills with numbers of the Cauchy distribution.
@@ -674,7 +674,7 @@ def cauchy_(self: Any, median: float = 0.0, sigma: float = 1.0, *, generator: An
     return fill("cauchy_", self, generator, serial(_sampling.cauchy, float(median), float(sigma)))
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), refused_as="randomness")
 @schemas("log_normal. ; _ =out")
 def log_normal_(self: Any, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Any:
     """Fills with numbers whose logarithms are normal with ``mean`` and ``std``.

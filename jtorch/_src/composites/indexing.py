@@ -96,7 +96,15 @@ def _masked_select_formula(g: Any, self: Any, mask: Any) -> Any:
 derivative(A.masked_select, self=_masked_select_formula)
 
 
-@composite(method=True, operands=("input", "values"), lists=("indices",), inplace="unshared", repeats="warned", autocast="cuda widest")
+@composite(
+    method=True,
+    operands=("input", "values"),
+    lists=("indices",),
+    inplace="unshared",
+    repeats="tensor[indices] = tensor",
+    refused_as="name",
+    autocast="cuda widest",
+)
 @schemas("(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor ; _ =out")
 def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """``input`` with ``values`` written, or added if ``accumulate``, at the positions that the tensors ``indices`` mean together.

@@ -462,7 +462,7 @@ _first_places = hosted(_first_by_numpy, ns=4, calls=8, dtypes=(np.dtype(np.bool_
     unmixed=("mask",),
     saves=("mask",),
     aten="masked_fill.Scalar",
-    repeats="warned",
+    repeats="tensor[mask] = scalar",
     node=by_operand("MaskedFill", "value", 1, 0),
     elementwise=True,
 )

@@ -71,11 +71,15 @@ def _walking() -> Any:
     return walking
 
 
-@hooks.vmap.fill
-def _vmap() -> Any:
-    from ...func import vmap
+def _func() -> Any:
+    from ... import func
 
-    return vmap
+    return func
+
+
+hooks.vmap.fill(lambda: _func().vmap)
+hooks.writer.fill(lambda: _func().capturing.writer)
+hooks.shared_by_examples.fill(lambda: _func().capturing.shared_by_examples)
 
 
 @hooks.function_class.fill

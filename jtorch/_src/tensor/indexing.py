@@ -17,15 +17,17 @@ import numpy as np
 from ...autograd.names import named, written
 from ...core import Tensor, from_host, small_view
 from ..bind.cores import BOUND, bind
+from ..bind.forms import repeats_of
 from ..engine import SPECIAL, numbers_of
 from ..facts import dtypes
 from ..facts.errors import HIGHEST_LONG, LOWEST_LONG, OVERFLOW, check_long
 from ..facts.size import slice_bounds
 from ..facts.warned_once import outside
 from ..ops import scattering as _writing  # noqa: F401
-from ..ops._declare import OPS
+from ..ops._declare import OPS, find
+from ..ops._facts import writes
 from ..ops._kernel import caches
-from ..ops.indexing import too_large
+from ..ops.indexing import masked_fill, too_large
 from ..ops.views import VIEWS, expanded_size
 from . import running as applying
 from .reshaping import viewed
@@ -50,6 +52,9 @@ _index_flat = _core("_C._index_flat")
 _index_put_flat = _core("_C._index_put_flat")
 _positions_of = _core("_C.index_by_mask")
 _masked_fill = _core("masked_fill")
+#: What is said of writes through this notation to elements that several indices share: as of the functions that they stand for.
+_LISTED = ("index_put_", "tensor[indices] = tensor")
+_MASKED = repeats_of(find(masked_fill))
 _masked_write = _core("_C._masked_write")
 _nonzero = _core("nonzero")
 _ne = _core("ne")
@@ -480,6 +485,7 @@ def _is_whole(index: slice, size: int) -> bool:
     return not start and (stop is None or stop >= size) and (step is None or step == 1)
 
 
+@writes("copy_")
 def _copy_to(target: Tensor, value: Any, whole: bool = False) -> None:
     if whole and target._rg and not (isinstance(value, Tensor) and value._aval.ndim):
         written(target.fill_(value), "FillBackward3")  # type: ignore[attr-defined]
@@ -536,9 +542,10 @@ def _settled(target: Tensor, result: Tensor) -> Tensor:
 applying.settled = _settled
 
 
+@writes("index_put_")
 def _scattered(target: Tensor, advanced: list[tuple[int, Any]], value: Any) -> None:
     """Writes at positions and through masks."""
-    check_inplace(target, idempotent="index_put_")
+    check_inplace(target, idempotent=_LISTED)
     is_tensor = isinstance(value, Tensor)
     dim, item = advanced[0]
     if len(advanced) == 1 and isinstance(item, Tensor) and _is_mask(item):
@@ -563,7 +570,7 @@ def _scattered(target: Tensor, advanced: list[tuple[int, Any]], value: Any) -> N
 def _fill_by_mask(target: Tensor, dim: int, mask: Tensor, value: Any) -> None:
     """One value wherever the mask is true; needs no positions."""
     if target._strides is not None:
-        check_inplace(target, idempotent="masked_fill_")
+        check_inplace(target, idempotent=_MASKED)
     if isinstance(value, Tensor) and value._aval.ndim:
         value = value.reshape(())  # type: ignore[attr-defined]
     rest = target._aval.ndim - dim - max(mask._aval.ndim, 1)

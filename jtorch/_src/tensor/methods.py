@@ -426,7 +426,7 @@ def is_of_plain_memory(t: Tensor) -> bool:
     return value is not None and value.trace is not SPECIAL and (al.base is None or not al.base._rg)
 
 
-@composite(namespace="Tensor", operands=("self", "other"), numbers_do=True, opaque=2)
+@composite(namespace="Tensor", operands=("self", "other"), numbers_do=True, opaque=2, refused_as="arithmetic")
 def copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
     """Writes ``other``, broadcast and cast, into the tensor.
 
@@ -480,7 +480,7 @@ def copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
     return inplace(self, result)
 
 
-@composite(namespace="Tensor", operands=("self", "value"))
+@composite(namespace="Tensor", operands=("self", "value"), refused_as="name")
 def fill_(self: Any, value: Any) -> Any:
     """Writes a number, or a 0-dim tensor's value, everywhere.
 
