@@ -23,7 +23,8 @@ from .._src.facts.errors import not_offered
 from .._src.facts.size import SYMBOLIC, SymInt
 from .._src.facts.size import Size as _Size
 from .._src.refusals import stand_ins as _refusals
-from .._src.tensor.symbols import Float, ShapeEnv, Sym, any_symbolic, env_of, exact
+from .._src.tensor.shape_env import ShapeEnv, any_symbolic, env_of
+from .._src.tensor.symbols import Float, Sym, exact
 from ..core import Tensor, contiguous_strides
 from ..utils._python_dispatch import TorchDispatchMode
 from . import _unknown as unknown

@@ -11,7 +11,8 @@ from ...core import Tensor
 from ...dispatch import disabled_torch_dispatch_impl
 from .. import hooks
 from ..facts.size import SYMBOLIC
-from ..tensor.symbols import exact, visible
+from ..tensor.shape_env import visible
+from ..tensor.symbols import exact
 from ..tensor.writing import check_inplace
 from .functions import DECOMPOSED
 from .kernels import kernel_of

@@ -18,8 +18,9 @@ from jtorch._src.aten.wrapping import is_transformed
 from jtorch._src.facts.errors import not_offered
 from jtorch._src.refusals import stand_ins as _refusals
 from jtorch._src.tensor import unknowns
-from jtorch._src.tensor.symbols import Float, ShapeEnv, Sym, Truth, parsed
-from jtorch._src.tensor.symbols import _evaluate as evaluate
+from jtorch._src.tensor.shape_env import ShapeEnv, parsed
+from jtorch._src.tensor.size_texts import evaluate
+from jtorch._src.tensor.symbols import Float, Sym, Truth
 from jtorch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from jtorch.utils import _pytree as pytree
 from jtorch.utils._python_dispatch import TorchDispatchMode
