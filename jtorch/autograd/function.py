@@ -15,8 +15,9 @@ from typing import Any
 from .._src import hooks
 from .._src.engine import Lifted
 from .._src.facts.warned_once import outside
+from .._src.tensor.looking import same_memory
 from .._src.tensor.writing import assign, bump, check_inplace
-from ..core import Tensor, detached, from_value, same_memory
+from ..core import Tensor, detached, from_value
 from ..dispatch import LAYOUTS
 from .dual import Dual, Level, enter, leave, zeros_like
 from .function_node import FunctionCtx as FunctionCtx

@@ -22,6 +22,7 @@ FLOORS = {
     "_src.ops": 1, "_src.engine": 1,
     "core": 2, "autograd": 2,
     **dict.fromkeys((f"_src.tensor.{name}" for name in (
+        "aliases", "described", "recorded", "looking",
         "cells", "view_steps", "running", "writing", "view_history", "result_strides", "resizing", "module_state",
     )), 2),
     "_src.tensor": 3, "_src.bind": 3, "_src.draws": 3, "_src.borders": 3, "_src.composites": 3, "random": 3, "return_types": 3,

@@ -66,7 +66,9 @@ def _bind_tensor(methods: Any) -> None:
     Tensor.__torch_function__ = classmethod(dispatch.default_handler)  # type: ignore[attr-defined]
     for name in CORE_METHODS:
         body = core_module.Tensor.__dict__[name]
-        setattr(Tensor, name, specialise(body, f"torch.Tensor.{name}", ["self"], doc=body.__doc__, wrapped=body))
+        me, *rest = (told := inspect.signature(body)).parameters.values()
+        told = told.replace(parameters=[me.replace(annotation=inspect.Parameter.empty), *rest])
+        setattr(Tensor, name, specialise(body, f"torch.Tensor.{name}", ["self"], signature=told, doc=body.__doc__, wrapped=body))
     for name in (
         "shape",
         "dtype",

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...autograd.names import named, written
-from ...core import Tensor, from_host, small_view
+from ...core import Tensor, from_host
 from ..bind.cores import BOUND, bind
 from ..bind.forms import repeats_of
 from ..engine import SPECIAL, numbers_of
@@ -30,6 +30,7 @@ from ..ops._kernel import caches
 from ..ops.indexing import masked_fill, too_large
 from ..ops.views import VIEWS, expanded_size
 from . import running as applying
+from .looking import small_view
 from .reshaping import viewed
 from .running import inplace
 from .view_steps import dynamic_step

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core import Tensor, contiguous_strides, detached, lazy_bits, view
+from ...core import Tensor, contiguous_strides, detached, lazy_bits
 from ..bind.cores import BOUND, composite
 from ..engine import Call
 from ..facts import dtypes
@@ -14,6 +14,7 @@ from ..ops import views as view_ops
 from ..ops._declare import OPS
 from ..ops._facts import schemas
 from ..ops._kernel import Fixed, T, call_of
+from .looking import view
 from .running import apply
 from .view_steps import step_of
 from .views import _EXPAND, _VIEW_DTYPE, _VIEW_SHAPE, _check_tensor, _geometries, _size, make_view

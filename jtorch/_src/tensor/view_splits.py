@@ -11,7 +11,7 @@ import numpy as np
 from ...autograd.grad_mode import MODE
 from ...autograd.names import named
 from ...autograd.tape import Node
-from ...core import Tensor, contiguous_strides, lazy_bits, unread, view, wide
+from ...core import Tensor, contiguous_strides, lazy_bits
 from ..bind.arguments import whole
 from ..bind.cores import composite
 from ..engine import META, SPECIAL, Call, aval_of, numbers_of, on_host, record, settled
@@ -21,7 +21,9 @@ from ..facts.size import slice_bounds
 from ..ops._declare import OPS
 from ..ops._facts import schemas
 from ..ops._kernel import Fixed, T, caches, call_of
+from .aliases import wide
 from .cells import Step
+from .looking import unread, view
 from .view_steps import dynamic_step, step_of
 from .views import _SELECT, _SLICE, SELECT_AT, _check_tensor, _is_data, slice_at
 

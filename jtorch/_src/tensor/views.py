@@ -7,7 +7,7 @@ from typing import Any
 
 from ...autograd.grad_mode import MODE
 from ...autograd.tape import Node
-from ...core import Tensor, alias_of, contiguous_strides, count_apart, detached, lazy_bits, start_of, view
+from ...core import Tensor, alias_of, contiguous_strides, detached, lazy_bits
 from ..bind.arguments import plain, sizes, whole
 from ..bind.cores import composite, signature_of
 from ..bind.forms import annotations_of, packed, spelled, spellings
@@ -21,7 +21,10 @@ from ..ops._declare import OPS, Op, Param
 from ..ops._facts import schemas
 from ..ops._kernel import Fixed, T, caches, call_of
 from ..protocol.overridable import specialise
+from .aliases import start_of
 from .cells import Alias, Counter, bits_of
+from .looking import view
+from .recorded import count_apart
 from .running import rebind
 from .view_steps import detaching, dynamic_step, memory_steps, step_of
 from .writing import check_captured, check_inplace

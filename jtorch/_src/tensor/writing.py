@@ -11,13 +11,14 @@ from typing import Any
 from ...autograd.grad_mode import MODE
 from ...autograd.names import plain_name
 from ...autograd.tape import Node, next_seq, tracked
-from ...core import BIRTHS, DETACHED, Tensor, _from
+from ...core import Tensor
 from .. import hooks
 from ..engine import LOCAL, SPECIAL, Lifted, Meta, Value
 from ..engine.record import number_in
 from ..facts.errors import not_offered
 from ..facts.layouts import contiguous_strides, is_dense
 from ..facts.warned_once import outside
+from .aliases import BIRTHS, DETACHED, derived
 from .cells import OVERLAP, Alias, repeating, writable
 from .module_state import check_buffer, check_state
 from .view_history import AMBIGUOUS, CUSTOM, MULTI, UNMIXED, base_steps
@@ -236,7 +237,7 @@ def assign(t: Tensor, v: Value, edge: Any) -> Tensor:
     if storage.host is None:
         al.now(v, version)
         if al.chain:
-            _from(v, storage.value)
+            derived(v, storage.value)
     return t
 
 
