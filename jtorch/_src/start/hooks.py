@@ -216,9 +216,9 @@ def _operator_kernels() -> Any:
 
 @hooks.operator_derivatives.fill
 def _operator_derivatives() -> Any:
-    from ..aten import formulas_linalg
+    from ..aten import formulas
 
-    return formulas_linalg.formulas
+    return formulas
 
 
 @hooks.operator_routes.fill
