@@ -154,6 +154,7 @@ class Tensor(TensorBase, metaclass=TensorMeta):
         al = self._al
         if al is None:
             raise RuntimeError("this tensor has no data")
+        # The base may have been written into under autograd since: then the view's history is that of the new base.
         base = al.base
         if base is not None and base._rg:
             self._sync()
@@ -187,6 +188,7 @@ class Tensor(TensorBase, metaclass=TensorMeta):
                     derived(value, whole)
                 if value.trace is SPECIAL and whole.trace is not SPECIAL:
                     return value  # read inside a JAX transformation: a tracer, which must not outlive it
+            # An expanded view's numbers as a whole may not fit into memory; what uses it becomes one program with it.
             if type(n := value.aval.nbytes) is int and n > WIDE and wide(al):
                 return value  # not kept: it would have to be computed as a whole
             al.now(value, version)

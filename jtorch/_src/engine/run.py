@@ -218,6 +218,7 @@ def _free(leaves: list[Value]) -> tuple[int, ...]:
         if alone and v.aval.nbytes >= DONATE_BYTES and (v.meta is None or not v.meta.keep):
             found.append(i)
     return tuple(found)
+        # Both must be alone: a view by NumPy or JAX may hold the array when nobody holds the value.
 
 
 def _heirs(steps: list[State], live: tuple[int, ...], free: tuple[int, ...], leaves: list[Value]) -> list[tuple[int, int]]:
@@ -263,6 +264,7 @@ def _plan_for(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves
             if wanted <= plan.live_set and given.issuperset(plan.donated) and len(plan.live) <= 2 * len(live) + 4:
                 return plan
     if not _worth_compiling(state):
+        # A program that gives more than is wanted now saves a compilation, as long as what it gives in vain is not the most of it.
         if tiers.soon(state):
             _begin(state, live, free, leaves)
         return None
@@ -275,6 +277,7 @@ def _plan_for(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves
     plans = state.plans
     if plans is None:
         plans = state.plans = {}
+    # Which inputs may be overwritten belongs to the program's name: the same ops with an input that somebody still holds are another.
     return plans.setdefault((live, free), plan)
 
 
@@ -411,6 +414,7 @@ def _execute(plan: Plan, trace: Any, state: State, values: list[Value], leaves: 
         given = [jax.device_put(a, may_alias=False) for a in given]
     ran: list[Any] = [plan]
     run = map(fn, (given,), (held,), (pools[0],), (pools[1],), (pools[2],))
+    # Inputs are consumed for real only where nothing can come between that and the results: see above.
     if trace.state is not state:  # a signal's handler read a value, and so ran the trace
         return
     trace.ran = ran
@@ -454,6 +458,7 @@ def _bind(trace: Any, values: list[Value], ran: list[Any]) -> None:
         v = values[i]
         v.array = a
         v.trace = None
+    # The array first: who looks at a value between the two finds it concrete, and not in no trace without data.
 
 
 def _step(trace: Any, state: State, live: Sequence[int], values: list[Value], leaves: list[Value], numbers: list[Any]) -> None:

@@ -110,6 +110,7 @@ def settle(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
         work = max(0.0, program.cost - program.kept - calls) - LOST * program.kept
         shapes.estimate = estimate = Estimate(calls, work, len(program.steps))
         saved = _saved(call, estimate, len(avals) + len(program.outs))
+        # Known without a run, so that a first call on large arrays does not take NumPy's time and the compiler's.
         if values.alone is None and saved > PATIENCE * kernel_seconds(estimate):
             _compile_alone(call, avals, shapes, estimate)  # one run would take longer than the compiler does
         else:

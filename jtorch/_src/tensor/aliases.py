@@ -40,6 +40,7 @@ def alias_of(t: Tensor) -> Alias:
         if al.storage.moved is not None:
             follow(al)
         return al
+    # Two threads may make a view of one tensor at the same moment: both must see one storage, so the loser starts again with the winner's.
     while al is None:
         v = t._v
         storage = Storage(v, t._strides, t._ver)

@@ -87,6 +87,7 @@ def small_view(t: Tensor, steps: tuple[Step, ...], strides: tuple[int, ...], off
     array = whole.array  # type: ignore[union-attr]
     if type(array) is not np.ndarray:
         return None
+    # Shapes are asked of the step alone, so that a view of a view of a view is one object with a longer chain, and no kernel has run.
     recording = LOCAL.trace is not None
     for step in steps:
         if not step.geometric or type(step) is not Step:
@@ -107,6 +108,7 @@ def small_view(t: Tensor, steps: tuple[Step, ...], strides: tuple[int, ...], off
     mine.storage = al.storage
     mine.chain = (*al.chain, *steps)
     mine.value = None
+    # No version of a storage is -1, so that the first reader computes the value.
     mine.version = -1
     base = al.base
     mine.base = t if base is None else base

@@ -29,6 +29,7 @@ _new = object.__new__
 
 def apply(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> Any:
     """Runs ``call`` on tensors whose values are ``ins``: a tensor, or a tuple of tensors."""
+    # The first operand that requires grad decides; with none, which is most calls, nothing of autograd is touched.
     for t in tensors:
         if t._rg:
             if MODE.enabled and call.extra.differentiable:
@@ -70,6 +71,7 @@ def _apply_tracked(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], 
             if t._al.origin is not None:
                 t._check_origin()
             edges.append(t._edge())
+    # A kernel with a ``fwd`` of its own gives residuals, too: only recorded calls pay for computing them.
     info = call.extra
     if info.tracked is not None:
         call = info.tracked
