@@ -217,7 +217,7 @@ def dispatched(func: OpOverload, values: list[Any], tensors: Sequence[Tensor]) -
             return answer
     for cls in found:
         with Loud():
-            answer = cls.__torch_dispatch__(func, types, args, kwargs)  # type: ignore[attr-defined]
+            answer = cls.__torch_dispatch__(func, types, args, kwargs)
         if answer is not NotImplemented:
             return answer
     lines = [] if mode is None else [f"  - mode object {mode!r}"]

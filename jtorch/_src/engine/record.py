@@ -305,7 +305,7 @@ def _made_at_once(trace: Trace | None, shapes: Shapes, out: Any) -> Any:
     if type(out) is not ndarray:
         return several(shapes, out)
     v = _new(Value)
-    v.aval = shapes.outs  # type: ignore[assignment]
+    v.aval = shapes.outs
     v.array = out
     v.index = 0
     v.trace = v.meta = None
@@ -396,8 +396,8 @@ def _repair(trace: Trace) -> None:
     inputs = max((-i for s in steps for i in s.ids), default=0)
     release(trace, max(0, inputs))
     del trace.leaves[max(0, inputs) :]
-    del trace.values[sum(1 if type(s.outs) is Aval else len(s.outs) for s in steps) :]  # type: ignore[arg-type]
-    del trace.numbers[sum(len(s.call.kinds) for s in steps) :]  # type: ignore[union-attr]
+    del trace.values[sum(1 if type(s.outs) is Aval else len(s.outs) for s in steps) :]
+    del trace.numbers[sum(len(s.call.kinds) for s in steps) :]
 
 
 def gathered(call: Call, ins: Sequence[Value]) -> list[Value]:
