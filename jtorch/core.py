@@ -200,7 +200,7 @@ class Tensor(TensorBase, metaclass=TensorMeta):
         v = self._v
         if v is not None:
             return v.aval
-        return self._al.aval  # type: ignore[union-attr]
+        return self._al.aval
 
     def jax(self) -> jax.Array:
         """The tensor's data as a ``jax.Array`` (running what is pending); inside a JAX transformation, its tracer.

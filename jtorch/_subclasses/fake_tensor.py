@@ -175,7 +175,7 @@ class FakeTensor(Tensor):
         if self.constant is not None:
             return self.constant.tolist()
         if self.fake_mode.shape_env is not None and self.ndim:
-            return [t.tolist() for t in self.unbind()]  # type: ignore[attr-defined]
+            return [t.tolist() for t in self.unbind()]
         if self.fake_mode.shape_env is not None:
             return self.item()
         raise DataDependentOutputException(aten._local_scalar_dense.default)
@@ -350,7 +350,7 @@ class FakeTensorMode(TorchDispatchMode):
         from ..nn import Parameter
 
         if isinstance(tensor, Parameter):
-            fake._is_param = True  # type: ignore[attr-defined]
+            fake._is_param = True
         self.fake_tensor_converter.put(tensor, fake)
         if tensor.grad_fn is None and tensor.grad is not None:
             fake._grad = self.from_tensor(tensor.grad, symbolic_context=sizes)

@@ -176,7 +176,7 @@ class Plan:
         name = sizes[dim]
         sizes[dim] = n
         for mapping in (self.symbols, self.ranges, self.automatic):
-            mapping.pop(name, None)  # type: ignore[attr-defined]
+            mapping.pop(name, None)
 
 
 def _entry(spec: Any, dim: int, ndim: int) -> Any:

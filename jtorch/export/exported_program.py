@@ -374,7 +374,7 @@ def _place(root: torch.nn.Module, spec: Any, value: Any) -> None:
     for part in path.split(".") if path else ():
         if part not in holder._modules:
             holder.add_module(part, torch.nn.Module())
-        holder = holder._modules[part]  # type: ignore[assignment]
+        holder = holder._modules[part]
     if spec.kind is InputKind.PARAMETER:
         holder.register_parameter(leaf, value)
     else:

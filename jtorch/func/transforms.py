@@ -100,7 +100,7 @@ class _Inputs:
         if not v.aval.differentiable:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if self.outer and x.requires_grad and (_stands(v) or INNER.watched()):
-            t = x.view_as(x)  # type: ignore[attr-defined]
+            t = x.view_as(x)
         elif _stands(v):
             t = x.detach()
             t._rg = True
@@ -216,7 +216,7 @@ def _gradients(outputs: Sequence[Any], inputs: Sequence[Any], cotangents: Sequen
 
 
 def _zeros_like(t: Tensor) -> Tensor:
-    return t.detach().new_zeros(t.shape)  # type: ignore[attr-defined]
+    return t.detach().new_zeros(t.shape)
 
 
 # ---- gradients -------------------------------------------------------------------------------------------------------------------
@@ -407,7 +407,7 @@ def _widened(pair: tuple[Tensor, Tensor | None], wide: Any) -> tuple[Tensor, Ten
     value, tangent = pair
     if wide is None or tangent is None or not value.dtype.is_floating_point or dtypes.promote_types(value.dtype, wide) is value.dtype:
         return pair
-    return value, tangent.to(wide)  # type: ignore[attr-defined]
+    return value, tangent.to(wide)
 
 
 def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
@@ -666,7 +666,7 @@ def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:
     if not MODE.transforms:
         return tensor
     while isinstance(v, Lifted):
-        v = v.physical if hasattr(v, "physical") else v.primal  # type: ignore[attr-defined]
+        v = v.physical if hasattr(v, "physical") else v.primal
         if not recurse:
             break
     return from_value(v)

@@ -243,7 +243,7 @@ def _spread(core: Callable[..., Any], op: Op, *, method: bool) -> Callable[..., 
     rest = op.params[place + 1 :]
     params += [inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=p.default) for p in rest]
     params.append(inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD))
-    spread.__signature__ = inspect.Signature(params)  # type: ignore[attr-defined]
+    spread.__signature__ = inspect.Signature(params)
     spread.__doc__ = op.body.__doc__
     spread.__name__ = op.name
     return spread

@@ -37,7 +37,7 @@ def writes(operator: str) -> Callable[[F], F]:
     """Says which operator a function that is not declared calls, in torch's words of writes that transformations refuse."""
 
     def mark(body: F) -> F:
-        WRITERS[body.__code__] = operator  # type: ignore[attr-defined]
+        WRITERS[body.__code__] = operator
         return body
 
     return mark

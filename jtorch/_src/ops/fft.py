@@ -21,7 +21,7 @@ Sizes = int | tuple[int, ...] | None
 
 def transform(**options: object):
     """Declares an op of the transforms: linear, so nothing is saved for its gradient."""
-    return op(**{"namespace": "fft", "saves": (), "out": True, "family": "fft", **options})  # type: ignore[arg-type]
+    return op(**{"namespace": "fft", "saves": (), "out": True, "family": "fft", **options})
 
 
 # ------------------------------------------------------------------------------------------------------------------- arguments

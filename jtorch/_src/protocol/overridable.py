@@ -326,9 +326,9 @@ def specialise(
     function.__qualname__ = f"Tensor.{name}" if is_method else name
     function.__module__ = "jtorch" + prefix.removeprefix("torch").removesuffix(".Tensor") if prefix.startswith("torch") else prefix
     function.__doc__ = completed(impl.__doc__ if doc is None else doc, sig.parameters)
-    function.__signature__ = sig  # type: ignore[attr-defined]
-    function.__wrapped__ = impl if wrapped is None else wrapped  # type: ignore[attr-defined]
-    function._implementation = impl  # type: ignore[attr-defined]
+    function.__signature__ = sig
+    function.__wrapped__ = impl if wrapped is None else wrapped
+    function._implementation = impl
     caller.func = function if reports is None or public in _TOLD_BY_THEMSELVES else reports
     caller.handlers_off = asks == "modes"
     if enter:

@@ -204,7 +204,7 @@ def data_ptr(self: Tensor) -> int:
     if self._aval.device == META:
         return al.offset * self._aval.dtype.itemsize
     if al.storage.host is not None and not al.storage.adopt():
-        return al.storage.host.ctypes.data + al.offset * self._aval.dtype.itemsize  # type: ignore[union-attr]
+        return al.storage.host.ctypes.data + al.offset * self._aval.dtype.itemsize
     return al.storage.address + al.offset * self._aval.dtype.itemsize
 
 

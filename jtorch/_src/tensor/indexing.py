@@ -489,16 +489,16 @@ def _is_whole(index: slice, size: int) -> bool:
 @writes("copy_")
 def _copy_to(target: Tensor, value: Any, whole: bool = False) -> None:
     if whole and target._rg and not (isinstance(value, Tensor) and value._aval.ndim):
-        written(target.fill_(value), "FillBackward3")  # type: ignore[attr-defined]
+        written(target.fill_(value), "FillBackward3")
     elif isinstance(value, Tensor):
         if value._aval.shape != target._aval.shape:
             value = _without_leading_ones(value, target)
         shape = target._aval.shape
-        target.copy_(value if value._aval.shape == shape or value._aval.ndim > len(shape) else value.expand(shape))  # type: ignore[attr-defined]
+        target.copy_(value if value._aval.shape == shape or value._aval.ndim > len(shape) else value.expand(shape))
     else:
         value = _number_for(target, value)
         check_inplace(target)
-        target.fill_(value)  # type: ignore[attr-defined]
+        target.fill_(value)
 
 
 def _number_for(target: Tensor, value: Any) -> Any:
@@ -523,7 +523,7 @@ def _without_leading_ones(value: Tensor, target: Tensor) -> Tensor:
     extra = len(shape) - len(sizes)
     if extra > 0 and all(n == 1 for n in shape[:extra]):
         shape = shape[extra:]
-        value = value.reshape(shape)  # type: ignore[attr-defined]
+        value = value.reshape(shape)
     elif extra > 0:
         shape = shape[next(i for i, n in enumerate(shape) if n != 1) :]
     expanded_size(shape, sizes)
@@ -536,7 +536,7 @@ def _settled(target: Tensor, result: Tensor) -> Tensor:
         if step == 0 and n > 1:
             changed = _ne(result, target)
             place = _argmax(_to_copy(changed, dtypes.uint8), d, True)
-            result = _gather(result, d, place).expand(target._aval.shape)  # type: ignore[attr-defined]
+            result = _gather(result, d, place).expand(target._aval.shape)
     return result
 
 
@@ -573,10 +573,10 @@ def _fill_by_mask(target: Tensor, dim: int, mask: Tensor, value: Any) -> None:
     if target._strides is not None:
         check_inplace(target, idempotent=_MASKED)
     if isinstance(value, Tensor) and value._aval.ndim:
-        value = value.reshape(())  # type: ignore[attr-defined]
+        value = value.reshape(())
     rest = target._aval.ndim - dim - max(mask._aval.ndim, 1)
     if rest or mask._aval.ndim == 0:
-        mask = mask.reshape((*(mask._aval.shape or (1,)), *(1,) * rest))  # type: ignore[attr-defined]
+        mask = mask.reshape((*(mask._aval.shape or (1,)), *(1,) * rest))
     written(inplace(target, _masked_fill(target, mask, _number_for(target, value))), "IndexPutBackward0")
 
 

@@ -32,10 +32,10 @@ def view(
     v = t._v
     al = t._al
     if v is None:
-        if al.storage.host is not None and not al.storage.adopt():  # type: ignore[union-attr]
-            return _unread_view(t, al, step, strides, offset)  # type: ignore[arg-type]
-        if al.value is None and wide(al):  # type: ignore[union-attr, arg-type]
-            return _part_of_wide(t, al, step, strides, offset)  # type: ignore[arg-type]
+        if al.storage.host is not None and not al.storage.adopt():
+            return _unread_view(t, al, step, strides, offset)
+        if al.value is None and wide(al):
+            return _part_of_wide(t, al, step, strides, offset)
         v = t._read()
         al = t._al  # reading may find that nobody shares the storage any more
     r = _new(Tensor)
@@ -76,7 +76,7 @@ def small_view(t: Tensor, steps: tuple[Step, ...], strides: tuple[int, ...], off
     al = t._al
     if al is None:
         whole = t._v
-        aval = whole.aval  # type: ignore[union-attr]
+        aval = whole.aval
     else:
         if not (al.direct or not al.chain):
             return None
@@ -84,7 +84,7 @@ def small_view(t: Tensor, steps: tuple[Step, ...], strides: tuple[int, ...], off
         whole, aval = storage.value, t._aval
         if whole is None or storage.strides is not None:
             return None
-    array = whole.array  # type: ignore[union-attr]
+    array = whole.array
     if type(array) is not np.ndarray:
         return None
     # Shapes are asked of the step alone, so that a view of a view of a view is one object with a longer chain, and no kernel has run.
@@ -172,8 +172,8 @@ def _unread_view(t: Tensor, al: Alias, step: Step, strides: tuple[int, ...], off
     r = _new(Tensor)
     base = al.base if al.base is not None else t
     r._al = mine = Alias(al.storage, (*al.chain, step), None, base, al.counter.n, offset)
-    mine.aval, mine.strides, mine.counter = aval, strides, al.counter  # type: ignore[assignment]
-    if strides != contiguous_strides(aval.shape):  # type: ignore[union-attr]
+    mine.aval, mine.strides, mine.counter = aval, strides, al.counter
+    if strides != contiguous_strides(aval.shape):
         r._strides = strides
     mine.origin = al.origin if MODE.enabled else "inference" if MODE.inference else "no_grad"
     if t._rg and MODE.enabled:
@@ -188,8 +188,8 @@ def same_memory(t: Tensor, source: Tensor, origin: str) -> Tensor:
     """A tensor on the memory of ``t``, counted as a view of ``source``; ``origin`` says what made it (see ``Alias``)."""
     r = t._detached()
     al = alias_of(source)
-    if r._al.storage.detach is not None:  # type: ignore[union-attr]  # no data: its class keeps count of views itself
+    if r._al.storage.detach is not None:  # no data: its class keeps count of views itself
         return r
-    r._al.base = source if al.base is None else al.base  # type: ignore[union-attr]
-    r._al.gen, r._al.origin = al.counter.n, origin  # type: ignore[union-attr]
+    r._al.base = source if al.base is None else al.base
+    r._al.gen, r._al.origin = al.counter.n, origin
     return r

@@ -50,7 +50,7 @@ class OpaqueTensor(Tensor):
         return found
 
     @property
-    def _al(self) -> Any:  # type: ignore[override]
+    def _al(self) -> Any:
         raise could_not_run(_VIEW)
 
     @property
@@ -75,11 +75,11 @@ class OpaqueTensor(Tensor):
         return self._dense.jax()
 
     # Programs that look see what they would see in PyTorch, where the layout is no class.
-    __class__ = property(lambda _: Tensor)  # type: ignore[assignment]
+    __class__ = property(lambda _: Tensor)
     # What the floors below look at is the ordinary tensor's state.
-    _rg = property(lambda self: self._dense._rg, lambda self, x: setattr(self._dense, "_rg", x))  # type: ignore[assignment]
-    _node = property(lambda self: self._dense._node, lambda self, x: setattr(self._dense, "_node", x))  # type: ignore[assignment]
-    _nr = property(lambda self: self._dense._nr, lambda self, x: setattr(self._dense, "_nr", x))  # type: ignore[assignment]
+    _rg = property(lambda self: self._dense._rg, lambda self, x: setattr(self._dense, "_rg", x))
+    _node = property(lambda self: self._dense._node, lambda self, x: setattr(self._dense, "_node", x))
+    _nr = property(lambda self: self._dense._nr, lambda self, x: setattr(self._dense, "_nr", x))
 
 
 class OpaqueValue(Laid):

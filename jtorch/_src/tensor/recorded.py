@@ -192,10 +192,10 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
 def _sync(self: Tensor) -> None:
     """Brings a view's history up to date with its base's."""
     al = self._al
-    base = al.base  # type: ignore[union-attr]
+    base = al.base
     if base is not None and base._rg:
-        if al.gen != al.counter.n and al.origin is None:  # type: ignore[union-attr]
-            refresh_history(self, al)  # type: ignore[arg-type]
+        if al.gen != al.counter.n and al.origin is None:
+            refresh_history(self, al)
             if self._retains and self._node is not None:
                 hooks.retain(self)
         elif not self._rg and self._aval.differentiable and not base._inference:
@@ -205,7 +205,7 @@ def _sync(self: Tensor) -> None:
 
 def _check_origin(self: Tensor) -> None:
     """Raises torch's error for views whose history cannot follow a change of their base."""
-    check_origin(self, self._al)  # type: ignore[arg-type]
+    check_origin(self, self._al)
 
 
 @property
@@ -283,7 +283,7 @@ def data(self: Tensor) -> Tensor:
         tensor([5.], requires_grad=True)
     """
     made = self._detached()
-    made._al.counter = Counter(count_apart(self))  # type: ignore[union-attr]
+    made._al.counter = Counter(count_apart(self))
     return made
 
 

@@ -60,7 +60,7 @@ def in_torchs_words(text: str) -> str:
         if isinstance(node, ast.Constant):
             return str(node.value)
         if isinstance(node, ast.Call):
-            name = node.func.id  # type: ignore[attr-defined]
+            name = node.func.id
             if name in ("floordiv", "mod"):
                 a, b = (written(x, 9) for x in node.args)
                 return f"({a}//{b})" if name == "floordiv" else f"Mod({a.strip('()')}, {b})"

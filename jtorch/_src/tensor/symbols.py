@@ -122,7 +122,7 @@ class Sym(SymInt):
         return self
 
     def __abs__(self) -> Any:
-        return self if bool(self.__ge__(0)) else -self  # type: ignore[attr-defined]
+        return self if bool(self.__ge__(0)) else -self
 
     def __round__(self, digits: Any = None) -> Any:
         return self
@@ -255,12 +255,12 @@ def _true_division_of(self: Sym, other: Any) -> Any:
     return Float(self.env, "truediv", (other, _float_of(self) if type(other) is float else self))
 
 
-Sym.__truediv__, Sym.__rtruediv__ = _true_division, _true_division_of  # type: ignore[attr-defined]
-Sym.__sym_float__ = _float_of  # type: ignore[attr-defined]
-Sym.__sym_int__ = lambda self: self  # type: ignore[attr-defined]
-Sym.__sym_sqrt__ = lambda self: Float(self.env, "sym_sqrt", (_float_of(self),))  # type: ignore[attr-defined]
-Sym.__sym_max__ = lambda self, other: self.env.wrap(jax.core.max_dim(self.expr, exact(other)))  # type: ignore[attr-defined]
-Sym.__sym_min__ = lambda self, other: self.env.wrap(jax.core.min_dim(self.expr, exact(other)))  # type: ignore[attr-defined]
+Sym.__truediv__, Sym.__rtruediv__ = _true_division, _true_division_of
+Sym.__sym_float__ = _float_of
+Sym.__sym_int__ = lambda self: self
+Sym.__sym_sqrt__ = lambda self: Float(self.env, "sym_sqrt", (_float_of(self),))
+Sym.__sym_max__ = lambda self, other: self.env.wrap(jax.core.max_dim(self.expr, exact(other)))
+Sym.__sym_min__ = lambda self, other: self.env.wrap(jax.core.min_dim(self.expr, exact(other)))
 
 
 def _comparison(name: str, sign: str, run: Callable[[Any, Any], Any], sure: Callable[[Any], bool]) -> None:
@@ -313,7 +313,7 @@ _comparison("gt", ">", operator.gt, lambda d: bool(d > 0))
 _comparison("ge", ">=", operator.ge, lambda d: bool(d >= 0))
 _comparison("eq", "==", operator.eq, _equal)
 _comparison("ne", "!=", operator.ne, lambda d: not _equal(d))
-Sym.__hash__ = lambda self: hash(self.expr)  # type: ignore[method-assign]
+Sym.__hash__ = lambda self: hash(self.expr)
 
 
 # ---- floats ----------------------------------------------------------------------------------------------------------------------
@@ -447,4 +447,4 @@ def _comparison_of_floats(name: str, run: Callable[[Any, Any], Any]) -> None:
 
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     _comparison_of_floats(_name, getattr(operator, _name))
-Float.__hash__ = lambda self: hash(repr(self))  # type: ignore[method-assign]
+Float.__hash__ = lambda self: hash(repr(self))

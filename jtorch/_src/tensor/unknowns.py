@@ -228,7 +228,7 @@ def _interval(node: ast.AST, known: dict[str, Interval]) -> Interval:
         return -high, -low
     if isinstance(node, ast.Call):
         (a, b), (c, d) = (_interval(x, known) for x in node.args)
-        name = node.func.id  # type: ignore[attr-defined]
+        name = node.func.id
         if name in ("max", "min"):
             pick = max if name == "max" else min
             return pick(a, c), pick(b, d)

@@ -187,7 +187,7 @@ class PythonKeyTracer(TracerBase):
         if isinstance(node, ast.UnaryOp):
             return self.create_proxy("call_function", operator.neg, (self._part(env, node.operand),), {})
         if isinstance(node, ast.Call):
-            target = _OF_SIZES[node.func.id]  # type: ignore[attr-defined]
+            target = _OF_SIZES[node.func.id]
             return self.create_proxy("call_function", target, tuple([self._part(env, a) for a in node.args]), {})
         assert isinstance(node, ast.BinOp)
         left, right, target = node.left, node.right, _OF_SIGNS[type(node.op)]
