@@ -1937,9 +1937,9 @@ def _foreach_clamp_min(self: Any, other: Tensor | Number | None = None, *, scala
     """``torch.clamp_min`` of each tensor of a list and a number, or the items of a list of tensors or numbers."""
 def _foreach_clamp_min_(self: Any, other: Tensor | Number | None = None, *, scalar: Any = None, scalars: Any = None) -> Tensor:
     """In-place form of ``_foreach_clamp_min``."""
-def _foreach_clone(self: Any, *, memory_format: _memory_format | None = None) -> Tensor:
+def _foreach_clone(self: Sequence[Tensor], *, memory_format: _memory_format | None = None) -> Tensor:
     """A copy of each tensor of a list."""
-def _foreach_copy_(self: Any, src: Tensor, non_blocking: _bool = False) -> Tensor:
+def _foreach_copy_(self: Sequence[Tensor], src: Tensor, non_blocking: _bool = False) -> Tensor:
     """``Tensor.copy_`` of the items of two lists."""
 def _foreach_cos(self: Any) -> Tensor:
     """``torch.cos`` of each tensor of a list."""
@@ -1977,9 +1977,9 @@ def _foreach_frac(self: Any) -> Tensor:
     """``torch.frac`` of each tensor of a list."""
 def _foreach_frac_(self: Any) -> Tensor:
     """``Tensor.frac_`` of each tensor of a list."""
-def _foreach_lerp(self: Any, tensors1: Any, weights: Any = None, *, weight: Tensor | None = None) -> Tensor:
+def _foreach_lerp(self: Sequence[Tensor], tensors1: Any, weights: Any = None, *, weight: Tensor | None = None) -> Tensor:
     """``torch.lerp`` of each tensor of two lists, with one weight or a list of them."""
-def _foreach_lerp_(self: Any, tensors1: Any, weights: Any = None, *, weight: Tensor | None = None) -> Tensor:
+def _foreach_lerp_(self: Sequence[Tensor], tensors1: Any, weights: Any = None, *, weight: Tensor | None = None) -> Tensor:
     """In-place form of ``_foreach_lerp``."""
 def _foreach_lgamma(self: Any) -> Tensor:
     """``torch.lgamma`` of each tensor of a list."""
@@ -2001,7 +2001,7 @@ def _foreach_log2_(self: Any) -> Tensor:
     """``Tensor.log2_`` of each tensor of a list."""
 def _foreach_log_(self: Any) -> Tensor:
     """``Tensor.log_`` of each tensor of a list."""
-def _foreach_max(self: Any) -> Tensor:
+def _foreach_max(self: Sequence[Tensor]) -> Tensor:
     """The largest element of each tensor of a list."""
 def _foreach_maximum(self: Any, other: Tensor | Number | None = None, *, scalar: Any = None, scalars: Any = None) -> Tensor:
     """``torch.clamp_min`` of each tensor of a list and a number, or the items of a list of tensors or numbers."""
@@ -2011,7 +2011,7 @@ def _foreach_minimum(self: Any, other: Tensor | Number | None = None, *, scalar:
     """``torch.clamp_max`` of each tensor of a list and a number, or the items of a list of tensors or numbers."""
 def _foreach_minimum_(self: Any, other: Tensor | Number | None = None, *, scalar: Any = None, scalars: Any = None) -> Tensor:
     """In-place form of ``_foreach_minimum``."""
-def _foreach_mm(self: Any, mat2: Tensor) -> Tensor:
+def _foreach_mm(self: Sequence[Tensor], mat2: Tensor) -> Tensor:
     """The matrix products of the items of two lists."""
 def _foreach_mul(self: Any, other: Tensor | Number | None = None, *, scalar: Any = None, scalars: Any = None) -> Tensor:
     """``torch.mul`` of each tensor of a list and a number, or the items of a list of tensors or numbers."""
@@ -2021,13 +2021,13 @@ def _foreach_neg(self: Any) -> Tensor:
     """``torch.neg`` of each tensor of a list."""
 def _foreach_neg_(self: Any) -> Tensor:
     """``Tensor.neg_`` of each tensor of a list."""
-def _foreach_norm(self: Any, ord: Any = 2, dtype: _dtype | None = None) -> Tensor:
+def _foreach_norm(self: Sequence[Tensor], ord: Any = 2, dtype: _dtype | None = None) -> Tensor:
     """The vector norm of each tensor of a list, over all its elements."""
-def _foreach_pow(self: Any, exponent: Tensor | Number) -> Tensor:
+def _foreach_pow(self: Sequence[Tensor], exponent: Tensor | Number) -> Tensor:
     """``torch.pow`` of each tensor of a list and a number or the items of a list; or of a number and each tensor of a list."""
-def _foreach_pow_(self: Any, exponent: Tensor | Number) -> Tensor:
+def _foreach_pow_(self: Sequence[Tensor], exponent: Tensor | Number) -> Tensor:
     """In-place form of ``_foreach_pow``."""
-def _foreach_powsum(self: Any, ord: Any = 2, dtype: _dtype | None = None) -> Tensor:
+def _foreach_powsum(self: Sequence[Tensor], ord: Any = 2, dtype: _dtype | None = None) -> Tensor:
     """The sum of the absolute values to the power ``ord`` of each tensor of a list: its norm before the root."""
 def _foreach_reciprocal(self: Any) -> Tensor:
     """``torch.reciprocal`` of each tensor of a list."""
@@ -2077,7 +2077,7 @@ def _foreach_trunc(self: Any) -> Tensor:
     """``torch.trunc`` of each tensor of a list."""
 def _foreach_trunc_(self: Any) -> Tensor:
     """``Tensor.trunc_`` of each tensor of a list."""
-def _foreach_zero_(self: Any) -> Tensor:
+def _foreach_zero_(self: Sequence[Tensor]) -> Tensor:
     """Writes zero into every tensor of a list."""
 def _functional_sym_constrain_range(size: Any, min: Any, max: Any, dep_token: Any) -> Tensor:
     """Not offered: it marks symbolic sizes for PyTorch's exporter; sizes are numbers here."""
@@ -2091,11 +2091,11 @@ def _make_dep_token(*, memory_format: _memory_format | None = None, dtype: _dtyp
     """Not offered: it marks symbolic sizes for PyTorch's exporter; sizes are numbers here."""
 def _neg_view(input: Tensor) -> Tensor:
     """The negative, as a view of the same memory."""
-def _sample_dirichlet(self: Any, generator: Generator | None = None) -> Tensor:
+def _sample_dirichlet(self: Tensor, generator: Generator | None = None) -> Tensor:
     """Points of the simplex, Dirichlet distributed: the rows of ``self`` (along its last axis) hold the concentrations."""
 def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _int, input_dtype: _dtype) -> Tensor:
     """The gradient of ``softmax``'s operand, from that of its result and the result."""
-def _standard_gamma(self: Any, generator: Generator | None = None) -> Tensor:
+def _standard_gamma(self: Tensor, generator: Generator | None = None) -> Tensor:
     """Gamma numbers of rate 1 and the concentrations that ``self`` holds; their gradients are those of implicit ..."""
 def _standard_gamma_grad(self: Tensor, output: Tensor) -> Tensor:
     """The derivative of gamma numbers ``output`` of rate 1 with respect to their concentrations ``self``."""
@@ -2276,7 +2276,7 @@ def bernoulli(input: Tensor, p: _float | None = None, *, generator: Generator | 
     """Ones with the probabilities that ``input`` holds (or all with ``p``), and zeros."""
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input1 @ weight[k] @ input2 + bias[k]`` for every ``k``."""
-def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Any = None, reduction: _int = 0) -> Tensor:
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: _int = 0) -> Tensor:
     """``nn.functional.binary_cross_entropy_with_logits`` with the reduction as a number: none 0, mean 1, sum 2."""
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
     """Counts each value of a 1-D tensor of non-negative integers, or sums the ``weights`` of its occurrences."""
@@ -2498,13 +2498,13 @@ def dsplit(input: Tensor, indices_or_sections: _int | Sequence[_int] | None = No
     """``tensor_split`` along the third dimension."""
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Joins tensors along the third dimension, which is appended where missing."""
-def eig(self: Any, eigenvectors: _bool = False, *, e: Any = None, v: Any = None) -> Tensor:
+def eig(self: Tensor, eigenvectors: _bool = False, *, e: Any = None, v: Any = None) -> Tensor:
     """Removed: use ``linalg.eig``."""
 def einsum(*args: Any) -> Tensor:
     """Sums products of elements, as an equation over the operands' dimensions says: ``einsum("ij,jk->ik", a, b)``."""
 def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor:
     """The rows of ``weight`` at ``indices``; the row ``padding_idx`` gets no gradient."""
-def embedding_bag(weight: Tensor | None, indices: Any, offsets: Any, scale_grad_by_freq: _bool = False, mode: _int = 0, sparse: _bool = False, per_sample_weights: Any = None, include_last_offset: _bool = False, padding_idx: _int | None = None) -> Any:
+def embedding_bag(weight: Tensor | None, indices: Any, offsets: Any, scale_grad_by_freq: _bool = False, mode: _int = 0, sparse: _bool = False, per_sample_weights: Tensor | None = None, include_last_offset: _bool = False, padding_idx: _int | None = None) -> Any:
     """``nn.functional.embedding_bag`` with ``mode`` 0, 1 or 2 for sum, mean and maximum, and what its gradient needs."""
 def embedding_renorm_(input: Tensor, indices: Any, max_norm: _float, norm_type: _float) -> Tensor:
     """Scales the rows of ``input`` at ``indices`` whose ``norm_type`` norm is above ``max_norm`` down to it, in place."""

@@ -59,7 +59,7 @@ def _run_script(path: str) -> None:
     if os.path.isdir(full) or (os.path.isfile(full) and _is_archive(full)):
         _set_first_path(path)
         _fresh_main()
-        runpy._run_module_as_main("__main__", False)  # type: ignore[attr-defined]
+        runpy._run_module_as_main("__main__", False)
         return
     namespace = _fresh_main()
     namespace.update(__file__=full, __cached__=None, __loader__=SourceFileLoader("__main__", full))
@@ -76,7 +76,7 @@ def _is_archive(path: str) -> bool:
 def _run_module(name: str) -> None:
     _fresh_main()
     _set_first_path(os.getcwd())
-    runpy._run_module_as_main(name)  # type: ignore[attr-defined]
+    runpy._run_module_as_main(name)
 
 
 def _run_text(text: str | bytes, filename: str) -> None:

@@ -55,7 +55,7 @@ def _finish(tensor: torch.Tensor, requires_grad: bool, metadata: Any) -> torch.T
     if metadata:
         if not isinstance(metadata, dict) or not set(metadata) <= {"conj", "neg"}:
             raise NotImplementedError(f"torch.load() of a tensor with metadata {metadata!r} is not offered by jtorch")
-        tensor = with_bits(tensor, (bool(metadata.get("conj")), bool(metadata.get("neg"))))  # type: ignore[assignment]
+        tensor = with_bits(tensor, (bool(metadata.get("conj")), bool(metadata.get("neg"))))
     return tensor.requires_grad_() if requires_grad else tensor
 
 
@@ -75,7 +75,7 @@ def _rebuild_wrapper_subclass(
     cls: Any, dtype: Any, size: Any, stride: Any, storage_offset: int, layout: Any, device: Any, requires_grad: bool
 ) -> Any:
     """A wrapper without its attributes, which come as state."""
-    return torch.Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+    return torch.Tensor._make_wrapper_subclass(
         cls,
         size,
         strides=stride,

@@ -187,7 +187,7 @@ def _bytes(*args: Any) -> bytearray:
     return bytearray(args[0], _latin(args[1])) if len(args) == 2 else bytearray(*args)
 
 
-class Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
+class Unpickler(pickle._Unpickler):
     """Reads a pickle of weights.
 
     Raises:
@@ -195,8 +195,7 @@ class Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
     """
 
     dispatch: ClassVar[dict[int, Callable[[Any], None]]] = {
-        code: pickle._Unpickler.dispatch[code]  # type: ignore[attr-defined]
-        for code in [getattr(pickle, name)[0] for name in _OPCODES]
+        code: pickle._Unpickler.dispatch[code] for code in [getattr(pickle, name)[0] for name in _OPCODES]
     }
 
     def __init__(self, file: Any, *, encoding: str = "bytes") -> None:

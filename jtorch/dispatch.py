@@ -150,7 +150,7 @@ def _collect(operands: Iterable[Any], with_tensor: bool, depth: int = 1) -> list
         if cls in PLAIN:
             if not with_tensor or cls is not _tensor_type:
                 continue
-            handler = cls.__torch_function__  # type: ignore[attr-defined]
+            handler = cls.__torch_function__
         else:
             handler = _handler_of(operand)
             if handler is None:
@@ -451,7 +451,7 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]], *, verify: boo
                 return handle_torch_function(public, relevant, *args, **kwargs)
             return implementation(*args, **kwargs)
 
-        public._implementation = implementation  # type: ignore[attr-defined]
+        public._implementation = implementation
         return public
 
     return decorator
@@ -489,7 +489,7 @@ def default_handler(cls: type, func: Callable[..., Any], types: Collection[type]
 
 def _convert(result: Any, cls: type) -> Any:
     if isinstance(result, _tensor_type):  # type: ignore[arg-type]
-        return result if isinstance(result, cls) else result.as_subclass(cls)  # type: ignore[attr-defined]
+        return result if isinstance(result, cls) else result.as_subclass(cls)
     if isinstance(result, (tuple, list)):
         return type(result)(_convert(item, cls) for item in result)
     return result

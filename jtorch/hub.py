@@ -38,7 +38,7 @@ try:
     from tqdm import tqdm  # type: ignore[assignment]
 except ImportError:
 
-    class tqdm:  # type: ignore[no-redef]
+    class tqdm:
         """Counts without showing a bar: what stands in where the package tqdm is not installed."""
 
         def __init__(self, iterable: Any = None, total: Any = None, **options: Any) -> None:

@@ -71,7 +71,7 @@ def __getattr__(name: str) -> Any:
     if name in _made:
         return _made[name]
     if function != name and function in _WRITTEN and function in _made:
-        return make(name, _made[function]._fields)  # type: ignore[attr-defined]
+        return make(name, _made[function]._fields)
     raise AttributeError(f"module 'torch.return_types' has no attribute '{name}'")
 
 

@@ -95,7 +95,7 @@ def _is_tracing() -> bool:
 
 def _is_alias_of(input: _Tensor, other: _Tensor) -> bool:
     """Whether two tensors look at one storage."""
-    return input.untyped_storage() == other.untyped_storage()  # type: ignore[attr-defined]
+    return input.untyped_storage() == other.untyped_storage()
 
 
 def _jit_set_profiling_executor(profiling_flag: bool) -> bool:

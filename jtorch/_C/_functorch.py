@@ -50,7 +50,7 @@ def maybe_current_level() -> int | None:
 
 def maybe_get_level(tensor: Tensor) -> int:
     """The number of the ``vmap`` that the tensor is an example of; -1 for others."""
-    return tensor._read().depth if is_batchedtensor(tensor) else -1  # type: ignore[union-attr]
+    return tensor._read().depth if is_batchedtensor(tensor) else -1
 
 
 def maybe_get_bdim(tensor: Tensor) -> int:
@@ -66,7 +66,7 @@ def get_unwrapped(tensor: Tensor) -> Any:
     """
     if not is_batchedtensor(tensor):
         raise RuntimeError("No wrappers present!")
-    level: Any = tensor._read().level  # type: ignore[union-attr]
+    level: Any = tensor._read().level
     return _remove_batch_dim(tensor, level.depth, level.size, 0)
 
 
@@ -116,11 +116,11 @@ def dlevel(tensor: Tensor) -> int:
     v: Any = tensor._read()
     if not isinstance(v, Lifted):
         return 0
-    running = v.level in RUNNING if isinstance(v, Batched) else bool(v.level.alive)  # type: ignore[attr-defined]
+    running = v.level in RUNNING if isinstance(v, Batched) else bool(v.level.alive)
     count = 0
     while running and isinstance(v, Lifted):
         count += 1
-        v = v.physical if isinstance(v, Batched) else v.primal  # type: ignore[attr-defined]
+        v = v.physical if isinstance(v, Batched) else v.primal
     return count if running else -1
 
 

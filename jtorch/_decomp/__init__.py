@@ -16,7 +16,8 @@ from jtorch._src.aten.routes_whole import is_composite
 from jtorch._src.aten.schema import texts
 from jtorch._src.aten.state import STATE
 from jtorch._src.refusals import stand_ins as _refusals
-from jtorch._src.tensor.symbols import exact, visible
+from jtorch._src.tensor.shape_env import visible
+from jtorch._src.tensor.symbols import exact
 
 from ._tables import _overloads as _overloads
 from ._tables import decomposition_table as decomposition_table

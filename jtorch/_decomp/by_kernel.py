@@ -16,7 +16,8 @@ import numpy as np
 
 import jtorch as torch
 from jtorch._src.aten.kernels import formula_of, kernel_of
-from jtorch._src.tensor.symbols import exact, visible
+from jtorch._src.tensor.shape_env import visible
+from jtorch._src.tensor.symbols import exact
 from jtorch._subclasses.fake_tensor import unset_fake_temporarily
 from jtorch.core import wrap
 from jtorch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing

@@ -41,9 +41,9 @@ class OptimizedModule(nn.Module):
         return OptimizedModule, (self._orig_mod, self.__dict__["dynamo_ctx"])
 
     @property
-    def training(self) -> bool:  # type: ignore[override]
+    def training(self) -> bool:
         """The wrapped module's."""
-        return self._modules["_orig_mod"].training  # type: ignore[union-attr]
+        return self._modules["_orig_mod"].training
 
     @training.setter
     def training(self, value: bool) -> None:  # type: ignore[override]

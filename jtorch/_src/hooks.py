@@ -105,6 +105,11 @@ saved = Hook("saved")
 #: The modes by which a profiler sees operators and functions: the module.
 profiler_modes = Hook("profiler_modes")
 
+#: The operator that writes into a tensor which a function that is differentiated captured, or "".
+writer = Hook("writer")
+#: The error for writing the value of one example of a ``vmap`` into a tensor that all share.
+shared_by_examples = Hook("shared_by_examples")
+
 # ---- memory and files ------------------------------------------------------------------------------------------------------------
 
 #: The steps that look at memory under given sizes and strides.

@@ -10,7 +10,8 @@ from .._src.aten.overloads import aten as A
 from .._src.facts.dtypes import BY_NAME
 from .._src.facts.errors import broadcast_shapes
 from .._src.facts.size import SYMBOLIC
-from .._src.tensor.symbols import GuardOnDataDependentSymNode, ShapeEnv, Sym, Truth, Undecided, exact, shown
+from .._src.tensor.shape_env import ShapeEnv
+from .._src.tensor.symbols import GuardOnDataDependentSymNode, Sym, Truth, Undecided, exact, shown
 from .._src.tensor.unknowns import of
 from ..core import Tensor
 

@@ -23,7 +23,8 @@ from .._src.facts.errors import not_offered
 from .._src.facts.size import SYMBOLIC, SymInt
 from .._src.facts.size import Size as _Size
 from .._src.refusals import stand_ins as _refusals
-from .._src.tensor.symbols import Float, ShapeEnv, Sym, any_symbolic, env_of, exact
+from .._src.tensor.shape_env import ShapeEnv, any_symbolic, env_of
+from .._src.tensor.symbols import Float, Sym, exact
 from ..core import Tensor, contiguous_strides
 from ..utils._python_dispatch import TorchDispatchMode
 from . import _unknown as unknown
@@ -174,7 +175,7 @@ class FakeTensor(Tensor):
         if self.constant is not None:
             return self.constant.tolist()
         if self.fake_mode.shape_env is not None and self.ndim:
-            return [t.tolist() for t in self.unbind()]  # type: ignore[attr-defined]
+            return [t.tolist() for t in self.unbind()]
         if self.fake_mode.shape_env is not None:
             return self.item()
         raise DataDependentOutputException(aten._local_scalar_dense.default)
@@ -349,7 +350,7 @@ class FakeTensorMode(TorchDispatchMode):
         from ..nn import Parameter
 
         if isinstance(tensor, Parameter):
-            fake._is_param = True  # type: ignore[attr-defined]
+            fake._is_param = True
         self.fake_tensor_converter.put(tensor, fake)
         if tensor.grad_fn is None and tensor.grad is not None:
             fake._grad = self.from_tensor(tensor.grad, symbolic_context=sizes)

@@ -168,11 +168,11 @@ class _Casting(TorchFunctionMode):
     """The function mode behind ``autocast``: casts the operands of the functions that have a policy."""
 
     def __init__(self) -> None:
-        self.acts_on = set()  # type: ignore[assignment]
+        self.acts_on = set()
 
     def refresh(self) -> None:
         """Takes on the functions that have a policy for an enabled device type."""
-        self.acts_on = {f for kind, on in _state.enabled.items() if on for f in table(kind)}  # type: ignore[assignment]
+        self.acts_on = {f for kind, on in _state.enabled.items() if on for f in table(kind)}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}

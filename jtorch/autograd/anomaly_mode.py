@@ -39,11 +39,11 @@ def _set(on: bool, nan: bool) -> None:
     if on and not _plain:
         for kind in (tape.Node, FunctionNode):
             _plain[kind] = init, apply, apply_tracked = kind.__init__, kind.apply, kind.apply_tracked
-            kind.__init__ = _remembering(init)  # type: ignore[method-assign]
-            kind.apply, kind.apply_tracked = _checking(apply), _checking(apply_tracked)  # type: ignore[method-assign]
+            kind.__init__ = _remembering(init)
+            kind.apply, kind.apply_tracked = _checking(apply), _checking(apply_tracked)
     elif not on:
         for kind, found in _plain.items():
-            kind.__init__, kind.apply, kind.apply_tracked = found  # type: ignore[attr-defined]
+            kind.__init__, kind.apply, kind.apply_tracked = found
         _plain.clear()
 
 

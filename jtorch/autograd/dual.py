@@ -105,7 +105,7 @@ class Dual(Transformed):
     tangent: Value
 
     @property
-    def order(self) -> int:  # type: ignore[override]
+    def order(self) -> int:
         """Which of several transformations this value belongs to."""
         return self.level.order
 
@@ -113,17 +113,17 @@ class Dual(Transformed):
         """Runs the call on the values, and its derivative on their tangents."""
         level = self.level
         mine = tuple([type(v) is Dual and v.level is level for v in ins])
-        primals = [v.primal if m else v for v, m in zip(ins, mine, strict=True)]  # type: ignore[union-attr]
+        primals = [v.primal if m else v for v, m in zip(ins, mine, strict=True)]
         out = INNER.record(call, primals, numbers)
         if not level.alive or not call.extra.differentiable or not FORWARD.enabled:
             return out
         shapes = shapes_of(call, tuple([v.aval for v in ins]), default_device()).outs
-        outs: tuple[Aval, ...] = (shapes,) if type(shapes) is Aval else shapes  # type: ignore[assignment]
+        outs: tuple[Aval, ...] = (shapes,) if type(shapes) is Aval else shapes
         if not any(a.differentiable for a in outs):
             return out
         if call.extra.op.refusal is not None:
             raise _without_forward(call.extra.op.refusal)
-        tangents = [v.tangent for v, m in zip(ins, mine, strict=True) if m]  # type: ignore[union-attr]
+        tangents = [v.tangent for v, m in zip(ins, mine, strict=True) if m]
         found = iter(INNER.record(jvp_of(call, mine, outs), primals + tangents, numbers))
         if type(shapes) is Aval:
             return dual(out, next(found), level)
@@ -173,7 +173,7 @@ def enter(primal: Tensor, tangent: Tensor, level: Level) -> Tensor:
     """The tensor of a value and its tangent."""
     v, t = primal._read(), tangent._read()
     if t.aval.dtype != v.aval.dtype:
-        tangent = converted(tangent, v.aval.torch_dtype)  # type: ignore[arg-type]
+        tangent = converted(tangent, v.aval.torch_dtype)
         t = tangent._read()
     pair = dual(v, t, level)
     if tangent._strides == primal._strides and lazy_bits(tangent) == lazy_bits(primal):
@@ -287,7 +287,7 @@ class _DualTask(_Task):
     def needed(self, roots: Sequence[Node]) -> set[Node] | None:
         found = super().needed(roots)
         level = self.level
-        return None if found is None else {n for n in found if level.recorded(n) and not (type(n) in _BORDERS and n.level is level)}  # type: ignore[attr-defined]
+        return None if found is None else {n for n in found if level.recorded(n) and not (type(n) in _BORDERS and n.level is level)}
 
 
 class _Leaving(Node):

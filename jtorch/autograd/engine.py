@@ -342,7 +342,7 @@ def accumulate(leaf: Tensor, grad: Any, create_graph: bool) -> None:
             leaf._grad = _tensor(_add_pairs(_item(have, True), _item(t, True)), True)
         elif type(have) in LAYOUTS and type(t) is type(have):
             with no_grad():
-                have.add_(t)  # type: ignore[attr-defined]
+                have.add_(t)
         elif type(have) in LAYOUTS:
             leaf._grad = _tensor(_add_values(have._read(), t._v or t._read()), False)
         else:
@@ -355,7 +355,7 @@ def accumulate(leaf: Tensor, grad: Any, create_graph: bool) -> None:
 
 def _laid_out_as(leaf: Tensor, t: Tensor) -> Tensor:
     """A gradient with the strides of its leaf, if the leaf's elements are all that lies in its memory."""
-    if type(t) in LAYOUTS or not is_dense(leaf._aval.shape, leaf._strides):  # type: ignore[arg-type]
+    if type(t) in LAYOUTS or not is_dense(leaf._aval.shape, leaf._strides):
         return t
     if t._al is not None:
         al, node, number = t._al, t._node, t._nr
@@ -370,7 +370,7 @@ def _laid_out_as(leaf: Tensor, t: Tensor) -> Tensor:
 def _run_post_hooks(leaf: Tensor) -> None:
     """Runs a leaf's hooks for its complete gradient, which have nothing to give back."""
     kept = True
-    for hook in list(leaf._post_hooks.values()):  # type: ignore[union-attr]
+    for hook in list(leaf._post_hooks.values()):
         result = hook(leaf)
         if result is not None:
             check_changed(hook, leaf, result)
@@ -428,7 +428,7 @@ class _Hooks:
     def results(task: _Task, node: Node, grads: list[Any]) -> list[Any]:
         """Runs the hooks of a node's results, as ``Tensor.register_hook`` added them."""
         grads = list(grads)
-        for j, hooks in node.rare.tensor_hooks.items():  # type: ignore[union-attr]
+        for j, hooks in node.rare.tensor_hooks.items():
             if hooks:  # which are told, too, that no gradient came for this result while one did for another
                 found = run_tensor_hooks(hooks, None if grads[j] is None else _tensor(grads[j], task.create_graph))
                 grads[j] = None if found is None else _item(found, task.create_graph)

@@ -15,8 +15,9 @@ from typing import Any
 from .._src import hooks
 from .._src.engine import Lifted
 from .._src.facts.warned_once import outside
+from .._src.tensor.looking import same_memory
 from .._src.tensor.writing import assign, bump, check_inplace
-from ..core import Tensor, detached, from_value, same_memory
+from ..core import Tensor, detached, from_value
 from ..dispatch import LAYOUTS
 from .dual import Dual, Level, enter, leave, zeros_like
 from .function_node import FunctionCtx as FunctionCtx
@@ -181,7 +182,7 @@ def _run(
 
     ``shown`` is what the context says of the arguments that need gradients, if that is not told by the tensors themselves.
     """
-    ctx = function._backward_cls()  # type: ignore[attr-defined]
+    ctx = function._backward_cls()
     needs = _needs(tensors)
     ctx.needs_input_grad = needs if shown is None else shown
     tracked = MODE.enabled and any(needs)
@@ -209,8 +210,8 @@ def _plain(o: Any, ctx: Any, tensors: Sequence[Any]) -> Any:
     """An output without history: an input returned as it is becomes a tensor of its own."""
     if isinstance(o, Tensor) and any(o is t for t in tensors) and not any(o is d for d in ctx._dirty):
         return detached(o)
-    if isinstance(o, Tensor) and _is_view(o) and any(_shares(t, o._al.storage) for t in tensors):  # type: ignore[union-attr]
-        o._al.origin = "function"  # type: ignore[union-attr]
+    if isinstance(o, Tensor) and _is_view(o) and any(_shares(t, o._al.storage) for t in tensors):
+        o._al.origin = "function"
     return o
 
 
@@ -339,7 +340,7 @@ def _forward_mode(
             continue
         if tuple(t.shape) != o._aval.shape:
             raise RuntimeError(
-                f"{function._backward_cls.__name__}: jvp gave a tangent of shape {list(t.shape)} for an output of shape {list(o.shape)}"  # type: ignore[attr-defined]
+                f"{function._backward_cls.__name__}: jvp gave a tangent of shape {list(t.shape)} for an output of shape {list(o.shape)}"
             )
         if any(o is d for d in dirty):  # written in place: the tensor itself gets the tangent
             if not any(t is g for g in given):

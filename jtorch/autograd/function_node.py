@@ -170,7 +170,7 @@ class FunctionNode(Node):
         self.call = None
         self.saved, self.hooked, self.rare = [], None, None
         self.avals = tuple([None if t is None else t._aval for t in inputs])
-        self.outs = tuple([o._aval if isinstance(o, Tensor) else None for o in outputs])  # type: ignore[assignment]
+        self.outs = tuple([o._aval if isinstance(o, Tensor) else None for o in outputs])
         self.visible = len(outputs)
         self.edges, self.numbers, self.kept = edges, (), ()
         self.seq = next_seq()
@@ -234,7 +234,7 @@ class FunctionNode(Node):
             elif t is not None and t._writes != version:
                 self._stale(t, version, place)
             if place is not None:
-                r = detached(t) if t._al is not None and t._al.storage.detach is not None else from_value(t._read())  # type: ignore[union-attr,arg-type]
+                r = detached(t) if t._al is not None and t._al.storage.detach is not None else from_value(t._read())
                 if place not in self.non_differentiable and r._aval.differentiable:
                     r._node, r._nr, r._rg = self, place, True
                 found.append(r)
@@ -249,7 +249,7 @@ class FunctionNode(Node):
             made = f", which is output {t._nr} of {plain_name(t._node.name())}," if t._node is not None else ""
         raise RuntimeError(
             "one of the variables needed for gradient computation has been modified by an inplace operation: "
-            f"[{t.type()} {list(t.shape)}]{made} is at version {t._writes}; expected version {version} instead. Hint: enable anomaly "  # type: ignore[attr-defined]
+            f"[{t.type()} {list(t.shape)}]{made} is at version {t._writes}; expected version {version} instead. Hint: enable anomaly "
             "detection to find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, "
             "check_nan=False)."
         )
@@ -354,7 +354,7 @@ def _fitted(name: str | None, i: int, g: Tensor, aval: Any) -> Tensor:
                 f"{list(aval.shape)}"
             )
         axes = [*range(lead), *[k + lead for k, n in enumerate(aval.shape) if n == 1 and g.shape[k + lead] != 1]]
-        g = g.sum(axes).reshape(aval.shape)  # type: ignore[attr-defined]
+        g = g.sum(axes).reshape(aval.shape)
     if g._aval.torch_dtype is not aval.torch_dtype:
         g = converted(g, aval.torch_dtype)
     return g

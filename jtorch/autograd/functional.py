@@ -41,7 +41,7 @@ def _as_tuple(given: Any, argument: str | None = None, function: str | None = No
 
 def _owned(inputs: Sequence[Tensor], create_graph: bool, need_graph: bool) -> tuple[Any, ...]:
     """Inputs of our own: views of the caller's where a graph is to reach these, else without history."""
-    return tuple([t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_(need_graph) for t in inputs])  # type: ignore[attr-defined]
+    return tuple([t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_(need_graph) for t in inputs])
 
 
 def _grad_postprocess(tree: Any, create_graph: bool) -> Any:
@@ -257,7 +257,7 @@ def _construct_standard_basis_for(tensors: Sequence[Tensor], tensor_numels: Sequ
     found = []
     at = 0
     for t, n in zip(tensors, tensor_numels, strict=True):
-        column = t.new_zeros(total, n)  # type: ignore[attr-defined]
+        column = t.new_zeros(total, n)
         column.diagonal(-at).fill_(1)
         found.append(column)
         at += n
@@ -267,7 +267,7 @@ def _construct_standard_basis_for(tensors: Sequence[Tensor], tensor_numels: Sequ
 def _rows(output: Tensor, i: int, own: Sequence[Any], create_graph: bool, strict: bool) -> tuple[Any, ...]:
     """The Jacobian of one output, element by element."""
     columns: list[list[Any]] = [[] for _ in own]
-    flat = output.reshape(-1)  # type: ignore[attr-defined]
+    flat = output.reshape(-1)
     for j in range(output.numel()):
         grads = _grad((flat[j],), own, None, create_graph)
         for k, (g, x) in enumerate(zip(grads, own, strict=True)):

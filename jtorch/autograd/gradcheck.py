@@ -157,7 +157,7 @@ class _Check:
                     f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be able to "
                     "compute the numerical gradients correctly. You should call .contiguous on the input before passing it to gradcheck."
                 )
-            x.retain_grad()  # type: ignore[attr-defined]
+            x.retain_grad()
         if not self.checked:
             raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.")
 
@@ -165,8 +165,8 @@ class _Check:
         """Raises torch's error for outputs in other layouts."""
         for o in self.every_output():
             if isinstance(o, Tensor) and o.layout is not jtorch.strided:
-                kind = "MKLDNN" if o.layout is jtorch._mkldnn else "Sparse"  # type: ignore[attr-defined]
-                way = f"{Tensor.to_dense.__name__}(masked_grad=...)"  # type: ignore[attr-defined]
+                kind = "MKLDNN" if o.layout is jtorch._mkldnn else "Sparse"
+                way = f"{Tensor.to_dense.__name__}(masked_grad=...)"
                 raise ValueError(f"{kind} output is not supported at gradcheck yet. Please call {way} on the output of fn for gradcheck.")
 
     def every_output(self) -> tuple[Any, ...]:
@@ -243,7 +243,7 @@ class _Check:
 
     def _close(self, a: Tensor, n: Tensor, atol: float) -> bool:
         both = jtorch.promote_types(a.dtype, n.dtype)
-        return bool(jtorch.allclose(a.to(both), n.to(both), self.rtol, atol))  # type: ignore[attr-defined]
+        return bool(jtorch.allclose(a.to(both), n.to(both), self.rtol, atol))
 
     @staticmethod
     def _mismatch(i: int, j: int, part: Part, n: Any, a: Any, is_complex: bool, forward_mode: bool = False) -> str:
@@ -267,7 +267,7 @@ class _Check:
 
     def _backward_fast(self, part: Part, outputs: Sequence[Tensor], places: Sequence[int], check_dtypes: bool) -> None:
         us, vs = self._vectors(outputs)
-        starts = [(v * part.unit(o)).to(o.dtype).reshape(o.shape) for o, v in zip(outputs, vs, strict=True)]  # type: ignore[attr-defined]
+        starts = [(v * part.unit(o)).to(o.dtype).reshape(o.shape) for o, v in zip(outputs, vs, strict=True)]
         with jtorch.execution("immediate"):
             walks = [self.gradients(o, start) for o, start in zip(outputs, starts, strict=True)]
             for o, start, walk in zip(outputs, starts, walks, strict=True):
@@ -421,7 +421,7 @@ class _Missing(jtorch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
         """The tensor."""
-        return x.view_as(x)  # type: ignore[attr-defined]
+        return x.view_as(x)
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> None:

@@ -204,11 +204,11 @@ class save_on_cpu(saved_tensors_hooks):
         del pin_memory, device_type  # host memory is host memory here, whatever device it came from
 
         def pack(t: Tensor) -> tuple[Any, Tensor]:
-            return t.device, t.cpu()  # type: ignore[attr-defined]
+            return t.device, t.cpu()
 
         def unpack(packed: tuple[Any, Tensor]) -> Tensor:
             device, t = packed
-            return t.to(device)  # type: ignore[attr-defined]
+            return t.to(device)
 
         super().__init__(pack, unpack)
 

@@ -64,8 +64,8 @@ def keeps_elsewhere(t: Tensor) -> bool:
 def array(t: Tensor) -> np.ndarray:
     """The elements in one dimension."""
     if keeps_elsewhere(t):
-        return np.array([e.item() for e in t.detach().reshape(-1).unbind()], t.dtype.np)  # type: ignore[attr-defined]
-    return t.detach().resolve_conj().resolve_neg().cpu().numpy().reshape(-1)  # type: ignore[attr-defined]
+        return np.array([e.item() for e in t.detach().reshape(-1).unbind()], t.dtype.np)
+    return t.detach().resolve_conj().resolve_neg().cpu().numpy().reshape(-1)
 
 
 def directions(t: Tensor, unit: Any) -> Iterator[Tensor]:
@@ -91,12 +91,12 @@ class Differences:
         found = []
         for sign in (1, -1):
             with jtorch.no_grad():
-                data.copy_(jtorch.from_numpy((before + sign * self.eps * step).astype(before.dtype).reshape(shape)))  # type: ignore[attr-defined]
+                data.copy_(jtorch.from_numpy((before + sign * self.eps * step).astype(before.dtype).reshape(shape)))
             outputs = self.outputs()  # recorded, as when it is called otherwise: it may put hooks on what it computes
             with jtorch.no_grad():
                 found.append([o.clone() if isinstance(o, Tensor) else o for o in outputs])
         with jtorch.no_grad():
-            data.copy_(jtorch.from_numpy(before.reshape(shape)))  # type: ignore[attr-defined]
+            data.copy_(jtorch.from_numpy(before.reshape(shape)))
         for a, b in zip(*found, strict=True):
             for what in ("shape", "dtype"):
                 if getattr(a, what) != getattr(b, what):
@@ -132,14 +132,14 @@ class Differences:
         if u is None:
             rows = [c[place] for c in self.columns(x, part.name == "imaginary" and x.dtype.is_complex)]
             return _matrix(rows, x.numel(), output, output.dtype.is_complex)
-        return _matrix([self.moved(x, array(u) * part.unit(x))[place]], 1, output, output.dtype.is_complex)[0]  # type: ignore[return-value]
+        return _matrix([self.moved(x, array(u) * part.unit(x))[place]], 1, output, output.dtype.is_complex)[0]
 
     def along(self, x: Tensor, u: Any, place: int, output: Tensor, part: Part) -> Tensor:
         """The derivative of one part of an output along ``u``."""
         if not isinstance(u, tuple):
-            return _matrix([part.take(self.moved(x, array(u))[place])], 1, output, False)[0]  # type: ignore[return-value]
+            return _matrix([part.take(self.moved(x, array(u))[place])], 1, output, False)[0]
         dx, dy = part.take(self.moved(x, array(u[0]))[place]), part.take(self.moved(x, 1j * array(u[1]))[place])
-        return _matrix([dx + 1j * dy], 1, output, True)[0]  # type: ignore[return-value]
+        return _matrix([dx + 1j * dy], 1, output, True)[0]
 
 
 def _matrix(rows: Sequence[np.ndarray], count: int, output: Tensor, is_complex: bool) -> Tensor:
@@ -186,7 +186,7 @@ def forward(
 ) -> list[Tensor]:
     """The derivatives of several outputs by one part of an input in forward mode: whole, or along ``u``."""
     unit = part.unit(x)
-    steps = directions(x, unit) if u is None else [(u * unit).to(x.dtype).reshape(x.shape)]  # type: ignore[attr-defined]
+    steps = directions(x, unit) if u is None else [(u * unit).to(x.dtype).reshape(x.shape)]
     rows: list[list[Tensor]] = [[] for _ in places]
     for step in steps:
         with forward_ad.dual_level():

@@ -50,7 +50,7 @@ class Shown:
     seq: int
 
     def __repr__(self) -> str:
-        return f"<{self.name()} object at {id(self):#x}>"  # type: ignore[attr-defined]
+        return f"<{self.name()} object at {id(self):#x}>"
 
     def __call__(self, *grads: Any) -> Any:
         """The gradients of the operands, from those of the results: one, or a tuple; None where there is none.
@@ -64,7 +64,7 @@ class Shown:
     @property
     def metadata(self) -> dict[Any, Any]:
         """A dictionary for the user's own notes on this node."""
-        notes = self.notes()  # type: ignore[attr-defined]
+        notes = self.notes()
         if notes.metadata is None:
             notes.metadata = {}
         return notes.metadata
@@ -86,7 +86,7 @@ class Shown:
             elif type(e) is tuple:
                 found.append((shown(e[0]), e[1]))
             else:
-                notes = self.notes()  # type: ignore[attr-defined]
+                notes = self.notes()
                 if notes.ends is None:
                     notes.ends = {}
                 notes.ends[i] = end_of(e)
@@ -116,14 +116,14 @@ class Shown:
 
     def register_hook(self, fn: Any) -> Any:
         """Calls ``fn(grad_inputs, grad_outputs)`` after this node's derivative; a tuple that it returns replaces ``grad_inputs``."""
-        notes = self.notes()  # type: ignore[attr-defined]
+        notes = self.notes()
         if notes.hooks is None:
             notes.hooks = OrderedDict()
         return handle(notes.hooks, fn)
 
     def register_prehook(self, fn: Any) -> Any:
         """Calls ``fn(grad_outputs)`` before this node's derivative; a tuple that it returns replaces ``grad_outputs``."""
-        notes = self.notes()  # type: ignore[attr-defined]
+        notes = self.notes()
         if notes.prehooks is None:
             notes.prehooks = OrderedDict()
         return handle(notes.prehooks, fn)

@@ -40,7 +40,7 @@ class Paired(Storage):
         self.address = al.storage.address + al.offset * al.aval.dtype.itemsize
 
     @property
-    def value(self) -> Value:  # type: ignore[override]
+    def value(self) -> Value:
         """What is there now; the value alone when the level has ended."""
         p, t = self.primal._read(), self.tangent._read()
         found = self.pair
@@ -54,7 +54,7 @@ class Paired(Storage):
         return found
 
     @property
-    def version(self) -> int:  # type: ignore[override]
+    def version(self) -> int:
         """Grows whenever one of the two was written, whoever did it."""
         return self.n if self.value is self.pair else -1
 
@@ -71,9 +71,9 @@ class Paired(Storage):
         if chain:
             value = put_through(self.value, writable(alias, chain), value)
             paired = _is_of(value, self.level)
-        _put(self.primal, value.primal if paired else value)  # type: ignore[union-attr]
+        _put(self.primal, value.primal if paired else value)
         if paired:
-            assign(self.tangent, value.tangent, None)  # type: ignore[union-attr]
+            assign(self.tangent, value.tangent, None)
         elif self.level.alive and dual.FORWARD.enabled:
             assign(self.tangent, dual.zeros_like(self.tangent._read()), None)
         return self.version
@@ -81,7 +81,7 @@ class Paired(Storage):
     def plain(self, t: Tensor) -> Tensor:
         """The value of a tensor on this memory, as one on the memory of the value alone: what NumPy may share."""
         v: Any = t._read()
-        return _part(self.primal, t._al, t, v.primal if _is_of(v, self.level) else v)  # type: ignore[arg-type]
+        return _part(self.primal, t._al, t, v.primal if _is_of(v, self.level) else v)
 
 
 def _is_of(v: Value, level: dual.Level) -> bool:
@@ -136,7 +136,7 @@ def _alike(primal: Tensor, tangent: Tensor) -> bool:
 
 def _copied(primal: Tensor, tangent: Tensor) -> Tensor:
     """The tangent in memory of its own, laid out as the value is."""
-    made = from_value(converted(tangent, primal._aval.torch_dtype)._read())  # type: ignore[arg-type]
+    made = from_value(converted(tangent, primal._aval.torch_dtype)._read())
     made._strides = primal._strides
     return made
 

@@ -179,7 +179,7 @@ class FunctionEvent(_Times):
         return found
 
     @property
-    def cpu_memory_usage(self) -> int:  # type: ignore[override]
+    def cpu_memory_usage(self) -> int:
         """The bytes of results, with those of the calls it made."""
         return self.self_cpu_memory_usage + sum(child.cpu_memory_usage for child in self.cpu_children)
 

@@ -167,7 +167,7 @@ class Node(Shown):
 
     def release(self) -> None:
         """Frees what was saved: the graph cannot be walked again, unless nothing was saved in it."""
-        if self.saved or self.hooked is not None or (self.numbers and self.call.extra.saves_number):  # type: ignore[union-attr]
+        if self.saved or self.hooked is not None or (self.numbers and self.call.extra.saves_number):
             self.saved = None
             self.hooked = None
 
@@ -192,7 +192,7 @@ class Node(Shown):
             given = tuple([g is not None for g in grads])
             key = (self.avals, needs, given, False, self.kept)
             there = [g for g in grads if g is not None]
-        derivative = call.extra.vjps.get(key)  # type: ignore[union-attr]
+        derivative = call.extra.vjps.get(key)
         if derivative is None:
             derivative = vjp_of(call, self.avals, self.outs, needs, given, kept=self.kept)  # type: ignore[arg-type]
         out = record(derivative, saved + there, self.numbers)
@@ -228,7 +228,7 @@ class Node(Shown):
     def origins(self) -> list[Edge]:
         """The history of what is saved: the operands' edges, then the results as this node's own; hidden residuals have none."""
         found = [e for e, keep in zip(self.edges, self.kept, strict=True) if keep]
-        info = self.call.extra  # type: ignore[union-attr]
+        info = self.call.extra
         if not info.hidden and saved_results(info, len(self.outs)):
             found += [(self, j) for j in range(len(self.outs))]
         return found
@@ -309,7 +309,7 @@ def _check_version(node: Node, v: Value) -> None:
 
 def _is_checked(node: Node, v: Value, first: int = 0) -> bool:
     """Whether a saved value is one that in-place changes must not touch; looks at operands from ``first`` on."""
-    info = node.call.extra  # type: ignore[union-attr]
+    info = node.call.extra
     operands = [i for i, keep in enumerate(node.kept) if keep]
     for at, saved in enumerate(node.saved or ()):
         if saved is v:

@@ -60,5 +60,5 @@ def switches(module: dict[str, Any], **defaults: Any) -> tuple[Callable[..., Any
     for made, name, signature in ((in_block, "flags", block), (set_flags, "set_flags", setting)):
         made.__name__ = made.__qualname__ = name
         made.__module__ = module["__name__"]
-        made.__signature__ = signature  # type: ignore[attr-defined]
+        made.__signature__ = signature
     return in_block, set_flags

@@ -367,9 +367,7 @@ class Capture:
             value: Any = t._v if al is None else al.storage.value
             if al is not None and al.chain:
                 raise Refused("it makes a tensor that was there before a view of another")
-            if value is not b.value:
-                found.append((b.handle, self._number(value), t._writes - b.version, False))  # type: ignore[arg-type]
-            elif t._writes != b.version:
+            if value is not b.value or t._writes != b.version:
                 found.append((b.handle, self._number(value), t._writes - b.version, False))
         return found
 

@@ -256,7 +256,7 @@ class Entry:
             place.values[i] = None  # what was there is replaced, and must not be kept alive
         self.shared = capture.shared()
         self._note_guards(capture, args)
-        capture.output = capture.leaves = capture._tensors = capture.watch = None  # type: ignore[assignment]
+        capture.output = capture.leaves = capture._tensors = capture.watch = None
 
     def _note_guards(self, capture: Capture, args: list[Tensor]) -> None:
         handles: dict[int, Handle] = {}

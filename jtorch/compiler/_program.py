@@ -52,14 +52,14 @@ class Backward:
 
     def __init__(self, steps: Sequence[State], sources: list[tuple[str, int]], gradients: list[int | None], numbers: list[Any]) -> None:
         self.steps, self.sources, self.gradients, self.numbers = steps, sources, gradients, numbers
-        self.kinds = tuple([k for s in steps for k in s.call.kinds])  # type: ignore[union-attr]
+        self.kinds = tuple([k for s in steps for k in s.call.kinds])
         self.identity = identity_of_steps(steps, sources, gradients)
 
 
 def forward_call(name: str, steps: Sequence[State], n_leaves: int, outs: Sequence[int], hidden: int, backward: Backward | None) -> Call:
     """The call ``(*inputs, *numbers) -> results``; the last ``hidden`` of them are residuals for the derivative."""
     outs = tuple(outs)
-    kinds = tuple([k for s in steps for k in s.call.kinds])  # type: ignore[union-attr]
+    kinds = tuple([k for s in steps for k in s.call.kinds])
     n_numbers = len(kinds)
     own = identity_of_steps(steps, n_leaves, outs, hidden, kinds if backward is None else backward.identity)
     checks = tuple([(kind, message, None) for s in steps for kind, message, _ in s.checks])

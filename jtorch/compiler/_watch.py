@@ -112,7 +112,7 @@ class Watch:
                 array = frame.f_locals["array"]
                 if array.shape != draw.array.shape or not np.array_equal(array, draw.array.astype(array.dtype), equal_nan=True):
                     self.impure = "random numbers were drawn and used on the host"
-                draw.dtype, draw.device, draw.array = array.dtype, frame.f_locals["device"], None  # type: ignore[assignment]
+                draw.dtype, draw.device, draw.array = array.dtype, frame.f_locals["device"], None
                 self.draws.append((draw, arg._v))
         elif event == "c_call" and self.impure is None:
             self._builtin(frame, arg)

@@ -15,7 +15,7 @@ from ..core import Tensor
 
 def taken(t: Tensor) -> np.ndarray:
     """The elements of a tensor in row-major order; reads it, so that what is pending runs. Not to be written into."""
-    if t.is_sparse:  # type: ignore[attr-defined]
+    if t.is_sparse:
         raise NotImplementedError("collectives of sparse tensors are not offered by jtorch: use .to_dense()")
     array = host_array(t)
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
@@ -29,17 +29,17 @@ def bytes_of(array: np.ndarray) -> np.ndarray:
 def written(target: Tensor, array: np.ndarray) -> None:
     """Writes an array of the target's dtype and number of elements into it, whatever its strides; the array is nobody else's."""
     with no_grad():
-        found = made(array.reshape(tuple(target.shape)), target)  # type: ignore[attr-defined]
+        found = made(array.reshape(tuple(target.shape)), target)
         if found._aval is target._aval and is_of_plain_memory(target):  # the array becomes its memory: there is nothing to copy
             check_inplace(target)
             inplace(target, found)
         else:
-            target.copy_(found)  # type: ignore[attr-defined]
+            target.copy_(found)
 
 
 def made(array: np.ndarray, like: Tensor | None = None) -> Tensor:
     """A tensor with an array's elements, on the device of another."""
-    return of_host_array(array, None if like is None else like.device)  # type: ignore[attr-defined]
+    return of_host_array(array, None if like is None else like.device)
 
 
 def numpy_dtype(t: Tensor) -> Any:

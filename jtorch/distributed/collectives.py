@@ -119,7 +119,7 @@ def what_is_done(name: str, *facts: Any) -> str:
 
 def shape_words(t: Tensor) -> str:
     """A tensor's shape, for comparison between processes where ``TORCH_DISTRIBUTED_DEBUG=DETAIL`` asks for it."""
-    return str(tuple(t.shape)) if debugging.get_debug_level() == debugging.DebugLevel.DETAIL else ""  # type: ignore[attr-defined]
+    return str(tuple(t.shape)) if debugging.get_debug_level() == debugging.DebugLevel.DETAIL else ""
 
 
 def averaged(total: np.ndarray, kind: str, processes: int) -> np.ndarray:
@@ -155,7 +155,7 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_
         return None
     pg = world(group)
     kind = operation(op, numpy_dtype(tensor), "all_reduce")
-    if tensor.is_sparse:  # type: ignore[attr-defined]
+    if tensor.is_sparse:
         return _sparse_all_reduce(tensor, kind, pg, async_op)
     task = reducing("all_reduce", taken(tensor), kind, shape_words(tensor))
     return start("all_reduce", pg, task, lambda total: written(tensor, total), [tensor], async_op)
@@ -165,7 +165,7 @@ def _sparse_all_reduce(tensor: Tensor, kind: str, pg: ProcessGroup, async_op: bo
     """The sum of sparse tensors: each process gets all elements and adds up those of the same place."""
     if kind != "sum":
         raise RuntimeError("unsupported reduction operation")
-    mine: Any = tensor.detach().coalesce()  # type: ignore[attr-defined]
+    mine: Any = tensor.detach().coalesce()
     places, elements = taken(mine.indices()), taken(mine.values())
     shape = tuple(mine.shape)
     what = what_is_done("all_reduce of sparse tensors", elements.dtype.name, shape, places.shape[0])
@@ -177,7 +177,7 @@ def _sparse_all_reduce(tensor: Tensor, kind: str, pg: ProcessGroup, async_op: bo
         rows = [made(np.array(r).view(np.int64).reshape(places.shape[0], -1)) for r in found[0]]
         values = [made(np.array(r).view(elements.dtype).reshape(-1, *elements.shape[1:])) for r in found[1]]
         with no_grad():
-            tensor.copy_(T.sparse_coo_tensor(T.cat(rows, 1), T.cat(values), shape).coalesce())  # type: ignore[attr-defined]
+            tensor.copy_(T.sparse_coo_tensor(T.cat(rows, 1), T.cat(values), shape).coalesce())
 
     return start("all_reduce", pg, task, write, [tensor], async_op)
 
@@ -202,7 +202,7 @@ def all_reduce_coalesced(tensors: Any, op: Any = ReduceOp.SUM, group: Any = None
 def _spread(tensors: Sequence[Tensor], flat: np.ndarray) -> None:
     at = 0
     for t in tensors:
-        n = t.numel()  # type: ignore[attr-defined]
+        n = t.numel()
         written(t, flat[at : at + n])
         at += n
 
@@ -282,12 +282,12 @@ def all_gather(tensor_list: Any, tensor: Tensor, group: Any = None, async_op: bo
         )
     array = taken(tensor)
     what = what_is_done("all_gather", array.dtype.name)
-    same = all(t.shape == tensor.shape for t in tensor_list)  # type: ignore[attr-defined]
+    same = all(t.shape == tensor.shape for t in tensor_list)
 
     def write(rows: list[np.ndarray]) -> None:
         for i, (t, row) in enumerate(zip(tensor_list, rows, strict=True)):
-            if row.size != t.numel() * array.itemsize:  # type: ignore[attr-defined]
-                raise RuntimeError(f"all_gather: rank {pg.ranks[i]} sent {row.size} bytes for a tensor of shape {tuple(t.shape)}")  # type: ignore[attr-defined]
+            if row.size != t.numel() * array.itemsize:
+                raise RuntimeError(f"all_gather: rank {pg.ranks[i]} sent {row.size} bytes for a tensor of shape {tuple(t.shape)}")
             written(t, row.view(array.dtype))
 
     return start("all_gather", pg, lambda lane: lane.gather(what, bytes_of(array), same), write, list(tensor_list), async_op)
@@ -305,10 +305,10 @@ def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: A
     if outside(group):
         return None
     pg = world(group)
-    if output_tensor.numel() != input_tensor.numel() * pg.size():  # type: ignore[attr-defined]
+    if output_tensor.numel() != input_tensor.numel() * pg.size():
         raise RuntimeError(
-            f"output tensor size must be equal to world_size times input tensor size, got {tuple(output_tensor.shape)} for "  # type: ignore[attr-defined]
-            f"{pg.size()} times {tuple(input_tensor.shape)}"  # type: ignore[attr-defined]
+            f"output tensor size must be equal to world_size times input tensor size, got {tuple(output_tensor.shape)} for "
+            f"{pg.size()} times {tuple(input_tensor.shape)}"
         )
     array = taken(input_tensor)
     what = what_is_done("all_gather_into_tensor", array.dtype.name, shape_words(input_tensor))
@@ -405,7 +405,7 @@ def scatter(
     elif scatter_list:
         raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
     else:
-        parts = [np.zeros(tensor.numel() * numpy_dtype(tensor).itemsize, np.uint8)] * pg.size()  # type: ignore[attr-defined]
+        parts = [np.zeros(tensor.numel() * numpy_dtype(tensor).itemsize, np.uint8)] * pg.size()
     dtype = numpy_dtype(tensor)
     what = what_is_done(f"scatter from {root}", dtype.name, shape_words(tensor))
 
@@ -455,10 +455,10 @@ def reduce_scatter_tensor(output: Tensor, input: Tensor, op: Any = ReduceOp.SUM,
     if outside(group):
         return None
     pg = world(group)
-    if input.numel() != output.numel() * pg.size():  # type: ignore[attr-defined]
+    if input.numel() != output.numel() * pg.size():
         raise RuntimeError(
-            f"input tensor must be the same size as output size times world size, got {tuple(input.shape)} for "  # type: ignore[attr-defined]
-            f"{pg.size()} times {tuple(output.shape)}"  # type: ignore[attr-defined]
+            f"input tensor must be the same size as output size times world size, got {tuple(input.shape)} for "
+            f"{pg.size()} times {tuple(output.shape)}"
         )
     arrays = list(taken(input).reshape(pg.size(), -1))
     return _reduce_scattered("reduce_scatter_tensor", output, arrays, op, pg, async_op)
@@ -493,8 +493,8 @@ def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = Non
 
 
 def _fill(t: Tensor, row: np.ndarray, dtype: Any, name: str, rank: int) -> None:
-    if row.size != t.numel() * dtype.itemsize:  # type: ignore[attr-defined]
-        raise RuntimeError(f"{name}: rank {rank} sent {row.size} bytes where {t.numel() * dtype.itemsize} are expected")  # type: ignore[attr-defined]
+    if row.size != t.numel() * dtype.itemsize:
+        raise RuntimeError(f"{name}: rank {rank} sent {row.size} bytes where {t.numel() * dtype.itemsize} are expected")
     written(t, np.array(row).view(dtype))
 
 
@@ -514,9 +514,9 @@ def all_to_all_single(
     pg = world(group)
     n = pg.size()
     for sizes, t in ((output_split_sizes, output), (input_split_sizes, input)):
-        if sizes and (len(sizes) != n or sum(sizes) != t.shape[0]):  # type: ignore[attr-defined]
+        if sizes and (len(sizes) != n or sum(sizes) != t.shape[0]):
             raise RuntimeError("Split sizes doesn't match total dim 0 size")
-        if not sizes and t.shape[0] % n:  # type: ignore[attr-defined]
+        if not sizes and t.shape[0] % n:
             raise RuntimeError("Tensor's dim 0 does not divide equally across group size")
     array = taken(input)
     dtype = array.dtype

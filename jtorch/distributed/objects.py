@@ -124,7 +124,7 @@ def _object_to_tensor(obj: Any, device: Any = None, group: Any = None) -> tuple[
     from .. import tensor
 
     del group
-    data = made(_pickled(obj)).to(device or "cpu")  # type: ignore[attr-defined]
+    data = made(_pickled(obj)).to(device or "cpu")
     return data, tensor([data.numel()], device=device or "cpu")
 
 

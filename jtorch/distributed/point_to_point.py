@@ -148,10 +148,10 @@ class _Received(Work):
             expected[pg.group_name, source, self._tag] = self._numbers[source]
         self._source = source
         dtype = self._tensor._aval.dtype
-        if head != dtype.name or len(data) != self._tensor.numel() * dtype.itemsize:  # type: ignore[attr-defined]
+        if head != dtype.name or len(data) != self._tensor.numel() * dtype.itemsize:
             raise DistBackendError(
                 f"[Rank {STATE.rank}] recv from rank {source} in {pg._words()}: {len(data)} bytes of {head} for a tensor of dtype "
-                f"{dtype.name} and shape {tuple(self._tensor.shape)}"  # type: ignore[attr-defined]
+                f"{dtype.name} and shape {tuple(self._tensor.shape)}"
             )
         written(self._tensor, np.frombuffer(data, dtype))
         return True
@@ -224,7 +224,7 @@ class P2POp:
         self.op, self.tensor, self.peer, self.group, self.tag, self.group_peer = op, tensor, peer, group, tag, group_peer
 
     def __repr__(self) -> str:
-        return f"P2POp({self.op.__name__}, group={self.group}, peer={self.peer}, tag={self.tag}, {tuple(self.tensor.shape)})"  # type: ignore[attr-defined]
+        return f"P2POp({self.op.__name__}, group={self.group}, peer={self.peer}, tag={self.tag}, {tuple(self.tensor.shape)})"
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:

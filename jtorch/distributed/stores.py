@@ -281,7 +281,7 @@ class PrefixStore(Store):
         self.prefix, self.underlying_store = prefix, store
 
     @property
-    def _timeout(self) -> datetime.timedelta:  # type: ignore[override]
+    def _timeout(self) -> datetime.timedelta:
         return self.underlying_store.timeout
 
     def set_timeout(self, timeout: datetime.timedelta) -> None:

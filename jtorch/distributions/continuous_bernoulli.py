@@ -57,7 +57,7 @@ class ContinuousBernoulli(Binary, ExponentialFamily):
         new._lims = self._lims
         return new
 
-    @lazy_property  # type: ignore[override]
+    @lazy_property
     def probs(self) -> Tensor:
         """The probabilities, off 0 and 1."""
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))

@@ -34,7 +34,7 @@ class LKJCholesky(Distribution):
         self.dim = dim
         (self.concentration,) = broadcast_all(concentration)
         like = {"dtype": self.concentration.dtype, "device": self.concentration.device}
-        offset = torch.cat([torch.zeros((1,), **like), torch.arange(dim - 1, **like)])  # type: ignore[arg-type]
+        offset = torch.cat([torch.zeros((1,), **like), torch.arange(dim - 1, **like)])
         marginal = self.concentration + 0.5 * (dim - 2)
         self._beta = Beta(offset + 0.5, marginal.unsqueeze(-1) - 0.5 * offset)
         super().__init__(self.concentration.size(), torch.Size((dim, dim)), validate_args)

@@ -121,8 +121,8 @@ class LowRankMultivariateNormal(Distribution):
     def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         like = {"dtype": self.loc.dtype, "device": self.loc.device}
-        in_factor = _standard_normal(shape[:-1] + self.cov_factor.shape[-1:], **like)  # type: ignore[arg-type]
-        in_diagonal = _standard_normal(shape, **like)  # type: ignore[arg-type]
+        in_factor = _standard_normal(shape[:-1] + self.cov_factor.shape[-1:], **like)
+        in_diagonal = _standard_normal(shape, **like)
         return self.loc + _batch_mv(self._unbroadcasted_cov_factor, in_factor) + self._unbroadcasted_cov_diag.sqrt() * in_diagonal
 
     def _log_det(self) -> Tensor:

@@ -47,7 +47,7 @@ class OneHotCategorical(Distribution):
     @property
     def probs(self) -> Tensor:
         """The probabilities."""
-        return self._categorical.probs  # type: ignore[return-value]
+        return self._categorical.probs
 
     @property
     def logits(self) -> Tensor:

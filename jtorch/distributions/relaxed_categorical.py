@@ -26,7 +26,7 @@ class ExpRelaxedCategorical(Distribution):
 
     arg_constraints: Any = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support: Any = constraints.real_vector
-    has_rsample = True  # type: ignore[assignment]
+    has_rsample = True
 
     def __init__(self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         self._categorical = Categorical(probs, logits)

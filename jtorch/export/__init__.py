@@ -13,7 +13,8 @@ from jtorch._dynamo.exc import UserError
 from jtorch._src.facts.errors import not_offered
 from jtorch._src.refusals import stand_ins as _refusals
 from jtorch._src.tensor import unknowns
-from jtorch._src.tensor.symbols import ConstraintViolation, ShapeEnv, _evaluate
+from jtorch._src.tensor.shape_env import ConstraintViolation, ShapeEnv
+from jtorch._src.tensor.size_texts import evaluate
 from jtorch.utils import _pytree as pytree
 
 from . import _trace
@@ -170,7 +171,7 @@ def _same_at(mod: Any, args: Any, kwargs: Any, made: Plan, traced: _trace.Traced
 
 
 def _trace_size(x: Any, hints: dict[str, int]) -> Any:
-    return _evaluate(x, hints) if isinstance(x, str) else x
+    return evaluate(x, hints) if isinstance(x, str) else x
 
 
 def save(

@@ -11,7 +11,8 @@ from typing import Any
 import jtorch as torch
 from jtorch._higher_order_ops.operators import OPERATORS
 from jtorch._src.tensor import unknowns
-from jtorch._src.tensor.symbols import ShapeEnv, Sym, Truth
+from jtorch._src.tensor.shape_env import ShapeEnv
+from jtorch._src.tensor.symbols import Sym, Truth
 from jtorch._subclasses.fake_tensor import FakeTensorMode
 from jtorch.fx.experimental.proxy_tensor import _composites_whole
 from jtorch.fx.graph import Graph

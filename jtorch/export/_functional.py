@@ -13,7 +13,8 @@ import jtorch as torch
 from jtorch._decomp import core_aten_decompositions, is_taken_apart, taken_apart
 from jtorch._src.aten.kernels import functional_of
 from jtorch._src.facts.errors import not_offered
-from jtorch._src.tensor.symbols import exact, hint_of
+from jtorch._src.tensor.shape_env import hint_of
+from jtorch._src.tensor.symbols import exact
 from jtorch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
 from jtorch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, PythonKeyTracer, _composites_whole, _running
 from jtorch.fx.node import Node, map_arg

@@ -14,7 +14,7 @@ import jtorch as torch
 from jtorch._higher_order_ops.operators import graphs_of
 from jtorch._src.facts.errors import not_offered
 from jtorch._src.facts.size import SYMBOLIC
-from jtorch._src.tensor.symbols import _evaluate
+from jtorch._src.tensor.size_texts import evaluate
 from jtorch.core import wrap
 from jtorch.fx.node import map_arg
 
@@ -72,7 +72,7 @@ def _specs(program: Any, lows: dict[str, int]) -> list[Any]:
     found = []
     for spec, sizes in zip(users, program._sizes, strict=True):
         if sizes is not None:
-            shape = tuple([_evaluate(n, dims) if isinstance(n, str) else n for n in sizes])
+            shape = tuple([evaluate(n, dims) if isinstance(n, str) else n for n in sizes])
             found.append(jax.ShapeDtypeStruct(shape, vals[spec.arg.name].dtype.np))
     return found
 

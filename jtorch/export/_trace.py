@@ -14,7 +14,8 @@ from jtorch._dynamo.exc import UserError
 from jtorch._higher_order_ops.operators import HigherOrderOperator
 from jtorch._src.refusals import stand_ins as _refusals
 from jtorch._src.tensor import unknowns
-from jtorch._src.tensor.symbols import Float, ShapeEnv, Sym, Truth, shown
+from jtorch._src.tensor.shape_env import ShapeEnv
+from jtorch._src.tensor.symbols import Float, Sym, Truth, shown
 from jtorch._subclasses.fake_tensor import FakeTensorMode
 from jtorch.compiler import exporting
 from jtorch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, PythonKeyTracer, _composites_whole, _running

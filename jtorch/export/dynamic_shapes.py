@@ -8,7 +8,7 @@ from typing import Any
 import jtorch as torch
 from jtorch._dynamo.exc import UserError
 from jtorch._src.facts.errors import not_offered
-from jtorch._src.tensor.symbols import ConstraintViolation
+from jtorch._src.tensor.shape_env import ConstraintViolation
 from jtorch.utils import _pytree as pytree
 
 __all__ = ["Dim", "dims", "refine_dynamic_shapes_from_suggested_fixes"]
@@ -176,7 +176,7 @@ class Plan:
         name = sizes[dim]
         sizes[dim] = n
         for mapping in (self.symbols, self.ranges, self.automatic):
-            mapping.pop(name, None)  # type: ignore[attr-defined]
+            mapping.pop(name, None)
 
 
 def _entry(spec: Any, dim: int, ndim: int) -> Any:

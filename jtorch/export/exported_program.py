@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import jtorch as torch
-from jtorch._src.tensor.symbols import _evaluate
+from jtorch._src.tensor.size_texts import evaluate
 from jtorch.fx._code import CodeGen
 from jtorch.fx.graph import Graph
 from jtorch.fx.graph_module import GraphModule
@@ -228,8 +228,8 @@ class ExportedProgram:
             _guard(_fits(text, n, numbers), f"{where} == {text}", n)
             for name in new:
                 allowed = self.ranges[name]
-                _guard(numbers[name] >= allowed.lower, f"{where} >= {_evaluate(text, {name: allowed.lower})}", n)
-                _guard(numbers[name] in allowed, f"{where} <= {_evaluate(text, {name: allowed.upper or 0})}", n)
+                _guard(numbers[name] >= allowed.lower, f"{where} >= {evaluate(text, {name: allowed.lower})}", n)
+                _guard(numbers[name] in allowed, f"{where} <= {evaluate(text, {name: allowed.upper or 0})}", n)
 
     @property
     def ranges(self) -> dict[str, Any]:
@@ -276,11 +276,11 @@ def _fits(text: str, n: int, known: dict[str, int]) -> bool:
     missing = [name for name in _names_in(text) if name not in known]
     if missing:  # only multiples of it are seen: it is what makes this one right
         name = missing[0]
-        low, high = _evaluate(text, {name: 0}), _evaluate(text, {name: 1})
+        low, high = evaluate(text, {name: 0}), evaluate(text, {name: 1})
         root, rest = divmod(n - low, high - low)
         known[name] = root
         return not rest
-    return _evaluate(text, known) == n
+    return evaluate(text, known) == n
 
 
 def _names_in(text: str) -> list[str]:
@@ -374,7 +374,7 @@ def _place(root: torch.nn.Module, spec: Any, value: Any) -> None:
     for part in path.split(".") if path else ():
         if part not in holder._modules:
             holder.add_module(part, torch.nn.Module())
-        holder = holder._modules[part]  # type: ignore[assignment]
+        holder = holder._modules[part]
     if spec.kind is InputKind.PARAMETER:
         holder.register_parameter(leaf, value)
     else:

@@ -6,6 +6,7 @@ call on batched values into one call of the kernel under ``jax.vmap``. Everythin
 
 from __future__ import annotations
 
+from . import capturing as capturing
 from .batching import vmap as vmap
 from .calling import functional_call as functional_call
 from .calling import functionalize as functionalize

@@ -171,7 +171,7 @@ def _run(
             t = next(leaving)
             if MODE.inference and t._al is None:
                 t._uncount()
-            made.append(t.movedim(0, d) if d else t)  # type: ignore[attr-defined]
+            made.append(t.movedim(0, d) if d else t)
     return unflatten(made, out_spec)
 
 

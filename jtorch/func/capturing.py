@@ -1,43 +1,84 @@
-"""Which operator writes into a tensor that a function captured, for torch's words about it."""
+"""Which operator writes into a tensor that a transformed function shares with others, for torch's words about it.
+
+Only errors ask, so calls do not carry their names: these are read from the stack, and what they mean from the declarations.
+"""
 
 from __future__ import annotations
 
+import functools
 import sys
+from collections.abc import Iterator
+from types import FrameType
 from typing import Any
 
 from .._src.aten.schema import Schema, texts
 from .._src.bind.argument_errors import numbers_may_stand
+from .._src.bind.cores import COMPOSITES, Composite
+from .._src.bind.forms import inplace_names
+from .._src.engine import Lifted
+from .._src.ops._declare import OPS, Op
+from .._src.ops._facts import WRITERS
 from ..core import Tensor
 from ..dispatch import MISSING
 
-#: What Python's own notations for writing call, and what torch makes of others.
-_OPERATORS = {
-    "__iadd__": "add_", "__isub__": "sub_", "__imul__": "mul_", "__itruediv__": "div_", "__ifloordiv__": "floor_divide_",
-    "__imod__": "remainder_", "__ipow__": "pow_", "__setitem__": "copy_", "setitem": "copy_", "dropout_": "mul_",
-}  # fmt: skip
+
+@functools.cache
+def _forms() -> dict[str, Op | Composite]:
+    """The declarations by the names of their in-place forms."""
+    return {name: record for record in (*COMPOSITES, *OPS.values()) for name in inplace_names(record)}
+
+
+def _writes() -> Iterator[tuple[str, Op | Composite | None, FrameType]]:
+    """The calls of this package that are running, the innermost first: their names, or the operators that they are known to be."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("jtorch", "torch"):
+        name = WRITERS.get(frame.f_code, frame.f_code.co_name)
+        record = _forms().get(name)
+        if record is not None and (record.writes or name.startswith("__")):  # taken apart, or one of Python's operators
+            name = record.writes or f"{record.name}_"
+            record = _forms()[name]
+        yield name, record, frame
+        frame = frame.f_back
 
 
 def writer() -> str:
-    """The operator that the program is calling, which writes into its first operand, as ``aten::mul_.Tensor``; "" where none is."""
-    frame: Any = sys._getframe(1)
+    """The operator that the program is calling, which writes into its first operand, as ``aten::mul_.Tensor``; "" where torch lets it."""
     packets = texts()
     found: tuple[str, dict[Any, Any]] = ("copy_", {})
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("jtorch", "torch"):
-        name = frame.f_code.co_name
-        if name == "_scattered":  # by ``x[index] = value``
-            return "aten::index_put_"
+    for name, _, frame in _writes():
         if name.startswith("_foreach"):
             return ""
-        name = _OPERATORS.get(name, name)
         if name.endswith("_") and name in packets and (found[0] != name or _given(frame)):
             found = (name, _given(frame))
-        frame = frame.f_back
     name, given = found
     overload = _overload(packets[name], given, numbers_may_stand(name))
     return f"aten::{name}" if overload == "default" else f"aten::{name}.{overload}"
 
 
-def _given(frame: Any) -> dict[Any, Any]:
+def shared_by_examples(value: Lifted) -> RuntimeError:
+    """torch's error for writing the value of one example of a ``vmap`` into a tensor that all examples share."""
+    name, kind = "", "arithmetic"
+    for called, record, _ in _writes():
+        if called.startswith("_foreach"):
+            return RuntimeError(f"Batching rule not implemented for aten::{called}. We could not generate a fallback.")
+        if record is not None:
+            name, kind = called, record.refused_as
+    if kind == "randomness":
+        return RuntimeError(
+            "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. If this is "
+            "necessary for your usage, please file an issue with functorch."
+        )
+    what = {"name": name, "arithmetic": "inplace arithmetic"}.get(kind, f"aten::{name}")
+    where = f"at level {value.depth}" if what.startswith("aten") else "in a vmap"
+    return RuntimeError(
+        f"vmap: {what}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more elements than "
+        f"`self`. This happened due to `other` being vmapped over but `self` not being vmapped over {where}. Please try to use "
+        f"out-of-place operators instead of {what}. If said operator is being called inside the PyTorch framework, please file a bug "
+        "report instead."
+    )
+
+
+def _given(frame: FrameType) -> dict[Any, Any]:
     """The arguments of a call that is running, but for the first, by name, or by number where public callables have no name for them."""
     code = frame.f_code
     names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]

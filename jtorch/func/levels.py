@@ -20,12 +20,13 @@ from .._src.engine.programs import identity
 from .._src.facts.layouts import contiguous_strides
 from .._src.ops._kernel import caches
 from .._src.tensor.cells import Step
+from .._src.tensor.looking import view
 from ..autograd.dual import INNER, orders
 from ..autograd.ends import ends_of
 from ..autograd.engine import _add_pairs, _add_values, _item, _tensor
 from ..autograd.grad_mode import MODE
 from ..autograd.tape import FREED, Node, _Task, next_seq
-from ..core import Tensor, alias_of, from_value, view
+from ..core import Tensor, alias_of, from_value
 from .trees import broadcast_and_flatten, flatten, unflatten
 
 _new = object.__new__
@@ -94,12 +95,12 @@ class Batched(Transformed):
     level: Level
 
     @property
-    def order(self) -> int:  # type: ignore[override]
+    def order(self) -> int:
         """Which of several transformations this value belongs to."""
         return self.level.order
 
     @property
-    def depth(self) -> int:  # type: ignore[override]
+    def depth(self) -> int:
         """In how many levels this one is, counting itself."""
         return self.level.depth
 
@@ -107,7 +108,7 @@ class Batched(Transformed):
         """Runs the call on all examples of the innermost level at once."""
         level = max((v.level for v in ins if type(v) is Batched), key=lambda found: found.order)
         mine = tuple([type(v) is Batched and v.level is level for v in ins])
-        physical = [v.physical if m else v for v, m in zip(ins, mine, strict=True)]  # type: ignore[union-attr]
+        physical = [v.physical if m else v for v, m in zip(ins, mine, strict=True)]
         try:
             out = INNER.record(vmapped(call, mine, len(numbers)), physical, numbers)
         except RuntimeError:
@@ -125,7 +126,7 @@ class Batched(Transformed):
         """Whether what is there has a place for each example too."""
         inner: Value = self.physical
         while isinstance(current, Lifted) and current.order > self.order:
-            current = getattr(current, "physical", None) or current.primal  # type: ignore[attr-defined]
+            current = getattr(current, "physical", None) or current.primal
         if type(current) is not Batched or current.level is not self.level:
             return False
         return not isinstance(inner, Lifted) or inner.may_replace(current.physical)
@@ -245,7 +246,7 @@ def own_rule(rule: Callable[..., Any], args: Sequence[Any], level: Level) -> Any
 
 def enter(t: Tensor, dim: int, level: Level) -> Tensor:
     """One example of ``t``, whose examples lie along ``dim``."""
-    moved = t.movedim(dim, 0) if dim else t  # type: ignore[attr-defined]
+    moved = t.movedim(dim, 0) if dim else t
     found = from_value(batched(moved._read(), level))
     strides = moved._strides
     if strides is not None and strides[1:] != contiguous_strides(found._aval.shape):
@@ -292,7 +293,7 @@ def leave(outputs: Sequence[Tensor], level: Level) -> list[Tensor]:
             if t._rg:
                 tracked.append((made[-1], t))
         else:
-            made.append(t.unsqueeze(0).expand(level.size, *t.shape))  # type: ignore[attr-defined]
+            made.append(t.unsqueeze(0).expand(level.size, *t.shape))
     if tracked:
         roots = [t._edge() for _, t in tracked]
         ends = _ends(roots, level)
@@ -372,7 +373,7 @@ class _Leaving(Node):
                     continue
                 g = next(out)
                 shared = type(end) is tuple or id(end) not in level.sources
-                result.append(_item(g.sum(0) if shared else g, create_graph))  # type: ignore[attr-defined]
+                result.append(_item(g.sum(0) if shared else g, create_graph))
             return result
         finally:
             MODE.enabled = enabled

@@ -67,7 +67,7 @@ def _remove_batch_dim(self: Tensor, level: int, batch_size: int, out_dim: int) -
         at = 0
         value: Any = self._read()
         if type(value) is not Batched or value.level is not of:
-            found = self.unsqueeze(0).expand(batch_size, *self.shape)  # type: ignore[attr-defined]
+            found = self.unsqueeze(0).expand(batch_size, *self.shape)
         elif RUNNING[-1] is not of:
             raise RuntimeError(f"vmap: level {level} cannot be left before those inside of it, of which {len(RUNNING) - level} are running")
         else:

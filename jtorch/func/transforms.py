@@ -13,7 +13,6 @@ from typing import Any
 
 from .._src.engine import Lifted, Transformed
 from .._src.facts import dtypes
-from .._src.tensor import writing
 from ..autograd.dual import FORWARD, INNER, Level, enter, leave
 from ..autograd.engine import _alias_node
 from ..autograd.engine import grad as tape_grad
@@ -22,11 +21,8 @@ from ..autograd.grad_mode import MODE, enable_grad
 from ..autograd.tape import SAVING, next_seq
 from ..core import BIRTHS, Tensor, adopted, born, from_value
 from .batching import vmap
-from .capturing import writer
 from .given import Given, given_beside
 from .trees import flatten, treespec_pprint, unflatten
-
-writing.writer = writer
 
 
 @contextmanager
@@ -104,7 +100,7 @@ class _Inputs:
         if not v.aval.differentiable:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if self.outer and x.requires_grad and (_stands(v) or INNER.watched()):
-            t = x.view_as(x)  # type: ignore[attr-defined]
+            t = x.view_as(x)
         elif _stands(v):
             t = x.detach()
             t._rg = True
@@ -220,7 +216,7 @@ def _gradients(outputs: Sequence[Any], inputs: Sequence[Any], cotangents: Sequen
 
 
 def _zeros_like(t: Tensor) -> Tensor:
-    return t.detach().new_zeros(t.shape)  # type: ignore[attr-defined]
+    return t.detach().new_zeros(t.shape)
 
 
 # ---- gradients -------------------------------------------------------------------------------------------------------------------
@@ -411,7 +407,7 @@ def _widened(pair: tuple[Tensor, Tensor | None], wide: Any) -> tuple[Tensor, Ten
     value, tangent = pair
     if wide is None or tangent is None or not value.dtype.is_floating_point or dtypes.promote_types(value.dtype, wide) is value.dtype:
         return pair
-    return value, tangent.to(wide)  # type: ignore[attr-defined]
+    return value, tangent.to(wide)
 
 
 def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
@@ -670,7 +666,7 @@ def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:
     if not MODE.transforms:
         return tensor
     while isinstance(v, Lifted):
-        v = v.physical if hasattr(v, "physical") else v.primal  # type: ignore[attr-defined]
+        v = v.physical if hasattr(v, "physical") else v.primal
         if not recurse:
             break
     return from_value(v)

@@ -54,12 +54,12 @@ class ProxyableClassMeta(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         instance: Any = object.__new__(cls) if cls.__new__ is object.__new__ else cls.__new__(cls)  # type: ignore[call-overload]
         if not is_fx_tracing():
-            cls.__init__(instance, *args, **kwargs)  # type: ignore[misc]
+            cls.__init__(instance, *args, **kwargs)
             return instance
         found = [p for p in pytree.tree_leaves((args, kwargs)) if isinstance(p, Proxy)]
         if found:
             return found[0].tracer.create_proxy("call_function", cls, args, kwargs)
-        cls.__init__(instance, *args, **kwargs)  # type: ignore[misc]
+        cls.__init__(instance, *args, **kwargs)
         return instance
 
 
@@ -107,7 +107,7 @@ def _create_wrapped_func(orig_fn: Any) -> Any:
             return proxy.tracer.create_proxy("call_function", orig_fn, args, kwargs)
         return orig_fn(*args, **kwargs)
 
-    wrapped.__fx_wrapped__ = True  # type: ignore[attr-defined]
+    wrapped.__fx_wrapped__ = True
     return wrapped
 
 
@@ -393,7 +393,7 @@ class Tracer(TracerBase):
     def create_args_for_root(self, root_fn: Callable[..., Any], is_module: bool, concrete_args: Any = None) -> tuple[Any, list[Any]]:
         """Placeholders for a function's parameters; gives the function to call and what to call it with."""
         fn = inspect.unwrap(root_fn)
-        code: CodeType = fn.__code__  # type: ignore[attr-defined]
+        code: CodeType = fn.__code__
         total = code.co_argcount + code.co_kwonlyargcount
         names = list(code.co_varnames)
         args: list[Any] = []

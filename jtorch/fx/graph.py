@@ -341,7 +341,7 @@ class Graph:
             if node.op not in ("get_attr", "call_module"):
                 continue
             place: Any = self.owning_module
-            parts = node.target.split(".")  # type: ignore[union-attr]
+            parts = node.target.split(".")
             for i, part in enumerate(parts):
                 if not hasattr(place, part):
                     where = place if i == 0 else f"{'.'.join(parts[:i])} of GraphModule"

@@ -96,7 +96,7 @@ def _deserialize(forward: Callable[..., Any], body: dict[str, Any], graph_module
 
     body.pop("_graphmodule_graph", None)
     name = body.pop("_graphmodule_cls_name", "GraphModule")
-    _CodeOnlyModule.forward = forward  # type: ignore[assignment]
+    _CodeOnlyModule.forward = forward
 
     class KeepModules(body.pop("_tracer_cls", None) or Tracer):  # type: ignore[misc]
         def is_leaf_module(self, _: Any, __: str) -> bool:
@@ -421,7 +421,7 @@ def _readable(module: GraphModule, name: str) -> str:
         text = line.strip()
         if line.startswith("    ") and text and not noted:
             plain = text.partition(" = ")
-            is_placeholder = plain[2] in [n.target.lstrip("*") for n in module.graph.nodes if n.op == "placeholder"]  # type: ignore[union-attr]
+            is_placeholder = plain[2] in [n.target.lstrip("*") for n in module.graph.nodes if n.op == "placeholder"]
             if not is_placeholder and not text.startswith("return"):
                 if body and not body[-1].startswith("def "):
                     body.append("")

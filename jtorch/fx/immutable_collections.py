@@ -23,8 +23,8 @@ def _refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:  # noqa: ARG001 (
 class immutable_list(list[Any]):
     """A list that cannot be changed."""
 
-    append = clear = extend = insert = pop = remove = reverse = sort = _refuse  # type: ignore[assignment]
-    __delitem__ = __iadd__ = __imul__ = __setitem__ = _refuse  # type: ignore[assignment]
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
+    __delitem__ = __iadd__ = __imul__ = __setitem__ = _refuse
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(tuple(self))
@@ -36,8 +36,8 @@ class immutable_list(list[Any]):
 class immutable_dict(dict[Any, Any]):
     """A dictionary that cannot be changed."""
 
-    clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
-    __delitem__ = __ior__ = __setitem__ = _refuse  # type: ignore[assignment]
+    clear = pop = popitem = setdefault = update = _refuse
+    __delitem__ = __ior__ = __setitem__ = _refuse
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(frozenset(self.items()))

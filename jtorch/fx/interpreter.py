@@ -27,7 +27,7 @@ class Interpreter:
     def __init__(self, module: nn.Module, garbage_collect_values: bool = True, graph: Graph | None = None) -> None:
         self.module = module
         self.submodules = dict(self.module.named_modules())
-        self.graph: Graph = module.graph if graph is None else graph  # type: ignore[assignment]
+        self.graph: Graph = module.graph if graph is None else graph
         self.env: dict[Node, Any] = {}
         self.name = "Interpreter"
         self.garbage_collect_values = garbage_collect_values

@@ -283,7 +283,7 @@ class Attribute(Proxy):
         self._node: Node | None = None
 
     @property
-    def node(self) -> Node:  # type: ignore[override]
+    def node(self) -> Node:
         """The node, made when it is first asked for: calling a method does not fetch it."""
         if self._node is None:
             self._node = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {}).node

@@ -102,9 +102,9 @@ class _Matcher:
         if p.op != n.op:
             return False
         if p.op == "get_attr":
-            same = _get_attr(p.graph.owning_module, p.target) is not None and p.target == n.target  # type: ignore[arg-type]
+            same = _get_attr(p.graph.owning_module, p.target) is not None and p.target == n.target
         elif p.op == "call_module":
-            same = type(_get_attr(p.graph.owning_module, p.target)) is type(_get_attr(n.graph.owning_module, n.target))  # type: ignore[arg-type]
+            same = type(_get_attr(p.graph.owning_module, p.target)) is type(_get_attr(n.graph.owning_module, n.target))
         else:
             same = p.target == n.target
         if not same:
@@ -224,14 +224,14 @@ def _replace_attributes(gm: GraphModule, replacement: nn.Module) -> None:
         if node.op not in ("call_module", "get_attr"):
             continue
         try:
-            _get_attr(gm, node.target)  # type: ignore[arg-type]
+            _get_attr(gm, node.target)
         except AttributeError:
             try:
-                value = _get_attr(replacement, node.target)  # type: ignore[arg-type]
+                value = _get_attr(replacement, node.target)
             except AttributeError:
                 raise RuntimeError(
                     'Attempted to create a "' + node.op + '" node during subgraph rewriting with target '
                     f"{node.target}, but the referenced attribute does not exist in the replacement GraphModule"
                 ) from None
-            _assign_attr(copy.deepcopy(value), gm, node.target)  # type: ignore[arg-type]
+            _assign_attr(copy.deepcopy(value), gm, node.target)
     gm.graph.lint()

@@ -58,7 +58,7 @@ class ScriptModule(nn.Module):
                 for name, child in self._modules.items():
                     self._modules[name] = None if child is None else scripted(child)
 
-        cls.__init__ = __init__  # type: ignore[method-assign]
+        cls.__init__ = __init__
 
     @property
     def original_name(self) -> str:

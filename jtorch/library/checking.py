@@ -39,7 +39,7 @@ def _tensors(x: Any) -> list[Tensor]:
 
 def _copies(args: Any, kwargs: Any) -> tuple[Any, Any]:
     def copy(t: Tensor) -> Tensor:
-        return t.detach().clone().requires_grad_(t.requires_grad)  # type: ignore[attr-defined]
+        return t.detach().clone().requires_grad_(t.requires_grad)
 
     return _map(copy, args), _map(copy, kwargs)
 
@@ -76,7 +76,7 @@ def _test_autograd_registration(op: Any, args: Any, kwargs: Any) -> None:
 def _test_faketensor(op: Any, args: Any, kwargs: Any) -> None:
     """On tensors without data the operator gives results of the same shapes, dtypes and strides."""
     args, kwargs = _copies(args, kwargs)
-    fake_args, fake_kwargs = _map(lambda t: t.detach().to("meta"), (args, kwargs))  # type: ignore[attr-defined]
+    fake_args, fake_kwargs = _map(lambda t: t.detach().to("meta"), (args, kwargs))
     with torch.no_grad():
         real, fake = _tensors(op(*args, **kwargs)), _tensors(op(*fake_args, **fake_kwargs))
     if len(real) != len(fake):
@@ -103,7 +103,7 @@ def _test_aot_dispatch_dynamic(op: Any, args: Any, kwargs: Any, atol: float | No
             leaves = [t for t in _tensors((own, named)) if t.requires_grad]
             grads: Sequence[Any] = ()
             if roots and leaves:
-                total = sum((t.abs().sum() for t in roots), torch.zeros(()))  # type: ignore[attr-defined]
+                total = sum((t.abs().sum() for t in roots), torch.zeros(()))
                 grads = torch.autograd.grad(total, leaves, allow_unused=True)
             found.append([t.detach() for t in itertools.chain(out, [g for g in grads if g is not None])])
     torch.testing.assert_close(*found, atol=atol, rtol=rtol, equal_nan=True)

@@ -91,7 +91,7 @@ class Process(_python.Process):
         return _default.get_context().Process._Popen(process_obj)
 
 
-_default.Process = Process  # type: ignore[misc]
+_default.Process = Process
 
 get_context = _default.get_context
 get_start_method = _default.get_start_method

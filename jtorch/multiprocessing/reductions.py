@@ -120,12 +120,12 @@ class Handed:
             _waiting.pop(kept, None)
             os.close(kept)
 
-        self.id = multiprocessing.resource_sharer._resource_sharer.register(send, close)  # type: ignore[attr-defined]
+        self.id = multiprocessing.resource_sharer._resource_sharer.register(send, close)
 
     def storage(self, cls: Any) -> Any:
         """The storage in the memory behind the descriptor."""
         try:
-            with multiprocessing.resource_sharer._resource_sharer.get_connection(self.id) as connection:  # type: ignore[attr-defined]
+            with multiprocessing.resource_sharer._resource_sharer.get_connection(self.id) as connection:
                 fd = reduction.recv_handle(connection)
         except (OSError, EOFError):  # the process has gone
             known = storage_from_cache(cls, self.key)
@@ -283,7 +283,7 @@ def reduce_tensor(tensor: torch.Tensor) -> Reduced:
     if data.is_meta:
         return _rebuild_meta, (cls, data.dtype, tuple(data.shape), data.stride(), tensor.requires_grad)
     if data.layout is not torch.strided:
-        return tensor.__reduce_ex__(2)  # type: ignore[return-value]
+        return tensor.__reduce_ex__(2)
     if shared_memory.is_spread(data):
         return _rebuild_copied, (cls, torch.tensor(data.numpy()), "cpu", tensor.requires_grad)
     if data.device.type != "cpu":

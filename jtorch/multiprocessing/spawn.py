@@ -123,8 +123,8 @@ class ProcessContext:
         if not self.sentinels:
             return True
         failed = None
-        for sentinel in multiprocessing.connection.wait(self.sentinels.keys(), timeout=timeout):  # type: ignore[arg-type]
-            index = self.sentinels.pop(sentinel)  # type: ignore[call-overload]
+        for sentinel in multiprocessing.connection.wait(self.sentinels.keys(), timeout=timeout):
+            index = self.sentinels.pop(sentinel)
             self.processes[index].join()
             if self.processes[index].exitcode != 0:
                 failed = index
@@ -181,7 +181,7 @@ def start_processes(
         handle, path = tempfile.mkstemp(prefix="jtorch-errorfile-", suffix=".txt")
         os.close(handle)
         os.unlink(path)  # the name alone is wanted: that there is a file says that there was an exception
-        process = context.Process(target=_run, args=(fn, i, args, path), daemon=daemon)  # type: ignore[attr-defined]
+        process = context.Process(target=_run, args=(fn, i, args, path), daemon=daemon)
         process.start()
         return process, path
 

@@ -29,7 +29,7 @@ def _say_tensors() -> None:
         function = globals()[name]
         before = known_signature(function)
         first, *rest = before.parameters.values()
-        if first.annotation in ("Any", first.empty) and first.kind is first.POSITIONAL_OR_KEYWORD:
+        if first.annotation in ("Any", "Tensor", first.empty) and first.kind is first.POSITIONAL_OR_KEYWORD:
             first = Parameter(first.name, first.kind, default=first.default, annotation=Tensor)
             give_signature(function, Signature([first, *rest], return_annotation=before.return_annotation))
 

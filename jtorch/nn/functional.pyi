@@ -94,9 +94,9 @@ def elu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
     """``input`` where positive, else ``alpha * expm1(input)``."""
 def elu_(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
     """In-place form of ``elu``."""
-def embedding(input: Tensor, weight: Tensor | None, padding_idx: _int | None = None, max_norm: _float | None = None, norm_type: _float = 2.0, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor:
+def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = None, max_norm: _float | None = None, norm_type: _float = 2.0, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor:
     """The rows of ``weight`` at the indices ``input``; those longer than ``max_norm`` are first scaled down in place."""
-def embedding_bag(input: Tensor, weight: Tensor | None, offsets: Any = None, max_norm: _float | None = None, norm_type: _float = 2, scale_grad_by_freq: _bool = False, mode: str = 'mean', sparse: _bool = False, per_sample_weights: Any = None, include_last_offset: _bool = False, padding_idx: _int | None = None) -> Any:
+def embedding_bag(input: Tensor, weight: Tensor, offsets: Any = None, max_norm: _float | None = None, norm_type: _float = 2, scale_grad_by_freq: _bool = False, mode: str = 'mean', sparse: _bool = False, per_sample_weights: Tensor | None = None, include_last_offset: _bool = False, padding_idx: _int | None = None) -> Any:
     """The sum, mean or maximum (``mode``) of the rows of ``weight`` in each bag of indices, without keeping the rows."""
 def feature_alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
     """``alpha_dropout`` of whole channels: the first two dimensions are batch and channels."""
@@ -192,7 +192,7 @@ def mish(input: Tensor, inplace: _bool = False) -> Tensor:
     """``input * tanh(softplus(input))``."""
 def mse_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', weight: Tensor | None = None) -> Tensor:
     """The squared differences, averaged (over the weights, if given), summed or as they are."""
-def multi_head_attention_forward(query: Tensor, key: Tensor, value: Any, embed_dim_to_check: _int, num_heads: _int, in_proj_weight: Any, in_proj_bias: Any, bias_k: Any, bias_v: Any, add_zero_attn: _bool, dropout_p: _float, out_proj_weight: Any, out_proj_bias: Any, training: _bool = True, key_padding_mask: Any = None, need_weights: _bool = True, attn_mask: Tensor | None = None, use_separate_proj_weight: _bool = False, q_proj_weight: Any = None, k_proj_weight: Any = None, v_proj_weight: Any = None, static_k: Any = None, static_v: Any = None, average_attn_weights: _bool = True, is_causal: _bool = False) -> Any:
+def multi_head_attention_forward(query: Tensor, key: Tensor, value: Any, embed_dim_to_check: _int, num_heads: _int, in_proj_weight: Any, in_proj_bias: Tensor | None, bias_k: Any, bias_v: Any, add_zero_attn: _bool, dropout_p: _float, out_proj_weight: Any, out_proj_bias: Tensor | None, training: _bool = True, key_padding_mask: Tensor | None = None, need_weights: _bool = True, attn_mask: Tensor | None = None, use_separate_proj_weight: _bool = False, q_proj_weight: Any = None, k_proj_weight: Any = None, v_proj_weight: Any = None, static_k: Any = None, static_v: Any = None, average_attn_weights: _bool = True, is_causal: _bool = False) -> Any:
     """Projects query, key and value, attends with ``num_heads`` heads, and projects the heads' results; also returns the ..."""
 def multi_margin_loss(input: Tensor, target: Tensor, p: _int | _float = 1, margin: _float = 1.0, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """The mean over all wrong classes of ``max(0, margin - input[target] + input[class]) ** p``, times the weight of the ..."""

@@ -108,7 +108,7 @@ class UninitializedTensorMixin:
 
     def materialize(self, shape: Any, device: Device = None, dtype: _dtype | None = None) -> None:
         """Turns this object, in place, into an initialized one of ``shape`` with undefined values; device and dtype default to its own."""
-        data = self.data  # type: ignore[has-type]
+        data = self.data
         self.data = torch.empty(shape, device=data.device if device is None else device, dtype=data.dtype if dtype is None else dtype)
         self.__class__ = self.cls_to_become
 
@@ -132,13 +132,13 @@ class UninitializedTensorMixin:
         return f"<{type(self).__name__}>"
 
     def __reduce_ex__(self, proto: Any) -> tuple[Any, ...]:
-        return type(self), (self.requires_grad,)  # type: ignore[attr-defined]
+        return type(self), (self.requires_grad,)
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         # Property getters are method-wrappers in torch; here they are told by their name.
         if func in cls._allowed_methods or getattr(func, "__name__", "") in ("__get__", "__set__", "__delete__"):
-            return super().__torch_function__(func, types, args, kwargs or {})  # type: ignore[misc]
+            return super().__torch_function__(func, types, args, kwargs or {})
         raise ValueError(
             f"Attempted to use an uninitialized parameter in {func}. This error happens when you are using a `LazyModule` or explicitly "
             f"manipulating `torch.nn.parameter.{cls.__name__}` objects. When using LazyModules Call `forward` with a dummy batch to "

@@ -6,12 +6,12 @@ computed as 0-dim float64 tensors, with the precision that PyTorch has by comput
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import jtorch as torch
 
-from .optimizer import _get_scalar_dtype
+from .optimizer import Optimizer, _get_scalar_dtype, _run_closure
 
 
 def check_lr(lr: Any, words: str = "Invalid learning rate: {}") -> None:
@@ -100,3 +100,23 @@ def no_amp(grad_scale: torch.Tensor | None, found_inf: torch.Tensor | None) -> N
     """Update rules take gradients that are unscaled already."""
     if grad_scale is not None or found_inf is not None:
         raise AssertionError("Expected grad_scale and found_inf to be None")
+
+
+def update_lists(
+    optimizer: Optimizer, closure: Callable[[], Any] | None, rule: Callable[..., None], buffers: str, **pairs: tuple[str, str]
+) -> Any:
+    """A step of an optimiser whose rule works on lists.
+
+    The rule is given the lists of parameters, gradients and ``buffers``, and those of a group's options that it has keywords for; ``pairs``
+    says which keywords the parts of an option have that is a pair.
+    """
+    loss = _run_closure(closure)
+    code = rule.__code__
+    keywords = ("maximize", *code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount])
+    for group in optimizer.param_groups:
+        params, grads, states = optimizer._collect(group)
+        options = {name: group[name] for name in keywords if name in group}
+        for name, parts in pairs.items():
+            options.update(zip(parts, group[name], strict=True))
+        rule(params, grads, *[pick(states, name) for name in buffers.split()], **options)
+    return loss

@@ -62,17 +62,17 @@ def _count_steps(optimizer: Optimizer) -> None:
     """Makes ``optimizer.step`` note that it was called, so that schedulers can tell when they are called first."""
     if hasattr(optimizer.step, "_wrapped_by_lr_sched"):
         return
-    func = optimizer.step.__func__  # type: ignore[attr-defined]
+    func = optimizer.step.__func__
     owner = ref(optimizer)  # no cycle: the wrapper lies in the optimiser itself
 
     @wraps(func)
     def step(*args: Any, **kwargs: Any) -> Any:
         opt = owner()
-        opt._opt_called = True  # type: ignore[union-attr]
+        opt._opt_called = True
         return func(opt, *args, **kwargs)
 
-    step._wrapped_by_lr_sched = True  # type: ignore[attr-defined]
-    optimizer.step = step  # type: ignore[method-assign]
+    step._wrapped_by_lr_sched = True
+    optimizer.step = step
 
 
 @contextmanager

@@ -7,8 +7,8 @@ from typing import Any
 
 import jtorch as torch
 
-from ._common import add_scaled_, advance, as_real, check_fused, check_lr, check_not_negative, decayed, new_step, no_amp, pick
-from .optimizer import Optimizer, ParamsT, _run_closure, _to_scalar, _use_grad_for_differentiable
+from ._common import add_scaled_, advance, as_real, check_fused, check_lr, check_not_negative, decayed, new_step, no_amp, update_lists
+from .optimizer import Optimizer, ParamsT, _to_scalar, _use_grad_for_differentiable
 
 __all__ = ["Adagrad", "adagrad"]
 
@@ -87,21 +87,7 @@ class Adagrad(Optimizer):
     @_use_grad_for_differentiable
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates the parameters once; see ``Optimizer.step``."""
-        loss = _run_closure(closure)
-        for group in self.param_groups:
-            params, grads, states = self._collect(group)
-            adagrad(
-                params,
-                grads,
-                pick(states, "sum"),
-                pick(states, "step"),
-                lr=group["lr"],
-                weight_decay=group["weight_decay"],
-                lr_decay=group["lr_decay"],
-                eps=group["eps"],
-                maximize=group["maximize"],
-            )
-        return loss
+        return update_lists(self, closure, adagrad, "sum step")
 
 
 def adagrad(

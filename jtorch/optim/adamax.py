@@ -7,8 +7,8 @@ from typing import Any
 
 import jtorch as torch
 
-from ._common import advance, as_real, check_betas, check_lr, check_not_negative, decayed, new_step, pick, zeros
-from .optimizer import Optimizer, ParamsT, _run_closure, _to_scalar, _use_grad_for_differentiable
+from ._common import advance, as_real, check_betas, check_lr, check_not_negative, decayed, new_step, update_lists, zeros
+from .optimizer import Optimizer, ParamsT, _to_scalar, _use_grad_for_differentiable
 
 __all__ = ["Adamax", "adamax"]
 
@@ -72,24 +72,7 @@ class Adamax(Optimizer):
     @_use_grad_for_differentiable
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates the parameters once; see ``Optimizer.step``."""
-        loss = _run_closure(closure)
-        for group in self.param_groups:
-            params, grads, states = self._collect(group)
-            beta1, beta2 = group["betas"]
-            adamax(
-                params,
-                grads,
-                pick(states, "exp_avg"),
-                pick(states, "exp_inf"),
-                pick(states, "step"),
-                eps=group["eps"],
-                beta1=beta1,
-                beta2=beta2,
-                lr=group["lr"],
-                weight_decay=group["weight_decay"],
-                maximize=group["maximize"],
-            )
-        return loss
+        return update_lists(self, closure, adamax, "exp_avg exp_inf step", betas=("beta1", "beta2"))
 
 
 def adamax(

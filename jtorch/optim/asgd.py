@@ -7,8 +7,8 @@ from typing import Any
 
 import jtorch as torch
 
-from ._common import advance, as_real, check_lr, check_not_negative, decayed, new_step, pick, zeros
-from .optimizer import Optimizer, ParamsT, _run_closure, _to_scalar, _use_grad_for_differentiable
+from ._common import advance, as_real, check_lr, check_not_negative, decayed, new_step, update_lists, zeros
+from .optimizer import Optimizer, ParamsT, _to_scalar, _use_grad_for_differentiable
 
 __all__ = ["ASGD", "asgd"]
 
@@ -80,24 +80,7 @@ class ASGD(Optimizer):
     @_use_grad_for_differentiable
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates the parameters once; see ``Optimizer.step``."""
-        loss = _run_closure(closure)
-        for group in self.param_groups:
-            params, grads, states = self._collect(group)
-            asgd(
-                params,
-                grads,
-                pick(states, "ax"),
-                pick(states, "mu"),
-                pick(states, "eta"),
-                pick(states, "step"),
-                maximize=group["maximize"],
-                lambd=group["lambd"],
-                lr=group["lr"],
-                t0=group["t0"],
-                alpha=group["alpha"],
-                weight_decay=group["weight_decay"],
-            )
-        return loss
+        return update_lists(self, closure, asgd, "ax mu eta step")
 
 
 def asgd(

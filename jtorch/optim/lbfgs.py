@@ -196,7 +196,7 @@ class LBFGS(Optimizer):
         return loss, flat_grad
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any]) -> Any:
         """Updates the parameters by up to ``max_iter`` iterations; returns the loss before them."""
         closure = torch.enable_grad()(closure)
         group = self.param_groups[0]

@@ -356,7 +356,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         wave = 1 + math.cos(math.pi * self.T_cur / self.T_i)
         return [self.eta_min + (base_lr - self.eta_min) * wave / 2 for base_lr in self.base_lrs]
 
-    def step(self, epoch: float | None = None) -> None:  # type: ignore[override]
+    def step(self, epoch: float | None = None) -> None:
         """Moves on by one epoch, or to ``epoch``, which may be a fraction."""
         if epoch is None and self.last_epoch < 0:
             epoch = 0
@@ -376,12 +376,12 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         if epoch < 0:
             raise ValueError(f"Expected non-negative epoch, but got {epoch}")
         if epoch < self.T_0:
-            self.T_i, self.T_cur = self.T_0, epoch  # type: ignore[assignment]
+            self.T_i, self.T_cur = self.T_0, epoch
         elif self.T_mult == 1:
-            self.T_cur = epoch % self.T_0  # type: ignore[assignment]
+            self.T_cur = epoch % self.T_0
         else:
             n = int(math.log((epoch / self.T_0 * (self.T_mult - 1) + 1), self.T_mult))
-            self.T_cur = epoch - self.T_0 * (self.T_mult**n - 1) / (self.T_mult - 1)  # type: ignore[assignment]
+            self.T_cur = epoch - self.T_0 * (self.T_mult**n - 1) / (self.T_mult - 1)
             self.T_i = self.T_0 * self.T_mult**n
 
 
@@ -459,7 +459,7 @@ class SequentialLR(_Composed):
         elif hasattr(scheduler, "last_epoch"):
             scheduler.last_epoch -= 1
 
-    def step(self) -> None:  # type: ignore[override]
+    def step(self) -> None:
         """Moves on by one epoch."""
         self.last_epoch += 1
         i = bisect_right(self._milestones, self.last_epoch)
@@ -488,7 +488,7 @@ class ChainedScheduler(_Composed):
         self.optimizer = optimizer
         self._last_lr = self._current()
 
-    def step(self) -> None:  # type: ignore[override]
+    def step(self) -> None:
         """Moves all parts on by one epoch."""
         for scheduler in self._schedulers:
             scheduler.step()
@@ -549,7 +549,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
 
-    def step(self, metrics: SupportsFloat, epoch: int | None = None) -> None:  # type: ignore[override]
+    def step(self, metrics: SupportsFloat, epoch: int | None = None) -> None:
         """Takes note of an epoch's metric."""
         current = float(metrics)
         if epoch is None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import jtorch as torch
 
-from ._common import advance, as_real, check_betas, check_lr, check_not_negative, decayed, new_step, pick, zeros
-from .optimizer import Optimizer, ParamsT, _run_closure, _to_scalar, _use_grad_for_differentiable
+from ._common import advance, as_real, check_betas, check_lr, check_not_negative, decayed, new_step, update_lists, zeros
+from .optimizer import Optimizer, ParamsT, _to_scalar, _use_grad_for_differentiable
 
 __all__ = ["NAdam", "nadam"]
 
@@ -85,27 +85,7 @@ class NAdam(Optimizer):
     @_use_grad_for_differentiable
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates the parameters once; see ``Optimizer.step``."""
-        loss = _run_closure(closure)
-        for group in self.param_groups:
-            params, grads, states = self._collect(group)
-            beta1, beta2 = group["betas"]
-            nadam(
-                params,
-                grads,
-                pick(states, "exp_avg"),
-                pick(states, "exp_avg_sq"),
-                pick(states, "mu_product"),
-                pick(states, "step"),
-                decoupled_weight_decay=group["decoupled_weight_decay"],
-                maximize=group["maximize"],
-                beta1=beta1,
-                beta2=beta2,
-                lr=group["lr"],
-                weight_decay=group["weight_decay"],
-                momentum_decay=group["momentum_decay"],
-                eps=group["eps"],
-            )
-        return loss
+        return update_lists(self, closure, nadam, "exp_avg exp_avg_sq mu_product step", betas=("beta1", "beta2"))
 
 
 def nadam(

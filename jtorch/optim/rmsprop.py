@@ -7,8 +7,8 @@ from typing import Any
 
 import jtorch as torch
 
-from ._common import add_scaled_, as_real, check_lr, check_not_negative, decayed, new_step, pick, zeros
-from .optimizer import Optimizer, ParamsT, _run_closure, _to_scalar, _use_grad_for_differentiable
+from ._common import add_scaled_, as_real, check_lr, check_not_negative, decayed, new_step, update_lists, zeros
+from .optimizer import Optimizer, ParamsT, _to_scalar, _use_grad_for_differentiable
 
 __all__ = ["RMSprop", "rmsprop"]
 
@@ -83,25 +83,7 @@ class RMSprop(Optimizer):
     @_use_grad_for_differentiable
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates the parameters once; see ``Optimizer.step``."""
-        loss = _run_closure(closure)
-        for group in self.param_groups:
-            params, grads, states = self._collect(group)
-            rmsprop(
-                params,
-                grads,
-                pick(states, "square_avg"),
-                pick(states, "grad_avg"),
-                pick(states, "momentum_buffer"),
-                pick(states, "step"),
-                lr=group["lr"],
-                alpha=group["alpha"],
-                eps=group["eps"],
-                weight_decay=group["weight_decay"],
-                momentum=group["momentum"],
-                centered=group["centered"],
-                maximize=group["maximize"],
-            )
-        return loss
+        return update_lists(self, closure, rmsprop, "square_avg grad_avg momentum_buffer step")
 
 
 def rmsprop(

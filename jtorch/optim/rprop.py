@@ -7,8 +7,8 @@ from typing import Any
 
 import jtorch as torch
 
-from ._common import as_real, check_lr, new_step, pick, zeros
-from .optimizer import Optimizer, ParamsT, _run_closure, _to_scalar, _use_grad_for_differentiable
+from ._common import as_real, check_lr, new_step, update_lists, zeros
+from .optimizer import Optimizer, ParamsT, _to_scalar, _use_grad_for_differentiable
 
 __all__ = ["Rprop", "rprop"]
 
@@ -71,24 +71,8 @@ class Rprop(Optimizer):
     @_use_grad_for_differentiable
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates the parameters once; see ``Optimizer.step``."""
-        loss = _run_closure(closure)
-        for group in self.param_groups:
-            params, grads, states = self._collect(group)
-            etaminus, etaplus = group["etas"]
-            step_size_min, step_size_max = group["step_sizes"]
-            rprop(
-                params,
-                grads,
-                pick(states, "prev"),
-                pick(states, "step_size"),
-                pick(states, "step"),
-                maximize=group["maximize"],
-                step_size_min=step_size_min,
-                step_size_max=step_size_max,
-                etaminus=etaminus,
-                etaplus=etaplus,
-            )
-        return loss
+        parts = {"etas": ("etaminus", "etaplus"), "step_sizes": ("step_size_min", "step_size_max")}
+        return update_lists(self, closure, rprop, "prev step_size step", **parts)
 
 
 def rprop(

@@ -114,7 +114,7 @@ class Gather(Node):
             return coo(torch.zeros((len(size), grad.numel()), dtype=torch.int64), grad.reshape(-1), size)
         index = from_value(self.kept_values()[0])
         at = list(torch.ones(taken, dtype=torch.bool).nonzero().t())
-        at[self.call.extra.layout[1].value] = index.reshape(-1).to(torch.int64)  # type: ignore[union-attr]
+        at[self.call.extra.layout[1].value] = index.reshape(-1).to(torch.int64)
         return coo(torch.stack(at), grad.reshape(-1), size)
 
 

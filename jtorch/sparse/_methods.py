@@ -204,8 +204,8 @@ def _grad(layout: Any, outs: Any, targets: Any, given: Any, *options: Any) -> tu
     return tuple(_as_gradient(t, g) if isinstance(t, SparseTensor) else g for t, g in zip(targets, found, strict=True))
 
 
-_Layout.dense = _dense_parts  # type: ignore[attr-defined]
-_Layout.grad = _grad  # type: ignore[attr-defined]
+_Layout.dense = _dense_parts
+_Layout.grad = _grad
 
 
 def _delegated(name: str) -> None:
@@ -477,7 +477,7 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
     made = memo[id(self)] = make(self._kind, tuple(i.clone() for i in self._at), values, self._dims, self._sorted)
     for k, v in self.__dict__.items():
         if not k.startswith("_"):
-            made.__dict__[k] = copy_module.deepcopy(v, memo)  # type: ignore[index]
+            made.__dict__[k] = copy_module.deepcopy(v, memo)
     return made
 
 
@@ -520,7 +520,7 @@ def _copied(t: SparseTensor) -> SparseTensor:
     return made
 
 
-SparseTensor.__copy__ = _copied  # type: ignore[attr-defined]
+SparseTensor.__copy__ = _copied
 
 
 @sparse_op("__repr__")
@@ -547,8 +547,8 @@ def _set_item(layout: Any, t: SparseTensor, index: Any, value: Any) -> None:
     raise could_not_run("copy_" if isinstance(index, (int, slice)) else "index_put_", t)
 
 
-_Layout.item = _item  # type: ignore[attr-defined]
-_Layout.set_item = _set_item  # type: ignore[attr-defined]
+_Layout.item = _item
+_Layout.set_item = _set_item
 
 
 # ---- as a tree of arrays ---------------------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ class SparseTensor(Tensor):
         return found
 
     @property
-    def _al(self) -> Any:  # type: ignore[override]
+    def _al(self) -> Any:
         raise could_not_run(_calling.name or "as_strided", self)
 
     @property
@@ -98,11 +98,11 @@ class SparseTensor(Tensor):
         raise could_not_run("_to_jax", self)
 
     # Programs that look see what they would see in PyTorch, where the layout is no class.
-    __class__ = property(lambda self: Tensor)  # type: ignore[assignment]
+    __class__ = property(lambda self: Tensor)
     # What the floors below look at is the values' state.
-    _rg = property(lambda self: self._vals._rg, lambda self, x: setattr(self._vals, "_rg", x))  # type: ignore[assignment]
-    _node = property(lambda self: self._vals._node, lambda self, x: setattr(self._vals, "_node", x))  # type: ignore[assignment]
-    _nr = property(lambda self: self._vals._nr, lambda self, x: setattr(self._vals, "_nr", x))  # type: ignore[assignment]
+    _rg = property(lambda self: self._vals._rg, lambda self, x: setattr(self._vals, "_rg", x))
+    _node = property(lambda self: self._vals._node, lambda self, x: setattr(self._vals, "_node", x))
+    _nr = property(lambda self: self._vals._nr, lambda self, x: setattr(self._vals, "_nr", x))
 
 
 class SparseValue(Laid):

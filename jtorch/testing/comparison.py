@@ -123,7 +123,7 @@ class _Checks:
 
     def _tolerances(self, *dtypes: Any) -> tuple[float, float]:
         if self.rtol is not None:
-            return self.rtol, self.atol  # type: ignore[return-value]
+            return self.rtol, self.atol
         found = [_TOLERANCES.get(d, (0.0, 0.0)) for d in dtypes]
         return max(r for r, _ in found), max(a for _, a in found)
 

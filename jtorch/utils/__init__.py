@@ -31,8 +31,8 @@ def swap_tensors(t1: Any, t2: Any) -> None:
     for name, t in (("t1", t1), ("t2", t2)):
         if weakref.getweakrefs(t):
             raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
-    slots = set(copyreg._slotnames(type(t1)))  # type: ignore[attr-defined]
-    if slots != set(copyreg._slotnames(type(t2))):  # type: ignore[attr-defined]
+    slots = set(copyreg._slotnames(type(t1)))
+    if slots != set(copyreg._slotnames(type(t2))):
         raise RuntimeError("Cannot swap t1 and t2 if they have different slots")
     first, second = ({slot: getattr(t, slot) for slot in slots if hasattr(t, slot)} for t in (t1, t2))
     t1.__class__, t2.__class__ = t2.__class__, t1.__class__

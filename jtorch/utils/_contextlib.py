@@ -61,7 +61,7 @@ def _wrap_generator(ctx_factory: Callable[[], Any], func: Callable[..., Any]) ->
             except BaseException:  # handed on: the generator decides
                 with ctx_factory():
                     try:
-                        response = inner.throw(*sys.exc_info()[1:2])  # type: ignore[arg-type]
+                        response = inner.throw(*sys.exc_info()[1:2])
                     except StopIteration as stop:
                         return stop.value
             else:

@@ -97,14 +97,14 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
 
     keys = __iter__  # type: ignore[assignment]
 
-    def items(self) -> Iterator[tuple[Any, Any]]:  # type: ignore[override]
+    def items(self) -> Iterator[tuple[Any, Any]]:
         """The pairs whose keys live."""
         for reference, value in list(self.data.items()):
             key = reference()
             if key is not None:
                 yield key, value
 
-    def values(self) -> Iterator[Any]:  # type: ignore[override]
+    def values(self) -> Iterator[Any]:
         """The values whose keys live."""
         for reference, value in list(self.data.items()):
             if reference() is not None:
@@ -139,7 +139,7 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
             new[key] = deepcopy(value, memo)
         return new
 
-    def update(self, dict: Any = None, /, **kwargs: Any) -> None:  # type: ignore[override]
+    def update(self, dict: Any = None, /, **kwargs: Any) -> None:
         """Takes over the pairs of a mapping or of a sequence of pairs."""
         if dict is not None:
             for key, value in dict.items() if hasattr(dict, "items") else dict:

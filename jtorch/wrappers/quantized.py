@@ -32,7 +32,7 @@ class QuantizedTensor(torch.Tensor):
 
     @classmethod
     def _made(cls, shape: Any, dtype: torch.dtype, like: torch.Tensor) -> Self:
-        return torch.Tensor._make_wrapper_subclass(cls, tuple(shape), dtype=dtype, device=like.device)  # type: ignore[attr-defined]
+        return torch.Tensor._make_wrapper_subclass(cls, tuple(shape), dtype=dtype, device=like.device)
 
     def times(self, x: torch.Tensor) -> torch.Tensor:
         """``x @ self.T`` for a matrix ``x``."""
@@ -156,7 +156,7 @@ class Int8Tensor(QuantizedTensor):
         self.q, self.scale, self.dynamic = q, scale, dynamic
 
     @classmethod
-    def of(cls, weight: torch.Tensor, dynamic: bool = False) -> Self:  # type: ignore[override]
+    def of(cls, weight: torch.Tensor, dynamic: bool = False) -> Self:
         """Rounds a matrix: the largest absolute value of each row becomes 127."""
         _check(weight, cls)
         with torch.no_grad():
@@ -211,7 +211,7 @@ class UInt4Tensor(QuantizedTensor):
         self.packed, self.scale_and_zero, self.group = packed, scale_and_zero, group
 
     @classmethod
-    def of(cls, weight: torch.Tensor, group: int = 64) -> Self:  # type: ignore[override]
+    def of(cls, weight: torch.Tensor, group: int = 64) -> Self:
         """Rounds a matrix: the smallest value of each group becomes 0 and the largest 15.
 
         Raises:

@@ -9,7 +9,7 @@ import pytest
 
 import jtorch as torch
 from jtorch import nn
-from jtorch._src.tensor.symbols import ConstraintViolation
+from jtorch._src.tensor.shape_env import ConstraintViolation
 from jtorch.export import Dim, export, load, save, stablehlo
 from jtorch.nn import functional as F
 

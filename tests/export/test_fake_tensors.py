@@ -9,7 +9,7 @@ import pytest
 import jtorch as torch
 from jtorch import nn
 from jtorch._guards import active_fake_mode, detect_fake_mode
-from jtorch._src.tensor.symbols import ConstraintViolation
+from jtorch._src.tensor.shape_env import ConstraintViolation
 from jtorch._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,

@@ -59,6 +59,7 @@ WRITES: dict[str, Callable[[torch.Tensor], Any]] = {
     "set_.source_Tensor": lambda y: y.set_(torch.ones(3)),
     "detach_": lambda y: y.detach_(),
     "clamp_": lambda y: y.clamp_(0),
+    "remainder_.Tensor": lambda y: y.__imod__(torch.ones(3)),
 }
 
 

@@ -237,6 +237,10 @@ CAPTURED = {
     "masked_fill_": (lambda y, a: y.masked_fill_(a > 1, 2.0), "aten::masked_fill_"),
     "made inside": (lambda y, a: torch.zeros(3).add_(a), "inplace arithmetic"),
     "set_": (lambda y, a: y.set_(a), "aten::set_"),
+    "multiply_": (lambda y, a: y.multiply_(a), "inplace arithmetic"),
+    "true_divide_": (lambda y, a: y.true_divide_(a), "inplace arithmetic"),
+    "**=": (lambda y, a: y.__ipow__(a), "aten::pow_"),
+    "//=": (lambda y, a: y.__ifloordiv__(a), "aten::floor_divide_"),
 }
 
 
@@ -248,6 +252,16 @@ def test_writing_an_example_into_a_shared_tensor_raises(how):
     with pytest.raises(RuntimeError, match=rf"vmap: {name}\(self, \*extra_args\) is not possible because .* vmapped over {where}"):
         vmap(lambda a: (write(y, a), a)[1])(torch.arange(6.0).reshape(2, 3))
     assert y.tolist() == [7.0, 7.0, 7.0]
+
+
+def test_drawing_into_a_shared_tensor_raises_as_the_function_that_draws_does():
+    y = torch.zeros(3, 1)
+    for draw in (torch.nn.init.kaiming_uniform_, torch.Tensor.normal_):
+        with pytest.raises(RuntimeError, match="Cannot ask for different inplace randomness"):
+            vmap(lambda a: (draw(y), a)[1], randomness="different")(torch.zeros(2, 3))  # noqa: B023
+    with pytest.raises(RuntimeError, match="vmap: inplace arithmetic"):  # torch multiplies by what it has drawn
+        vmap(lambda a: (torch.feature_dropout_(y.view(1, 3, 1), 0.5, True), a)[1], randomness="different")(torch.zeros(2, 3))
+    assert y.tolist() == [[0.0]] * 3
 
 
 def test_writing_an_example_into_shared_results_raises():

@@ -22,6 +22,7 @@ FLOORS = {
     "_src.ops": 1, "_src.engine": 1,
     "core": 2, "autograd": 2,
     **dict.fromkeys((f"_src.tensor.{name}" for name in (
+        "aliases", "described", "recorded", "looking",
         "cells", "view_steps", "running", "writing", "view_history", "result_strides", "resizing", "module_state",
     )), 2),
     "_src.tensor": 3, "_src.bind": 3, "_src.draws": 3, "_src.borders": 3, "_src.composites": 3, "random": 3, "return_types": 3,
@@ -166,6 +167,8 @@ GENERAL: dict[str, set[str]] = {
     },  # overloads that messages do not list, and hand-written parsers
     "_src/bind/arguments.py": set(),
     "_src/tensor/running.py": set(),
+    "_src/tensor/writing.py": set(),
+    "func/capturing.py": set(),
     "_src/bind/cores.py": set(),
     "_src/bind/forms.py": set(),
     "_src/bind/everything.py": {
@@ -207,10 +210,10 @@ def test_what_serves_all_functions_knows_none_by_name(file: str, spread: dict[st
 def test_what_is_known_of_a_function_is_not_spread(trees: dict[Path, ast.Module], spread: dict[str, set[str]]) -> None:
     """Bounds that are to fall: the mean number of files beside its home that write a function's name, and the greatest."""
     counts = [len(files) for files in spread.values()]
-    assert sum(counts) / len(counts) <= 0.44
-    assert max(counts) <= 7
+    assert sum(counts) / len(counts) <= 0.41
+    assert max(counts) <= 4
     also = structure.spread(trees, references=True).values()  # an attribute is found when it is loaded, but it is a place to look at, too
-    assert sum(map(len, also)) / len(also) <= 1.41
+    assert sum(map(len, also)) / len(also) <= 1.39
 
 
 #: Modules that import each other, inside functions too, and why.
@@ -230,6 +233,11 @@ def test_imports_inside_functions_and_cycles_do_not_grow(trees: dict[Path, ast.M
     edges, inside = structure.graph(trees)
     assert inside <= 117
     assert {" ".join(group) for group in structure.cycles(edges)} == CYCLES.keys()
+
+
+def test_ignored_types_do_not_grow(trees: dict[Path, ast.Module]) -> None:
+    """What the type checker is told not to see: a bound that is to fall."""
+    assert sum(line.count("# type: ignore") for path in trees for line in path.read_text().splitlines()) <= 203
 
 
 def test_nothing_is_imported_upward_inside_functions(trees: dict[Path, ast.Module]) -> None:

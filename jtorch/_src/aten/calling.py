@@ -11,7 +11,8 @@ from ...core import Tensor
 from ...dispatch import disabled_torch_dispatch_impl
 from .. import hooks
 from ..facts.size import SYMBOLIC
-from ..tensor.symbols import exact, visible
+from ..tensor.shape_env import visible
+from ..tensor.symbols import exact
 from ..tensor.writing import check_inplace
 from .functions import DECOMPOSED
 from .kernels import kernel_of
@@ -216,7 +217,7 @@ def dispatched(func: OpOverload, values: list[Any], tensors: Sequence[Tensor]) -
             return answer
     for cls in found:
         with Loud():
-            answer = cls.__torch_dispatch__(func, types, args, kwargs)  # type: ignore[attr-defined]
+            answer = cls.__torch_dispatch__(func, types, args, kwargs)
         if answer is not NotImplemented:
             return answer
     lines = [] if mode is None else [f"  - mode object {mode!r}"]

@@ -13,6 +13,8 @@ from ..ops.views import view_strides
 from ..tensor.symbols import exact
 from .generic import generic_rule
 from .overloads import aten
+from .routes_linalg import solve as solve
+from .routes_math import matmul as matmul
 from .routes_shape import contiguous, is_contiguous
 from .state import STATE
 
@@ -34,6 +36,11 @@ def conj(x: Any) -> Any:
     if isinstance(x, Tensor):
         return A._conj.default(x) if x._aval.torch_dtype.is_complex else x
     return x.conjugate() if isinstance(x, complex) else x
+
+
+def adjoint(x: Any) -> Any:
+    """Matrices transposed and conjugated."""
+    return conj(A.transpose.int(x, -2, -1))
 
 
 def times(g: Any, factor: Any) -> Any:

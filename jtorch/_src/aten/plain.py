@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core import Tensor
 from ..bind import assertions
 from ..bind.cores import BOUND
 from ..bind.everything import L, M, T
@@ -23,7 +24,7 @@ A = aten
 
 @kernel(A._to_copy)
 def _to_copy(
-    self: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None, non_blocking: bool = False,
+    self: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None, non_blocking: bool = False,
     memory_format: Any = None,
 ) -> Any:  # fmt: skip
     del layout, pin_memory, non_blocking
@@ -32,59 +33,59 @@ def _to_copy(
 
 
 @kernel(A.alias)
-def alias(self: Any) -> Any:
+def alias(self: Tensor) -> Any:
     return self.view(self._aval.shape) if self._aval.ndim else self.view(())
 
 
 @kernel(A.lift_fresh, A.lift)
-def lift(self: Any) -> Any:
+def lift(self: Tensor) -> Any:
     return self
 
 
 @kernel(A.lift_fresh_copy)
-def lift_fresh_copy(self: Any) -> Any:
+def lift_fresh_copy(self: Tensor) -> Any:
     return T.clone(self)
 
 
 @kernel(A._unsafe_view, A._reshape_alias)
-def _unsafe_view(self: Any, size: Any, stride: Any = None) -> Any:
+def _unsafe_view(self: Tensor, size: Any, stride: Any = None) -> Any:
     del stride
     return self.view(size)
 
 
 @kernel(A.view.dtype)
-def view_dtype(self: Any, dtype: Any) -> Any:
+def view_dtype(self: Tensor, dtype: Any) -> Any:
     return self.view(dtype)
 
 
 @kernel(A._conj)
-def _conj(self: Any) -> Any:
+def _conj(self: Tensor) -> Any:
     return T.conj(self)
 
 
 @kernel(A._conj_physical)
-def _conj_physical(self: Any) -> Any:
+def _conj_physical(self: Tensor) -> Any:
     return T.conj_physical(self)
 
 
 @kernel(A._local_scalar_dense)
-def _local_scalar_dense(self: Any) -> Any:
+def _local_scalar_dense(self: Tensor) -> Any:
     return self.detach().item()
 
 
 @kernel(A._assert_scalar)
-def _assert_scalar(self: Any, assert_msg: str) -> None:
+def _assert_scalar(self: Tensor, assert_msg: str) -> None:
     if not self:
         raise RuntimeError(assert_msg)
 
 
 @kernel(A._assert_async)
-def _assert_async(self: Any) -> None:
+def _assert_async(self: Tensor) -> None:
     assertions._assert_async(self)
 
 
 @kernel(A._assert_async.msg)
-def _assert_async_msg(self: Any, assert_msg: str) -> None:
+def _assert_async_msg(self: Tensor, assert_msg: str) -> None:
     assertions._assert_async(self, assert_msg)
 
 
@@ -96,48 +97,48 @@ def _assert_tensor_metadata(
 
 
 @kernel(A.slice)
-def slice_(self: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
+def slice_(self: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
     return _slice(self, dim % self._aval.ndim if self._aval.ndim else dim, start, end, step)
 
 
 @kernel(A.clone)
-def clone(self: Any, *, memory_format: Any = preserve_format) -> Any:
+def clone(self: Tensor, *, memory_format: Any = preserve_format) -> Any:
     return T.clone(self, memory_format=preserve_format if memory_format is None else memory_format)
 
 
 @kernel(A.split.Tensor)
-def split(self: Any, split_size: int, dim: int = 0) -> Any:
+def split(self: Tensor, split_size: int, dim: int = 0) -> Any:
     return list(T.split(self, split_size, dim))
 
 
 @kernel(A.split_with_sizes, A.unsafe_split_with_sizes)
-def split_with_sizes(self: Any, split_sizes: Any, dim: int = 0) -> Any:
+def split_with_sizes(self: Tensor, split_sizes: Any, dim: int = 0) -> Any:
     return list(T.split_with_sizes(self, split_sizes, dim))
 
 
 @kernel(A.squeeze.dims)
-def squeeze_dims(self: Any, dim: Any) -> Any:
+def squeeze_dims(self: Tensor, dim: Any) -> Any:
     return T.squeeze(self, tuple(dim))
 
 
 @kernel(A.detach_)
-def detach_(self: Any) -> Any:
+def detach_(self: Tensor) -> Any:
     return self
 
 
 @kernel(A.copy)
-def copy(self: Any, src: Any, non_blocking: bool = False) -> Any:
+def copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Any:
     del non_blocking
     return BOUND["_C._copy"].core(self, src)
 
 
 @kernel(A.diagonal_copy)
-def diagonal_copy(self: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+def diagonal_copy(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     return T.diagonal(self, offset, dim1, dim2).clone()
 
 
 @kernel(A.as_strided)
-def as_strided(self: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
+def as_strided(self: Tensor, size: Any, stride: Any, storage_offset: Any = None) -> Any:
     return T.as_strided(self, size, stride, storage_offset)
 
 
@@ -166,7 +167,7 @@ def randint(*args: Any, **kwargs: Any) -> Any:
 
 
 @kernel(A.index, A._unsafe_index)
-def index(self: Any, indices: Any) -> Any:
+def index(self: Tensor, indices: Any) -> Any:
     return getitem(self, tuple(_full(indices)))
 
 
@@ -175,13 +176,13 @@ def _full(indices: Any) -> list[Any]:
 
 
 @kernel(A.index_put)
-def index_put(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+def index_put(self: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Any:
     made = T.clone(self)
     return index_put_(made, indices, values, accumulate)
 
 
 @kernel(A.index_put_, A._index_put_impl_)
-def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False, unsafe: bool = False) -> Any:
+def index_put_(self: Tensor, indices: Any, values: Any, accumulate: bool = False, unsafe: bool = False) -> Any:
     del unsafe
     if all(i is not None for i in indices):
         return self.index_put_(tuple(indices), values, accumulate)
@@ -191,22 +192,22 @@ def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False, u
 
 
 @kernel(A.select_backward)
-def select_backward(grad_output: Any, input_sizes: Any, dim: int, index: int) -> Any:
+def select_backward(grad_output: Tensor, input_sizes: Any, dim: int, index: int) -> Any:
     return T.select_scatter(grad_output.new_zeros(input_sizes), grad_output, dim, index)
 
 
 @kernel(A.slice_backward)
-def slice_backward(grad_output: Any, input_sizes: Any, dim: int, start: int, end: int, step: int) -> Any:
+def slice_backward(grad_output: Tensor, input_sizes: Any, dim: int, start: int, end: int, step: int) -> Any:
     return T.slice_scatter(grad_output.new_zeros(input_sizes), grad_output, dim, start, min(end, input_sizes[dim]), step)
 
 
 @kernel(A.diagonal_backward)
-def diagonal_backward(grad_output: Any, input_sizes: Any, offset: int, dim1: int, dim2: int) -> Any:
+def diagonal_backward(grad_output: Tensor, input_sizes: Any, offset: int, dim1: int, dim2: int) -> Any:
     return T.diagonal_scatter(grad_output.new_zeros(input_sizes), grad_output, offset, dim1, dim2)
 
 
 @kernel(A.unfold)
-def unfold(self: Any, dimension: int, size: int, step: int) -> Any:
+def unfold(self: Tensor, dimension: int, size: int, step: int) -> Any:
     return M.unfold(self, dimension, size, step)
 
 
@@ -214,25 +215,25 @@ def unfold(self: Any, dimension: int, size: int, step: int) -> Any:
 
 
 @kernel(A._cdist_forward)
-def _cdist_forward(x1: Any, x2: Any, p: float, compute_mode: Any) -> Any:
+def _cdist_forward(x1: Tensor, x2: Tensor, p: float, compute_mode: Any) -> Any:
     del compute_mode
     return T.cdist(x1, x2, p)
 
 
 @kernel(A.cdist)
-def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> Any:
     del compute_mode  # which way to compute it
     return T.cdist(x1, x2, p)
 
 
 @kernel(A.tensordot)
-def tensordot(self: Any, other: Any, dims_self: Any, dims_other: Any) -> Any:
+def tensordot(self: Tensor, other: Any, dims_self: Any, dims_other: Any) -> Any:
     return T.tensordot(self, other, (tuple(dims_self), tuple(dims_other)))
 
 
 @kernel(A.stft.default)
 def stft(
-    self: Any,
+    self: Tensor,
     n_fft: int,
     hop_length: int | None = None,
     win_length: int | None = None,
@@ -257,7 +258,7 @@ def stft(
 
 
 @kernel(A._cdist_backward)
-def _cdist_backward(grad: Any, x1: Any, x2: Any, p: float, cdist: Any) -> Any:
+def _cdist_backward(grad: Any, x1: Tensor, x2: Tensor, p: float, cdist: Any) -> Any:
     del cdist
     return through(lambda x: T.cdist(x, x2, p), x1, grad)
 
@@ -276,47 +277,47 @@ def _trilinear(i1: Any, i2: Any, i3: Any, expand1: Any, expand2: Any, expand3: A
 
 
 @kernel(A.linalg_vector_norm)
-def linalg_vector_norm(self: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def linalg_vector_norm(self: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     return L.vector_norm(self, ord, None if dim is None else tuple(dim), keepdim, dtype=dtype)
 
 
 @kernel(A.norm.ScalarOpt_dim, A.norm.Scalar, A.norm.ScalarOpt_dim_dtype)
-def norm(self: Any, p: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def norm(self: Tensor, p: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     return L.vector_norm(self, 2 if p is None else p, None if dim is None else tuple(dim), keepdim, dtype=dtype)
 
 
 @kernel(A.var.correction)
-def var(self: Any, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+def var(self: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
     return T.var(self, None if dim is None else tuple(dim), correction=1 if correction is None else correction, keepdim=keepdim)
 
 
 @kernel(A.std.correction)
-def std(self: Any, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+def std(self: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
     return T.std(self, None if dim is None else tuple(dim), correction=1 if correction is None else correction, keepdim=keepdim)
 
 
 @kernel(A.var_mean.correction)
-def var_mean(self: Any, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+def var_mean(self: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
     return T.var_mean(self, None if dim is None else tuple(dim), correction=1 if correction is None else correction, keepdim=keepdim)
 
 
 @kernel(A.std_mean.correction)
-def std_mean(self: Any, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+def std_mean(self: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
     return T.std_mean(self, None if dim is None else tuple(dim), correction=1 if correction is None else correction, keepdim=keepdim)
 
 
 @kernel(A._unique)
-def _unique(self: Any, sorted: bool = True, return_inverse: bool = False) -> Any:
+def _unique(self: Tensor, sorted: bool = True, return_inverse: bool = False) -> Any:
     return _unique2(self, sorted, return_inverse)[:2]
 
 
 @kernel(A._unique2)
-def _unique2(self: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
+def _unique2(self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
     return _asked(BOUND["_C._unique2"].core(self, sorted, return_inverse, return_counts), return_inverse, return_counts)
 
 
 @kernel(A.unique_consecutive)
-def unique_consecutive(self: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+def unique_consecutive(self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     found = BOUND["_C._unique_consecutive"].core(self, return_inverse, return_counts, dim)
     rows = dim is not None and (dim, self._aval.ndim) != (0, 1)
     return found if rows else _asked(found, return_inverse, return_counts)
@@ -329,13 +330,13 @@ def _asked(found: Any, inverse: bool, counts: bool) -> Any:
 
 
 @kernel(A.unique_dim)
-def unique_dim(self: Any, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
+def unique_dim(self: Tensor, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
     del sorted, return_inverse, return_counts
     return T.unique(self, True, True, True, dim)
 
 
 @kernel(A.floor_divide)
-def floor_divide(self: Any, other: Any) -> Any:
+def floor_divide(self: Tensor, other: Any) -> Any:
     return T.floor_divide(self, other) if hasattr(self, "_aval") else M.__rfloordiv__(other, self)
 
 

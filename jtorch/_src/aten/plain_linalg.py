@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core import Tensor
 from ..bind.everything import FFT, L, T
 from ..facts.errors import LinAlgError
 from .kernels import kernel
@@ -80,7 +81,7 @@ def _linalg_svd(A: Any, full_matrices: bool = False, compute_uv: bool = True, *,
 
 
 @kernel(A.linalg_pinv.atol_rtol_tensor)
-def linalg_pinv(self: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
+def linalg_pinv(self: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
     return L.pinv(self, atol=atol, rtol=rtol, hermitian=hermitian)
 
 
@@ -92,7 +93,7 @@ _BACKWARD = ("forward", "ortho", "backward")
 
 
 @kernel(A._fft_c2c)
-def _fft_c2c(self: Any, dim: Any, normalization: int, forward: bool) -> Any:
+def _fft_c2c(self: Tensor, dim: Any, normalization: int, forward: bool) -> Any:
     if not dim:
         return self.clone()
     if forward:
@@ -101,12 +102,12 @@ def _fft_c2c(self: Any, dim: Any, normalization: int, forward: bool) -> Any:
 
 
 @kernel(A._fft_r2c)
-def _fft_r2c(self: Any, dim: Any, normalization: int, onesided: bool) -> Any:
+def _fft_r2c(self: Tensor, dim: Any, normalization: int, onesided: bool) -> Any:
     return (FFT.rfftn if onesided else FFT.fftn)(self, dim=tuple(dim), norm=_FORWARD[normalization])
 
 
 @kernel(A._fft_c2r)
-def _fft_c2r(self: Any, dim: Any, normalization: int, last_dim_size: int) -> Any:
+def _fft_c2r(self: Tensor, dim: Any, normalization: int, last_dim_size: int) -> Any:
     sizes = [self._aval.shape[d] for d in dim[:-1]]
     return FFT.irfftn(self, s=(*sizes, last_dim_size), dim=tuple(dim), norm=_BACKWARD[normalization])
 
@@ -125,7 +126,7 @@ def unfold_backward(grad_in: Any, input_sizes: Any, dim: int, size: int, step: i
 
 
 @kernel(A.masked_scatter_backward)
-def masked_scatter_backward(grad_output: Any, mask: Any, sizes: Any) -> Any:
+def masked_scatter_backward(grad_output: Tensor, mask: Any, sizes: Any) -> Any:
     count = 1
     for n in sizes:
         count *= n
@@ -137,7 +138,7 @@ def masked_scatter_backward(grad_output: Any, mask: Any, sizes: Any) -> Any:
 
 
 @kernel(A._pdist_forward)
-def _pdist_forward(self: Any, p: float = 2) -> Any:
+def _pdist_forward(self: Tensor, p: float = 2) -> Any:
     return T.pdist(self, p)
 
 

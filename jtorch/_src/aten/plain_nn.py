@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core import Tensor
 from ..bind.everything import F, T
 from ..facts import dtypes
 from .by_names import REDUCTIONS
@@ -19,23 +20,23 @@ A = aten
 
 
 @kernel(A._softmax)
-def _softmax(self: Any, dim: int, half_to_float: bool = False) -> Any:
+def _softmax(self: Tensor, dim: int, half_to_float: bool = False) -> Any:
     return T.softmax(self, dim, dtype=dtypes.float32 if half_to_float else None)
 
 
 @kernel(A._safe_softmax)
-def _safe_softmax(self: Any, dim: int, dtype: Any = None) -> Any:
+def _safe_softmax(self: Tensor, dim: int, dtype: Any = None) -> Any:
     out = T.softmax(self, dim, dtype=dtype)
     return out.masked_fill((self == float("-inf")).all(dim, True), 0.0)  # nothing to attend to: zeros, not nan
 
 
 @kernel(A._log_softmax)
-def _log_softmax(self: Any, dim: int, half_to_float: bool = False) -> Any:
+def _log_softmax(self: Tensor, dim: int, half_to_float: bool = False) -> Any:
     return T.log_softmax(self, dim, dtype=dtypes.float32 if half_to_float else None)
 
 
 @kernel(A.nll_loss_forward, A.nll_loss2d_forward)
-def nll_loss_forward(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+def nll_loss_forward(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> Any:
     name = REDUCTIONS[reduction]
     out = F.nll_loss(self, target, weight, ignore_index=ignore_index, reduction=name)
     kept = T.ne(target, ignore_index)
@@ -48,7 +49,9 @@ def nll_loss_forward(self: Any, target: Any, weight: Any, reduction: int, ignore
 
 
 @kernel(A.nll_loss_backward, A.nll_loss2d_backward)
-def nll_loss_backward(grad_output: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any) -> Any:
+def nll_loss_backward(
+    grad_output: Tensor, self: Any, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, total_weight: Any
+) -> Any:
     name = REDUCTIONS[reduction]
     if name == "mean":  # the weight is that of all targets, of which these may be a part
         name, grad_output = "sum", grad_output / T.where(T.eq(total_weight, 0), 1, total_weight)
@@ -59,28 +62,28 @@ def nll_loss_backward(grad_output: Any, self: Any, target: Any, weight: Any, red
 
 
 @kernel(A.threshold_backward)
-def threshold_backward(grad_output: Any, self: Any, threshold: Any) -> Any:
+def threshold_backward(grad_output: Tensor, self: Any, threshold: Any) -> Any:
     return T.where(T.gt(self, threshold), grad_output, T.zeros_like(grad_output))
 
 
 @kernel(A.tanh_backward)
-def tanh_backward(grad_output: Any, output: Any) -> Any:
+def tanh_backward(grad_output: Tensor, output: Any) -> Any:
     return grad_output * (1 - output * output).conj()
 
 
 @kernel(A.sigmoid_backward)
-def sigmoid_backward(grad_output: Any, output: Any) -> Any:
+def sigmoid_backward(grad_output: Tensor, output: Any) -> Any:
     return grad_output * ((1 - output) * output).conj()
 
 
 @kernel(A.leaky_relu_backward)
-def leaky_relu_backward(grad_output: Any, self: Any, negative_slope: Any, self_is_result: bool) -> Any:
+def leaky_relu_backward(grad_output: Tensor, self: Any, negative_slope: Any, self_is_result: bool) -> Any:
     del self_is_result
     return through(lambda x: F.leaky_relu(x, negative_slope), self, grad_output)
 
 
 @kernel(A.elu)
-def elu(self: Any, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Any:
+def elu(self: Tensor, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Any:
     if scale == 1 and input_scale == 1:
         return F.elu(self, alpha)
     negative = T.expm1(self * input_scale) * alpha
@@ -88,12 +91,12 @@ def elu(self: Any, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Any:
 
 
 @kernel(A.elu_)
-def elu_(self: Any, *scales: Any, **named: Any) -> Any:
+def elu_(self: Tensor, *scales: Any, **named: Any) -> Any:
     return self.copy_(elu(self, *scales, **named))
 
 
 @kernel(A.elu_backward)
-def elu_backward(grad_output: Any, alpha: Any, scale: Any, input_scale: Any, is_result: bool, self_or_result: Any) -> Any:
+def elu_backward(grad_output: Tensor, alpha: Any, scale: Any, input_scale: Any, is_result: bool, self_or_result: Any) -> Any:
     if is_result:
         low = input_scale * (self_or_result + alpha * scale)
         return grad_output * T.where(T.le(self_or_result, 0), low, T.full_like(self_or_result, scale))
@@ -101,19 +104,19 @@ def elu_backward(grad_output: Any, alpha: Any, scale: Any, input_scale: Any, is_
 
 
 @kernel(A.log_sigmoid_forward)
-def log_sigmoid_forward(self: Any) -> Any:
+def log_sigmoid_forward(self: Tensor) -> Any:
     return F.logsigmoid(self), self.new_zeros((0,))
 
 
 @kernel(A.log_sigmoid_backward)
-def log_sigmoid_backward(grad_output: Any, self: Any, buffer: Any) -> Any:
+def log_sigmoid_backward(grad_output: Tensor, self: Any, buffer: Any) -> Any:
     del buffer
     return through(lambda x: F.logsigmoid(x), self, grad_output)
 
 
 @kernel(A.rrelu_with_noise)
 def rrelu_with_noise(
-    self: Any, noise: Any, lower: Any = 0.125, upper: Any = 0.3333333333333333, training: bool = False, generator: Any = None
+    self: Tensor, noise: Any, lower: Any = 0.125, upper: Any = 0.3333333333333333, training: bool = False, generator: Any = None
 ) -> Any:
     if not training:
         return F.leaky_relu(self, (lower + upper) / 2)
@@ -123,7 +126,9 @@ def rrelu_with_noise(
 
 
 @kernel(A.rrelu_with_noise_backward)
-def rrelu_with_noise_backward(grad_output: Any, self: Any, noise: Any, lower: Any, upper: Any, training: bool, self_is_result: bool) -> Any:
+def rrelu_with_noise_backward(
+    grad_output: Tensor, self: Any, noise: Any, lower: Any, upper: Any, training: bool, self_is_result: bool
+) -> Any:
     del self_is_result
     if training:
         return grad_output * noise
@@ -131,12 +136,12 @@ def rrelu_with_noise_backward(grad_output: Any, self: Any, noise: Any, lower: An
 
 
 @kernel(A._prelu_kernel)
-def _prelu_kernel(self: Any, weight: Any) -> Any:
+def _prelu_kernel(self: Tensor, weight: Tensor) -> Any:
     return T.where(T.gt(self, 0), self, self * weight)
 
 
 @kernel(A._prelu_kernel_backward)
-def _prelu_kernel_backward(grad_output: Any, self: Any, weight: Any) -> Any:
+def _prelu_kernel_backward(grad_output: Tensor, self: Any, weight: Tensor) -> Any:
     positive = T.gt(self, 0)
     zero = T.zeros_like(grad_output)
     return T.where(positive, grad_output, weight * grad_output), T.where(positive, zero, self * grad_output)
@@ -146,13 +151,13 @@ def _prelu_kernel_backward(grad_output: Any, self: Any, weight: Any) -> Any:
 
 
 @kernel(A.native_layer_norm)
-def native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
+def native_layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float) -> Any:
     return T.native_layer_norm(input, tuple(normalized_shape), weight, bias, eps)
 
 
 @kernel(A.native_layer_norm_backward)
 def native_layer_norm_backward(
-    grad_out: Any, input: Any, normalized_shape: Any, mean: Any, rstd: Any, weight: Any, bias: Any, output_mask: Any
+    grad_out: Any, input: Any, normalized_shape: Any, mean: Any, rstd: Any, weight: Tensor | None, bias: Tensor | None, output_mask: Any
 ) -> Any:
     del mean, rstd
     return tuple(
@@ -166,13 +171,13 @@ def native_layer_norm_backward(
 
 
 @kernel(A.native_group_norm)
-def native_group_norm(input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float) -> Any:
+def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float) -> Any:
     return T.native_group_norm(input, weight, bias, N, C, HxW, group, eps)
 
 
 @kernel(A.native_group_norm_backward)
 def native_group_norm_backward(
-    grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Any, N: int, C: int, HxW: int, group: int, output_mask: Any
+    grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Tensor | None, N: int, C: int, HxW: int, group: int, output_mask: Any
 ) -> Any:
     del mean, rstd, N, HxW
     bias = input.new_zeros((C,)) if output_mask[2] else None
@@ -181,7 +186,14 @@ def native_group_norm_backward(
 
 @kernel(A.native_batch_norm)
 def native_batch_norm(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
 ) -> Any:
     axes = [d for d in range(input._aval.ndim) if d != 1]
     if training:
@@ -195,7 +207,8 @@ def native_batch_norm(
 
 @kernel(A.native_batch_norm_backward)
 def native_batch_norm_backward(
-    grad_out: Any, input: Any, weight: Any, running_mean: Any, running_var: Any, save_mean: Any, save_invstd: Any, train: bool, eps: float,
+    grad_out: Any, input: Any, weight: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, save_mean: Any,
+    save_invstd: Any, train: bool, eps: float,
     output_mask: Any,
 ) -> Any:  # fmt: skip
     del save_mean, save_invstd
@@ -209,7 +222,15 @@ def native_batch_norm_backward(
 
 @kernel(A.convolution)
 def convolution(
-    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any, groups: int
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
 ) -> Any:
     n = len(stride)
     if transposed:
@@ -221,7 +242,7 @@ def convolution(
 
 @kernel(A.convolution_backward)
 def convolution_backward(
-    grad_output: Any, input: Any, weight: Any, bias_sizes: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
+    grad_output: Tensor, input: Any, weight: Tensor, bias_sizes: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
     output_padding: Any, groups: int, output_mask: Any,
 ) -> Any:  # fmt: skip
     bias = input.new_zeros(tuple(bias_sizes)) if output_mask[2] else None
@@ -252,7 +273,7 @@ def _max_pool(n: int) -> None:
 def _avg_pool(n: int) -> None:
     @kernel(getattr(A, f"avg_pool{n}d"))
     def forward(
-        self: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+        self: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
         divisor_override: Any = None,
     ) -> Any:  # fmt: skip
         return getattr(F, f"avg_pool{n}d")(self, kernel_size, stride or None, padding, ceil_mode, count_include_pad, divisor_override)
@@ -301,7 +322,7 @@ for _n in (2, 3):
 
 def _padding(mode: str, name: str) -> None:
     @kernel(*[getattr(A, f"{name}{n}d") for n in (1, 2, 3)])
-    def forward(self: Any, padding: Any) -> Any:
+    def forward(self: Tensor, padding: Any) -> Any:
         return F.pad(self, tuple(padding), mode=mode)
 
 
@@ -310,7 +331,7 @@ _padding("replicate", "replication_pad")
 
 
 @kernel(A.constant_pad_nd)
-def constant_pad_nd(self: Any, pad: Any, value: Any = 0) -> Any:
+def constant_pad_nd(self: Tensor, pad: Any, value: Any = 0) -> Any:
     return F.pad(self, tuple(pad), value=value)
 
 
@@ -342,12 +363,12 @@ for _name, _mode, _n, _aligned in (
 
 
 @kernel(A.im2col)
-def im2col(self: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+def im2col(self: Tensor, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
     return F.unfold(self, tuple(kernel_size), tuple(dilation), tuple(padding), tuple(stride))
 
 
 @kernel(A.col2im)
-def col2im(self: Any, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+def col2im(self: Tensor, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
     return F.fold(self, tuple(output_size), tuple(kernel_size), tuple(dilation), tuple(padding), tuple(stride))
 
 
@@ -355,20 +376,20 @@ def col2im(self: Any, output_size: Any, kernel_size: Any, dilation: Any, padding
 
 
 @kernel(A.embedding)
-def embedding(weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
+def embedding(weight: Tensor, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
     del padding_idx, scale_grad_by_freq, sparse
     return F.embedding(indices, weight)
 
 
 @kernel(A.embedding_dense_backward)
-def embedding_dense_backward(grad_output: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool) -> Any:
+def embedding_dense_backward(grad_output: Tensor, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool) -> Any:
     weight = grad_output.new_zeros((num_weights, grad_output._aval.shape[-1]))
     padding = None if padding_idx < 0 else padding_idx
     return through(lambda w: F.embedding(indices, w, padding_idx=padding, scale_grad_by_freq=scale_grad_by_freq), weight, grad_output)
 
 
 @kernel(A.native_dropout)
-def native_dropout(input: Any, p: float, train: Any) -> Any:
+def native_dropout(input: Tensor, p: float, train: Any) -> Any:
     if not train:
         return input.clone(), T.ones_like(input, dtype=dtypes.bool_)
     mask = T.empty_like(input).bernoulli_(1 - p)
@@ -376,18 +397,25 @@ def native_dropout(input: Any, p: float, train: Any) -> Any:
 
 
 @kernel(A.native_dropout_backward)
-def native_dropout_backward(grad_output: Any, mask: Any, scale: float) -> Any:
+def native_dropout_backward(grad_output: Tensor, mask: Any, scale: float) -> Any:
     return grad_output * mask * scale
 
 
 @kernel(A.linear)
-def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
     return F.linear(input, weight, bias)
 
 
 @kernel(A._scaled_dot_product_flash_attention_for_cpu)
 def attention(
-    query: Any, key: Any, value: Any, dropout_p: float = 0.0, is_causal: bool = False, *, attn_mask: Any = None, scale: Any = None
+    query: Tensor,
+    key: Any,
+    value: Any,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    attn_mask: Tensor | None = None,
+    scale: Any = None,
 ) -> Any:
     del dropout_p
     out = F.scaled_dot_product_attention(query, key, value, attn_mask, 0.0, is_causal, scale=scale)
@@ -403,7 +431,8 @@ def attention(
 
 @kernel(A._scaled_dot_product_flash_attention_for_cpu_backward)
 def attention_backward(
-    grad_out: Any, query: Any, key: Any, value: Any, out: Any, logsumexp: Any, dropout_p: float, is_causal: bool, *, attn_mask: Any = None,
+    grad_out: Any, query: Tensor, key: Any, value: Any, out: Any, logsumexp: Any, dropout_p: float, is_causal: bool, *,
+    attn_mask: Tensor | None = None,
     scale: Any = None,
 ) -> Any:  # fmt: skip
     del out, logsumexp, dropout_p

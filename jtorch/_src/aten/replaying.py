@@ -80,7 +80,7 @@ def replay(node: Node, grads: list[Any], task: Any) -> list[Any]:
                 _check_version(node, v)
     there = iter(saved)
     # Where the results are what was saved, nothing is computed again: they take the place of what comes out.
-    no_values = node.call.extra.saves_result and not any(node.kept)  # type: ignore[union-attr]
+    no_values = node.call.extra.saves_result and not any(node.kept)
     tensors: list[Tensor] = []
     entries: list[Any] = []
     for aval, keep, edge in zip(node.avals, node.kept, node.edges, strict=True):
@@ -99,7 +99,7 @@ def replay(node: Node, grads: list[Any], task: Any) -> list[Any]:
     finally:
         STATE.forced, MODE.enabled = before
     outs = list(out) if isinstance(out, (tuple, list)) else [out]
-    if node.call.extra.saves_result and not _use_results(outs, list(there)):  # type: ignore[union-attr]
+    if node.call.extra.saves_result and not _use_results(outs, list(there)):
         return _as_one(node, saved, grads)
     task.only_leaves = set()
     for entry in entries:

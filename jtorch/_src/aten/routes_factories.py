@@ -181,7 +181,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None, **kwargs: Any) -
     if kwargs:
         return NotImplemented
     if isinstance(data, Tensor):
-        return data.to(device=device, dtype=dtype)  # type: ignore[attr-defined]
+        return data.to(device=device, dtype=dtype)
     with Kernel():
         made = T.as_tensor(data, dtype=dtype, device=device)
     return A.lift_fresh.default(made)
@@ -230,7 +230,7 @@ _like(A.full_like, "fill_value")
 
 
 @route(T.randint_like)
-def randint_like(input: Any, *args: Any, dtype: Any = None, device: Any = None, pin_memory: Any = False, **kwargs: Any) -> Any:
+def randint_like(input: Tensor, *args: Any, dtype: Any = None, device: Any = None, pin_memory: Any = False, **kwargs: Any) -> Any:
     """``randint_like.default`` or ``.low_dtype``."""
     given = [*args, *[kwargs.pop(n) for n in ("low", "high") if n in kwargs]]
     if kwargs or not given:

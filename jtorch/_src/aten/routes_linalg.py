@@ -204,7 +204,7 @@ route(T.slogdet)(_signed("slogdet"))
 
 
 @route(T.logdet)
-def logdet(input: Any) -> Any:
+def logdet(input: Tensor) -> Any:
     """The logarithm from ``_linalg_slogdet``, not a number where the determinant is negative."""
     if input._aval.torch_dtype.is_complex:
         return NotImplemented
@@ -253,7 +253,7 @@ def linalg_svd(A: Any, full_matrices: bool = True, *, driver: Any = None, out: A
 
 
 @route(T.svd)
-def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
     """``_linalg_svd`` and the adjoint of its last result."""
     if out is not None or not compute_uv:
         return NotImplemented
@@ -360,7 +360,7 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
 
 
 @route(T.kron)
-def kron(input: Any, other: Any, *, out: Any = None) -> Any:
+def kron(input: Tensor, other: Any, *, out: Any = None) -> Any:
     """A product of operands with their dimensions interleaved."""
     if out is not None:
         return NotImplemented
@@ -423,7 +423,7 @@ _one("ifft", _BACKWARD, False)
 
 
 @route(FFT.rfft)
-def rfft(input: Any, n: Any = None, dim: int = -1, norm: Any = None, *, out: Any = None) -> Any:
+def rfft(input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: Any = None) -> Any:
     """``_fft_r2c``, one side."""
     if out is not None or input._aval.torch_dtype.is_complex:
         return NotImplemented
@@ -432,7 +432,7 @@ def rfft(input: Any, n: Any = None, dim: int = -1, norm: Any = None, *, out: Any
 
 
 @route(FFT.irfft)
-def irfft(input: Any, n: Any = None, dim: int = -1, norm: Any = None, *, out: Any = None) -> Any:
+def irfft(input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: Any = None) -> Any:
     """``_fft_c2r``."""
     if out is not None:
         return NotImplemented
@@ -443,7 +443,7 @@ def irfft(input: Any, n: Any = None, dim: int = -1, norm: Any = None, *, out: An
 
 
 @route(FFT.hfft)
-def hfft(input: Any, n: Any = None, dim: int = -1, norm: Any = None, *, out: Any = None) -> Any:
+def hfft(input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: Any = None) -> Any:
     """``_fft_c2r`` of the conjugate."""
     if out is not None:
         return NotImplemented
@@ -454,7 +454,7 @@ def hfft(input: Any, n: Any = None, dim: int = -1, norm: Any = None, *, out: Any
 
 
 @route(FFT.ihfft)
-def ihfft(input: Any, n: Any = None, dim: int = -1, norm: Any = None, *, out: Any = None) -> Any:
+def ihfft(input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: Any = None) -> Any:
     """The conjugate of ``_fft_r2c``, one side."""
     if out is not None or input._aval.torch_dtype.is_complex:
         return NotImplemented

@@ -29,29 +29,29 @@ def _is_number(x: Any) -> bool:
 
 
 @route("Tensor.__rsub__")
-def __rsub__(self: Any, other: Any) -> Any:
+def __rsub__(self: Tensor, other: Any) -> Any:
     return A.rsub.Scalar(self, other) if _is_number(other) else A.rsub.Tensor(self, other)
 
 
 @route("Tensor.__rtruediv__")
-def __rtruediv__(self: Any, other: Any) -> Any:
+def __rtruediv__(self: Tensor, other: Any) -> Any:
     if _is_number(other):
         return A.mul.Tensor(A.reciprocal.default(self), other)
     return A.div.Tensor(other, self)
 
 
 @route("Tensor.__rpow__")
-def __rpow__(self: Any, other: Any) -> Any:
+def __rpow__(self: Tensor, other: Any) -> Any:
     return A.pow.Scalar(other, self) if _is_number(other) else A.pow.Tensor_Tensor(other, self)
 
 
 @route("Tensor.__rmod__")
-def __rmod__(self: Any, other: Any) -> Any:
+def __rmod__(self: Tensor, other: Any) -> Any:
     return A.remainder.Scalar_Tensor(other, self) if _is_number(other) else A.remainder.Tensor(other, self)
 
 
 @route("Tensor.__rfloordiv__")
-def __rfloordiv__(self: Any, other: Any) -> Any:
+def __rfloordiv__(self: Tensor, other: Any) -> Any:
     if _is_number(other):
         return A.floor_divide.default(other, self)
     return A.floor_divide.default(other, self)
@@ -63,7 +63,7 @@ def _scalar(x: Any, like: Any) -> Any:
 
 
 @route("Tensor.__rmatmul__")
-def __rmatmul__(self: Any, other: Any) -> Any:
+def __rmatmul__(self: Tensor, other: Any) -> Any:
     return matmul(other, self)
 
 
@@ -102,31 +102,31 @@ def _number(x: Any) -> Any:
 
 
 @route(M.where)
-def where_method(self: Any, condition: Any, other: Any) -> Any:
+def where_method(self: Tensor, condition: Any, other: Any) -> Any:
     """``where`` with the condition second."""
     return where(condition, self, other)
 
 
 @route(T.square)
-def square(self: Any) -> Any:
+def square(self: Tensor) -> Any:
     """``pow.Tensor_Scalar`` with 2."""
     return A.pow.Tensor_Scalar(self, 2)
 
 
 @route(M.square_, T.square_)
-def square_(self: Any) -> Any:
+def square_(self: Tensor) -> Any:
     """``pow_.Scalar`` with 2."""
     return A.pow_.Scalar(self, 2)
 
 
 @route(T.positive)
-def positive(self: Any) -> Any:
+def positive(self: Tensor) -> Any:
     """The tensor itself."""
     return self
 
 
 @route(T.isfinite)
-def isfinite(self: Any) -> Any:
+def isfinite(self: Tensor) -> Any:
     """Compared with itself and infinity."""
     if not self._aval.differentiable:
         return A.ones_like.default(self, dtype=_bool(), pin_memory=False)
@@ -135,7 +135,7 @@ def isfinite(self: Any) -> Any:
 
 
 @route(T.isclose, aten=A.isclose)
-def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
+def isclose(input: Tensor, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
     """Equal, or within the allowance and finite."""
     if not (input._aval.differentiable and other._aval.differentiable):
         return NotImplemented
@@ -156,7 +156,7 @@ def _both_nan(a: Any, b: Any) -> Any:
 
 
 @route(T.nonzero)
-def nonzero(input: Any, *, as_tuple: bool = False, out: Any = None) -> Any:
+def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
     """``nonzero.default``, taken apart into one tensor for each dimension if asked."""
     if out is not None:
         return A.nonzero.out(input, out=out)
@@ -165,13 +165,13 @@ def nonzero(input: Any, *, as_tuple: bool = False, out: Any = None) -> Any:
 
 
 @route(T.argwhere)
-def argwhere(input: Any) -> Any:
+def argwhere(input: Tensor) -> Any:
     """``nonzero.default``."""
     return A.nonzero.default(input)
 
 
 @route(T.unique, M.unique, "functional.unique")
-def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None) -> Any:
+def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None) -> Any:
     """``_unique2`` or ``unique_dim``."""
     if dim is None:
         out, inverse, counts = A._unique2.default(input, sorted, return_inverse, return_counts)
@@ -182,7 +182,7 @@ def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return
 
 
 @route(T.unique_consecutive, M.unique_consecutive, "functional.unique_consecutive")
-def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: Any = None) -> Any:
+def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: Any = None) -> Any:
     """``unique_consecutive``, of whose results there are those that were asked for."""
     out, inverse, counts = A.unique_consecutive.default(input, return_inverse, return_counts, dim)
     found = [out, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
@@ -249,7 +249,7 @@ for _packet in (A.var, A.std, A.var_mean, A.std_mean):
 
 
 @route(T.norm, M.norm, "functional.norm")
-def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
+def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
     """``linalg_vector_norm`` for vectors and for the Frobenius norm."""
     if out is not None or p == "nuc" or (isinstance(dim, (list, tuple)) and len(dim) == 2 and p not in ("fro", None, 2)):
         return NotImplemented
@@ -279,20 +279,20 @@ def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *,
 
 
 @route(T.logsumexp)
-def logsumexp(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
+def logsumexp(input: Tensor, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
     """``logsumexp.default``."""
     return NotImplemented if out is not None else A.logsumexp.default(input, _dims(dim), keepdim)
 
 
 @route(T.argsort)
-def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     """The second result of ``sort``."""
     found = A.sort.stable(input, stable=stable, dim=dim, descending=descending) if stable else A.sort.default(input, dim, descending)
     return found[1]
 
 
 @route(T.diff)
-def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None) -> Any:
+def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None) -> Any:
     """Differences of neighbours as slices and a subtraction."""
     if out is not None or not input._aval.ndim or input._aval.torch_dtype is _bool():
         return NotImplemented
@@ -310,7 +310,7 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
 
 
 @route(T.matmul, L.matmul, "__matmul__", aten=A.matmul)
-def matmul(input: Any, other: Any = None, *, out: Any = None) -> Any:
+def matmul(input: Tensor, other: Any = None, *, out: Any = None) -> Any:
     """``dot``, ``mv``, ``mm`` or ``bmm``, on operands expanded and folded to fit."""
     if not isinstance(input, Tensor) or not isinstance(other, Tensor):
         return NotImplemented
@@ -392,7 +392,7 @@ def _batched(a: Any, b: Any) -> Any:
 
 
 @route(F.linear, aten=A.linear)
-def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
     """``t`` and ``addmm`` (``mm`` without bias), on the operand seen as a matrix."""
     ndim = input._aval.ndim
     if ndim == 1 and bias is not None and weight._aval.ndim == 2:  # as a matrix of one row
@@ -411,7 +411,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
 
 
 @route(T.inner)
-def inner(input: Any, other: Any, *, out: Any = None) -> Any:
+def inner(input: Tensor, other: Any, *, out: Any = None) -> Any:
     """A product with the last dimensions joined."""
     if out is not None:
         return NotImplemented
@@ -421,7 +421,7 @@ def inner(input: Any, other: Any, *, out: Any = None) -> Any:
 
 
 @route(T.outer, T.ger)
-def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
+def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Any:
     """A column times a row."""
     if out is not None:
         return NotImplemented

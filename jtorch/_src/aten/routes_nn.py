@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ...autograd.grad_mode import no_grad
+from ...core import Tensor
 from .. import hooks
 from ..bind.everything import F, T
 from ..facts import dtypes
@@ -35,37 +36,37 @@ _SELU = (1.6732632423543772, 1.0507009873554805)
 
 
 @route(F.relu6)
-def relu6(input: Any, inplace: bool = False) -> Any:
+def relu6(input: Tensor, inplace: bool = False) -> Any:
     """``hardtanh`` between 0 and 6."""
     return (A.hardtanh_ if inplace else A.hardtanh).default(input, 0, 6)
 
 
 @route(F.logsigmoid)
-def logsigmoid(input: Any) -> Any:
+def logsigmoid(input: Tensor) -> Any:
     """The first result of ``log_sigmoid_forward``."""
     return A.log_sigmoid_forward.default(input)[0]
 
 
 @route(F.softsign)
-def softsign(input: Any) -> Any:
+def softsign(input: Tensor) -> Any:
     """Divided by its absolute value and 1."""
     return A.div.Tensor(input, A.add.Tensor(A.abs.default(input), 1))
 
 
 @route(F.tanhshrink)
-def tanhshrink(input: Any) -> Any:
+def tanhshrink(input: Tensor) -> Any:
     """The difference from ``tanh``."""
     return A.sub.Tensor(input, A.tanh.default(input))
 
 
 @route(T.selu, F.selu, aten=A.selu)
-def selu(input: Any, inplace: bool = False) -> Any:
+def selu(input: Tensor, inplace: bool = False) -> Any:
     """``elu`` with a scale."""
     return A.elu_.default(input, *_SELU) if inplace else A.elu.default(input, *_SELU)
 
 
 @route(T.prelu, F.prelu)
-def prelu(input: Any, weight: Any) -> Any:
+def prelu(input: Tensor, weight: Tensor) -> Any:
     """``_prelu_kernel`` with the weight along the second dimension."""
     if weight._aval.ndim and input._aval.ndim != weight._aval.ndim:
         sizes = [1] * input._aval.ndim
@@ -78,7 +79,7 @@ def prelu(input: Any, weight: Any) -> Any:
 
 
 @route(T.rrelu, F.rrelu)
-def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Any:
+def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Any:
     """``rrelu_with_noise``, whose second operand keeps the slopes."""
     if inplace:
         return NotImplemented
@@ -104,7 +105,7 @@ _softmax(T.log_softmax, A._log_softmax)
 
 
 @route(F.softmin)
-def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+def softmin(input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """``softmax`` of the negative."""
     del _stacklevel
     if dim is None:
@@ -117,7 +118,7 @@ def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
 
 
 @route(T.dropout, F.dropout)
-def dropout(input: Any, p: float = 0.5, training: Any = True, inplace: bool = False, train: Any = None) -> Any:
+def dropout(input: Tensor, p: float = 0.5, training: Any = True, inplace: bool = False, train: Any = None) -> Any:
     """A random mask of ones, divided by what is kept; nothing in evaluation."""
     train = training if train is None else train
     if p < 0.0 or p > 1.0:
@@ -134,7 +135,8 @@ def dropout(input: Any, p: float = 0.5, training: Any = True, inplace: bool = Fa
 
 @route(F.embedding)
 def embedding(
-    input: Any, weight: Any, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
+    input: Tensor, weight: Tensor | None, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Any:  # fmt: skip
     """``embedding.default``, the weight first."""
@@ -146,7 +148,7 @@ def embedding(
 
 
 @route(T.embedding)
-def torch_embedding(weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
+def torch_embedding(weight: Tensor, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
     """``embedding.default``."""
     return NotImplemented if sparse else A.embedding.default(weight, indices, padding_idx, scale_grad_by_freq)
 
@@ -156,7 +158,12 @@ def torch_embedding(weight: Any, indices: Any, padding_idx: int = -1, scale_grad
 
 @route(F.layer_norm, T.layer_norm, aten=A.layer_norm)
 def layer_norm(
-    input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, cudnn_enable: bool = True
+    input: Tensor,
+    normalized_shape: Any,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+    cudnn_enable: bool = True,
 ) -> Any:
     """The first result of ``native_layer_norm``."""
     del cudnn_enable
@@ -164,7 +171,9 @@ def layer_norm(
 
 
 @route(F.group_norm, T.group_norm, aten=A.group_norm)
-def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5, cudnn_enabled: bool = True) -> Any:
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5, cudnn_enabled: bool = True
+) -> Any:
     """The first result of ``native_group_norm``."""
     del cudnn_enabled
     shape = input._aval.shape
@@ -180,7 +189,8 @@ def _batch_norm(x: Any, *given: Any) -> Any:
 
 @route(F.batch_norm)
 def batch_norm(
-    input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1,
+    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None,
+    training: bool = False, momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Any:  # fmt: skip
     """The first result of ``native_batch_norm``."""
@@ -191,7 +201,8 @@ def batch_norm(
 
 @route(T.batch_norm)
 def torch_batch_norm(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float,
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: bool,
+    momentum: float, eps: float,
     cudnn_enabled: bool = True,
 ) -> Any:  # fmt: skip
     """The first result of ``native_batch_norm``."""
@@ -201,7 +212,8 @@ def torch_batch_norm(
 
 @route(F.instance_norm)
 def instance_norm(
-    input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None, use_input_stats: bool = True,
+    input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
+    bias: Tensor | None = None, use_input_stats: bool = True,
     momentum: float = 0.1, eps: float = 1e-5,
 ) -> Any:  # fmt: skip
     """``native_batch_norm`` of every example as channels of its own."""
@@ -216,7 +228,7 @@ def instance_norm(
 
 
 @route(F.rms_norm, T.rms_norm)
-def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Any:
+def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: Any = None) -> Any:
     """Divided by the root of the mean square, part by part."""
     n = len(normalized_shape)
     dims = [input._aval.ndim - 1 - i for i in range(n)]
@@ -227,7 +239,7 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = N
 
 
 @route(F.normalize)
-def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
+def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
     """Divided by ``linalg_vector_norm``, at least ``eps``."""
     dims = list(dim) if isinstance(dim, (list, tuple)) else [dim]
     size = A.clamp_min.default(A.linalg_vector_norm.default(input, p, dims, True), eps)
@@ -236,7 +248,7 @@ def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out:
 
 
 @route(T.cosine_similarity, F.cosine_similarity, aten=A.cosine_similarity)
-def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Any:
     """The sum of products of both operands divided by their norms."""
     if not (x1._aval.differentiable and x1._aval.torch_dtype is x2._aval.torch_dtype):
         return NotImplemented
@@ -257,14 +269,14 @@ def _constant(x: Any, like: Any) -> Any:
 
 
 @route(F.pairwise_distance, T.pairwise_distance)
-def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
     """The norm of the difference."""
     inner = len(broadcast_shapes(x1._aval.shape, x2._aval.shape)) - 1
     return A.norm.ScalarOpt_dim(A.add.Scalar(A.sub.Tensor(x1, x2), eps), p, [inner], keepdim)
 
 
 @route(T.cdist, "functional.cdist")
-def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Any:
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Any:
     """``_cdist_forward.default``."""
     mode = {"use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": 1, "donot_use_mm_for_euclid_dist": 2}[compute_mode]
     return A._cdist_forward.default(x1, x2, p, mode)
@@ -330,7 +342,7 @@ def _max_pool(n: int) -> None:
 
 @route(F.max_pool1d, T.max_pool1d)
 def max_pool1d(
-    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:  # fmt: skip
     """``max_pool2d_with_indices`` of rows."""
@@ -385,7 +397,7 @@ for _n in (2, 3):
 
 
 @route(F.pad)
-def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
+def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> Any:
     """``constant_pad_nd``, ``reflection_pad2d`` and so on."""
     amounts = list(pad)
     if mode == "constant":
@@ -399,7 +411,7 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
 
 @route(F.interpolate, F.upsample)
 def interpolate(
-    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None,
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None,
     recompute_scale_factor: Any = None, antialias: bool = False,
 ) -> Any:  # fmt: skip
     """``upsample_nearest2d``, ``upsample_bilinear2d`` and so on."""
@@ -429,20 +441,20 @@ def interpolate(
 
 
 @route(F.unfold)
-def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
+def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
     """``im2col.default``."""
     return A.im2col.default(input, _ints(kernel_size, 2), _ints(dilation, 2), _ints(padding, 2), _ints(stride, 2))
 
 
 @route(F.fold)
-def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
+def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
     """``col2im.default``."""
     sizes = [_ints(x, 2) for x in (output_size, kernel_size, dilation, padding, stride)]
     return A.col2im.default(input, *sizes)
 
 
 @route(F.bilinear, T.bilinear)
-def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
     """``_trilinear.default`` on operands seen as matrices."""
     lead = list(input1._aval.shape[:-1])
     one = A.view.default(contiguous(input1), [-1, input1._aval.shape[-1]])
@@ -457,7 +469,8 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
 
 @route(F.scaled_dot_product_attention)
 def scaled_dot_product_attention(
-    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False, *, scale: Any = None,
+    query: Tensor, key: Any, value: Any, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False, *,
+    scale: Any = None,
     enable_gqa: bool = False,
 ) -> Any:  # fmt: skip
     """The fused operator for four dimensions without dropout."""
@@ -478,7 +491,7 @@ def scaled_dot_product_attention(
 
 @route(F.nll_loss)
 def nll_loss(
-    input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
     reduction: str = "mean",
 ) -> Any:  # fmt: skip
     """The first result of ``nll_loss_forward`` or ``nll_loss2d_forward``."""
@@ -497,7 +510,7 @@ def nll_loss(
 
 @route(F.cross_entropy)
 def cross_entropy(
-    input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
     reduction: str = "mean", label_smoothing: float = 0.0,
 ) -> Any:  # fmt: skip
     """``_log_softmax``, then ``nll_loss_forward``, or a weighted sum for targets that are probabilities."""
@@ -556,7 +569,9 @@ def _smoothed(logs: Any, target: Any, weight: Any, how: int, ignore_index: int, 
 
 
 @route(F.l1_loss)
-def l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None) -> Any:
+def l1_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Tensor | None = None
+) -> Any:
     """The absolute difference, reduced."""
     if weight is not None or input._aval.shape != target._aval.shape:
         return NotImplemented
@@ -564,7 +579,9 @@ def l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = Non
 
 
 @route(F.kl_div)
-def kl_div(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False) -> Any:
+def kl_div(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False
+) -> Any:
     """``target * (log(target) - input)`` part by part."""
     if log_target:
         difference = A.sub.Tensor(target, input)

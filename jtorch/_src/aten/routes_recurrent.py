@@ -32,7 +32,7 @@ _cell("rnn_relu_cell", A.relu.default)
 
 
 @route(T.lstm_cell)
-def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+def lstm_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
     """Four gates from one sum of two linear maps."""
     h, c = hx
     gates = A.add_.Tensor(linear(h, w_hh, b_hh), linear(input, w_ih, b_ih))
@@ -45,7 +45,7 @@ def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh:
 
 
 @route(T.gru_cell)
-def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+def gru_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
     """Three gates from parts of two linear maps."""
     size = w_hh._aval.shape[1]
     of_input = A.unsafe_split.Tensor(linear(input, w_ih, b_ih), size, 1)
@@ -61,7 +61,7 @@ def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: 
 
 @route(F.margin_ranking_loss)
 def margin_ranking_loss(
-    input1: Any, input2: Any, target: Any, margin: float = 0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Any:
     """The difference times the negative sign, above the margin."""
     if input1._aval.ndim != target._aval.ndim:
@@ -74,7 +74,7 @@ def margin_ranking_loss(
 
 @route(F.avg_pool1d, T.avg_pool1d)
 def avg_pool1d(
-    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
 ) -> Any:
     """``avg_pool2d`` of rows."""
     (k,) = kernel_size if isinstance(kernel_size, (list, tuple)) else (kernel_size,)
@@ -86,7 +86,7 @@ def avg_pool1d(
 
 
 @route(F.adaptive_avg_pool1d, T.adaptive_avg_pool1d)
-def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Any:
     """``_adaptive_avg_pool2d`` of rows."""
     (n,) = output_size if isinstance(output_size, (list, tuple)) else (output_size,)
     x = A.unsqueeze.default(input, -2)
@@ -95,7 +95,7 @@ def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
 
 
 @route(F.adaptive_max_pool1d, T.adaptive_max_pool1d)
-def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """``adaptive_max_pool2d`` of rows."""
     (n,) = output_size if isinstance(output_size, (list, tuple)) else (output_size,)
     found, places = A.adaptive_max_pool2d.default(A.unsqueeze.default(input, -2), [1, n])
@@ -104,7 +104,7 @@ def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = Fal
 
 
 @route(S.ndtr)
-def ndtr(input: Any, *, out: Any = None) -> Any:
+def ndtr(input: Tensor, *, out: Any = None) -> Any:
     """By ``erf``."""
     if out is not None or not input._aval.differentiable:
         return NotImplemented
@@ -113,7 +113,7 @@ def ndtr(input: Any, *, out: Any = None) -> Any:
 
 
 @route(T.float_power)
-def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
+def float_power(input: Tensor, exponent: Any, *, out: Any = None) -> Any:
     """``pow`` of doubles."""
     if out is not None or not isinstance(input, Tensor) or isinstance(exponent, complex):
         return NotImplemented
@@ -124,7 +124,7 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
 
 
 @route(F.grid_sample, T.grid_sampler)
-def grid_sample(input: Any, grid: Any, mode: Any = "bilinear", padding_mode: Any = "zeros", align_corners: Any = None) -> Any:
+def grid_sample(input: Tensor, grid: Any, mode: Any = "bilinear", padding_mode: Any = "zeros", align_corners: Any = None) -> Any:
     """``grid_sampler_2d.default``."""
     if input._aval.ndim != 4:
         return NotImplemented
@@ -134,7 +134,7 @@ def grid_sample(input: Any, grid: Any, mode: Any = "bilinear", padding_mode: Any
 
 
 @route(F.dropout2d, F.dropout1d, F.dropout3d)
-def dropout_nd(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+def dropout_nd(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """A mask of one number for each channel."""
     if inplace or not training or p in (0.0, 1.0) or not 0 < p < 1 or input._aval.ndim not in (4, 5) or not input._aval.size:
         return NotImplemented

@@ -42,7 +42,7 @@ def _dim(t: Any, dim: Any) -> int:
 
 
 @route(M.view)
-def view(self: Any, *size: Any, **kwargs: Any) -> Any:
+def view(self: Tensor, *size: Any, **kwargs: Any) -> Any:
     """``x.view``: ``view.default`` or ``view.dtype``."""
     if kwargs:
         size = (kwargs.pop("size", kwargs.pop("dtype", None)),)
@@ -52,12 +52,12 @@ def view(self: Any, *size: Any, **kwargs: Any) -> Any:
 
 
 @route("_C._view_shape", M._view_shape)
-def _view_shape(input: Any, size: Any) -> Any:
+def _view_shape(input: Tensor, size: Any) -> Any:
     return A.view.default(input, list(size))
 
 
 @route(T.reshape, aten=A.reshape)
-def reshape(self: Any, *shape: Any, **kwargs: Any) -> Any:
+def reshape(self: Tensor, *shape: Any, **kwargs: Any) -> Any:
     """A view where strides allow it, else a contiguous copy seen in the new shape."""
     wanted = size_of((kwargs["shape"],) if "shape" in kwargs else shape)
     aval = self._aval
@@ -68,19 +68,19 @@ def reshape(self: Any, *shape: Any, **kwargs: Any) -> Any:
 
 
 @route(M.reshape_as, M.view_as)
-def reshape_as(self: Any, other: Any) -> Any:
+def reshape_as(self: Tensor, other: Any) -> Any:
     """``reshape`` to another tensor's shape."""
     return reshape(self, list(other._aval.shape))
 
 
 @route(M.view_as)
-def view_as(self: Any, other: Any) -> Any:
+def view_as(self: Tensor, other: Any) -> Any:
     """``view`` with another tensor's shape."""
     return A.view.default(self, list(other._aval.shape))
 
 
 @route(T.flatten, aten=A.flatten)
-def flatten(self: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
     """Dimensions joined by ``reshape``."""
     shape = self._aval.shape
     if not shape:
@@ -94,7 +94,7 @@ def flatten(self: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 
 @route(T.ravel)
-def ravel(self: Any) -> Any:
+def ravel(self: Tensor) -> Any:
     """One dimension."""
     if view_strides(self._aval.shape, exact(self.stride()), (self._aval.size,)) is not None:
         return A.view.default(self, [-1])
@@ -102,7 +102,7 @@ def ravel(self: Any) -> Any:
 
 
 @route(T.unflatten, aten=A.unflatten)
-def unflatten(self: Any, dim: int, sizes: Any) -> Any:
+def unflatten(self: Tensor, dim: int, sizes: Any) -> Any:
     """One dimension as several, by ``view``."""
     d = _dim(self, dim)
     shape = self._aval.shape
@@ -110,19 +110,19 @@ def unflatten(self: Any, dim: int, sizes: Any) -> Any:
 
 
 @route(T.permute)
-def permute(self: Any, *dims: Any, **kwargs: Any) -> Any:
+def permute(self: Tensor, *dims: Any, **kwargs: Any) -> Any:
     """``permute.default``."""
     return A.permute.default(self, size_of((kwargs["dims"],) if "dims" in kwargs else dims))
 
 
 @route(T.transpose, T.swapaxes, T.swapdims, aten=A.swapaxes)
-def transpose(self: Any, dim0: Any = None, dim1: Any = None, *, axis0: Any = None, axis1: Any = None) -> Any:
+def transpose(self: Tensor, dim0: Any = None, dim1: Any = None, *, axis0: Any = None, axis1: Any = None) -> Any:
     """``transpose.int``."""
     return A.transpose.int(self, axis0 if dim0 is None else dim0, axis1 if dim1 is None else dim1)
 
 
 @route(T.movedim, T.moveaxis, aten=A.movedim)
-def movedim(self: Any, source: Any, destination: Any) -> Any:
+def movedim(self: Tensor, source: Any, destination: Any) -> Any:
     """A permutation; nothing where every dimension stays."""
     ndim = self._aval.ndim
     sources = [_dim(self, d) for d in (source if isinstance(source, (list, tuple)) else (source,))]
@@ -137,32 +137,32 @@ def movedim(self: Any, source: Any, destination: Any) -> Any:
 
 
 @route("Tensor.T.__get__", "numpy_T")
-def transposed(self: Any) -> Any:
+def transposed(self: Tensor) -> Any:
     """Dimensions reversed."""
     return A.permute.default(self, list(range(self._aval.ndim))[::-1])
 
 
 @route("Tensor.mT.__get__")
-def mT(self: Any) -> Any:
+def mT(self: Tensor) -> Any:
     """The last two dimensions exchanged."""
     return NotImplemented if self._aval.ndim < 2 else A.transpose.int(self, -2, -1)
 
 
 @route("Tensor.mH.__get__", T.adjoint)
-def mH(self: Any) -> Any:
+def mH(self: Tensor) -> Any:
     """The last two dimensions exchanged, conjugated."""
     found = mT(self)
     return A._conj.default(found) if found is not NotImplemented and self._aval.torch_dtype.is_complex else found
 
 
 @route("Tensor.H.__get__")
-def H(self: Any) -> Any:
+def H(self: Tensor) -> Any:
     """The conjugate transpose of a matrix."""
     return self if not self._aval.ndim else mH(self)
 
 
 @route("Tensor.real.__get__", T.real)
-def real(self: Any) -> Any:
+def real(self: Tensor) -> Any:
     """The real parts."""
     if not self._aval.torch_dtype.is_complex:
         return self
@@ -171,7 +171,7 @@ def real(self: Any) -> Any:
 
 
 @route("Tensor.imag.__get__", T.imag)
-def imag(self: Any) -> Any:
+def imag(self: Tensor) -> Any:
     """The imaginary parts, which conjugation negates."""
     if not self._aval.torch_dtype.is_complex:
         return NotImplemented
@@ -183,31 +183,31 @@ def imag(self: Any) -> Any:
 
 
 @route(T.conj_physical)
-def conj_physical(self: Any) -> Any:
+def conj_physical(self: Tensor) -> Any:
     """``_conj_physical.default``; a real tensor itself."""
     return A._conj_physical.default(self) if self._aval.torch_dtype.is_complex else self
 
 
 @route(T.conj, aten=A.conj)
-def conj(self: Any) -> Any:
+def conj(self: Tensor) -> Any:
     """The complex conjugate; a real tensor itself."""
     return A._conj.default(self) if self._aval.torch_dtype.is_complex else self
 
 
 @route(T.resolve_conj, aten=A.resolve_conj)
-def resolve_conj(self: Any) -> Any:
+def resolve_conj(self: Tensor) -> Any:
     """A copy of what shows conjugates, else the tensor itself."""
     return A.clone.default(self) if lazy_bits(self)[0] else self
 
 
 @route(T.resolve_neg, aten=A.resolve_neg)
-def resolve_neg(self: Any) -> Any:
+def resolve_neg(self: Tensor) -> Any:
     """A copy of what shows negatives, else the tensor itself."""
     return A.clone.default(self) if lazy_bits(self)[1] else self
 
 
 @route("Tensor.data.__get__")
-def data(self: Any) -> Any:
+def data(self: Tensor) -> Any:
     """``detach.default``, with a version of its own."""
     made = A.detach.default(self)
     if made is not self and isinstance(made, Tensor) and made._al is not None:
@@ -222,14 +222,14 @@ def detach(self: Any = None, *, input: Any = None) -> Any:
 
 
 @route("expand")
-def expand(self: Any, *size: Any, implicit: bool = False, **kwargs: Any) -> Any:
+def expand(self: Tensor, *size: Any, implicit: bool = False, **kwargs: Any) -> Any:
     """``expand.default``."""
     del implicit
     return A.expand.default(self, size_of((kwargs["size"],) if "size" in kwargs else size))
 
 
 @route(M.expand)
-def _expand_kernel(self: Any, *size: Any, **kwargs: Any) -> Any:
+def _expand_kernel(self: Tensor, *size: Any, **kwargs: Any) -> Any:
     """``expand.default``, also as this package's own views ask for it."""
     if len(size) == 2 and isinstance(size[0], tuple) and isinstance(size[1], bool):
         size = (size[0],)
@@ -237,13 +237,13 @@ def _expand_kernel(self: Any, *size: Any, **kwargs: Any) -> Any:
 
 
 @route(T.broadcast_to)
-def broadcast_to(self: Any, *size: Any, **kwargs: Any) -> Any:
+def broadcast_to(self: Tensor, *size: Any, **kwargs: Any) -> Any:
     """``expand.default``."""
     return A.expand.default(self, size_of((kwargs["size"],) if "size" in kwargs else size))
 
 
 @route(M.expand_as)
-def expand_as(self: Any, other: Any) -> Any:
+def expand_as(self: Tensor, other: Any) -> Any:
     """``expand`` to another tensor's shape."""
     return A.expand.default(self, list(other._aval.shape))
 
@@ -257,7 +257,7 @@ def broadcast_tensors(*tensors: Any) -> Any:
 
 
 @route(T.squeeze, "_C._squeeze", M.squeeze)
-def squeeze(self: Any, dim: Any = None) -> Any:
+def squeeze(self: Tensor, dim: Any = None) -> Any:
     """``squeeze.default``, ``.dim`` or ``.dims``."""
     if dim is None:
         return A.squeeze.default(self)
@@ -265,12 +265,12 @@ def squeeze(self: Any, dim: Any = None) -> Any:
 
 
 @route(T.narrow, aten=A.narrow)
-def narrow(self: Any, dim: int, start: Any, length: int) -> Any:
+def narrow(self: Tensor, dim: int, start: Any, length: int) -> Any:
     """A slice with checked bounds."""
     d = _dim(self, dim)
     n = self._aval.shape[d]
     if isinstance(start, Tensor):
-        start = int(start.item())  # type: ignore[attr-defined]
+        start = int(start.item())
     if length < 0 or not -n <= start <= n or (start % n if start < 0 else start) + length > n:
         return NotImplemented
     start = start + n if start < 0 else start
@@ -278,29 +278,29 @@ def narrow(self: Any, dim: int, start: Any, length: int) -> Any:
 
 
 @route("_C._slice")
-def _slice(input: Any, dim: int, start: Any = None, stop: Any = None, step: int = 1) -> Any:
+def _slice(input: Tensor, dim: int, start: Any = None, stop: Any = None, step: int = 1) -> Any:
     n = input._aval.shape[dim]
     return A.slice.Tensor(input, dim, 0 if start is None else start, _LAST if stop in (None, n) else stop, step)
 
 
 @route("_C._slice_at")
-def _slice_at(input: Any, dim: int, start: int, length: int) -> Any:
+def _slice_at(input: Tensor, dim: int, start: int, length: int) -> Any:
     n = input._aval.shape[dim]
     return A.slice.Tensor(input, dim, start, _LAST if start + length == n else start + length)
 
 
 @route("_C._select", "_C._select_at")
-def _select(input: Any, dim: int, index: int) -> Any:
+def _select(input: Tensor, dim: int, index: int) -> Any:
     return A.select.int(input, dim, index)
 
 
 @route("_C._expand")
-def _expand(input: Any, size: Any) -> Any:
+def _expand(input: Tensor, size: Any) -> Any:
     return A.expand.default(input, list(size))
 
 
 @route(T.diag)
-def diag(self: Any, diagonal: int = 0) -> Any:
+def diag(self: Tensor, diagonal: int = 0) -> Any:
     """A vector as a matrix's diagonal, or the diagonal of a matrix, copied."""
     if self._aval.ndim == 1:
         return A.diag_embed.default(self, diagonal)
@@ -314,7 +314,7 @@ def linalg_diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) 
 
 
 @route(M.contiguous, aten=A.contiguous)
-def contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:
+def contiguous(self: Tensor, memory_format: Any = contiguous_format) -> Any:
     """The tensor itself where it is contiguous, else a clone."""
     if is_contiguous(self, memory_format):
         return self
@@ -349,7 +349,7 @@ def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, *, spli
 
 
 @route(T.chunk, aten=A.chunk)
-def chunk(self: Any, chunks: int, dim: int = 0) -> Any:
+def chunk(self: Tensor, chunks: int, dim: int = 0) -> Any:
     """Parts of equal size."""
     if not self._aval.ndim or chunks <= 0:
         return NotImplemented
@@ -361,11 +361,11 @@ def chunk(self: Any, chunks: int, dim: int = 0) -> Any:
 
 
 @route(T.tensor_split, aten=A.tensor_split)
-def tensor_split(self: Any, indices_or_sections: Any = None, dim: int = 0, *, sections: Any = None, indices: Any = None) -> Any:
+def tensor_split(self: Tensor, indices_or_sections: Any = None, dim: int = 0, *, sections: Any = None, indices: Any = None) -> Any:
     """Slices at positions, or of nearly equal sizes."""
     where = next((x for x in (indices_or_sections, sections, indices) if x is not None), None)
     if isinstance(where, Tensor):
-        where = where.tolist()  # type: ignore[attr-defined]
+        where = where.tolist()
     if not self._aval.ndim or where is None:
         return NotImplemented
     n = self._aval.shape[canonical_dim(dim, self._aval.ndim)]
@@ -385,20 +385,20 @@ def unbind(self: Any = None, dim: int = 0, *, input: Any = None) -> Any:
 
 
 @route(T.select)
-def select(self: Any, dim: int, index: Any) -> Any:
+def select(self: Tensor, dim: int, index: Any) -> Any:
     """``select.int``."""
     return A.select.int(self, dim, index if type(index) is int else int(index))
 
 
 @route("_C._split")
-def _split(input: Any, sizes: Any, dim: int) -> Any:
+def _split(input: Tensor, sizes: Any, dim: int) -> Any:
     if len(set(sizes[:-1])) <= 1 and (len(sizes) == 1 or sizes[-1] <= sizes[0]):
         return A.split.Tensor(input, sizes[0], dim)
     return A.split_with_sizes.default(input, list(sizes), dim)
 
 
 @route("_C._unbind")
-def _unbind(input: Any, dim: int) -> Any:
+def _unbind(input: Tensor, dim: int) -> Any:
     return A.unbind.int(input, dim)
 
 
@@ -477,38 +477,38 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
 
 
 @route(T.tile)
-def tile(self: Any, *dims: Any, **kwargs: Any) -> Any:
+def tile(self: Tensor, *dims: Any, **kwargs: Any) -> Any:
     """``repeat.default`` with ones for the dimensions in front."""
     repeats = size_of((kwargs["dims"],) if "dims" in kwargs else dims)
     return A.repeat.default(self, [*[1] * (self._aval.ndim - len(repeats)), *repeats])
 
 
 @route(M.repeat)
-def repeat(self: Any, *repeats: Any, **kwargs: Any) -> Any:
+def repeat(self: Tensor, *repeats: Any, **kwargs: Any) -> Any:
     """``repeat.default``."""
     return A.repeat.default(self, size_of((kwargs["repeats"],) if "repeats" in kwargs else repeats))
 
 
 @route(T.fliplr)
-def fliplr(self: Any) -> Any:
+def fliplr(self: Tensor) -> Any:
     """Columns in reverse order."""
     return A.flip.default(self, [1])
 
 
 @route(T.flipud)
-def flipud(self: Any) -> Any:
+def flipud(self: Tensor) -> Any:
     """Rows in reverse order."""
     return A.flip.default(self, [0])
 
 
 @route(T.flip)
-def flip(self: Any, *dims: Any, **kwargs: Any) -> Any:
+def flip(self: Tensor, *dims: Any, **kwargs: Any) -> Any:
     """``flip.default``."""
     return A.flip.default(self, size_of((kwargs["dims"],) if "dims" in kwargs else dims))
 
 
 @route(T.take_along_dim, aten=A.take_along_dim)
-def take_along_dim(input: Any, indices: Any, dim: Any = None, *, out: Any = None) -> Any:
+def take_along_dim(input: Tensor, indices: Any, dim: Any = None, *, out: Any = None) -> Any:
     """``gather`` on broadcast operands."""
     if out is not None:
         return NotImplemented
@@ -571,7 +571,7 @@ def _plain_item(item: Any, t: Any) -> Any:
         return item
     if isinstance(item, Tensor) and type(item) is not Tensor:
         if item._aval.ndim == 0 and item._aval.dtype.kind in "iu" and not _is_mask(item):
-            return _place(item.item())  # type: ignore[attr-defined]
+            return _place(item.item())
         return item
     if isinstance(item, Tensor) and item._aval.ndim == 0 and item._aval.dtype.kind in "iu" and item._aval.dtype != np.uint8:
         return _place(A._local_scalar_dense.default(item))
@@ -587,7 +587,7 @@ def _place(n: Any) -> Any:
 def _int(x: Any) -> int:
     if type(x) in SYMBOLIC:
         return x
-    return _place(x.item()) if isinstance(x, Tensor) else x.__index__()  # type: ignore[attr-defined]
+    return _place(x.item()) if isinstance(x, Tensor) else x.__index__()
 
 
 def _reaches(stop: Any, n: Any) -> bool:
@@ -612,7 +612,7 @@ def _positions(t: Any, advanced: list[tuple[int, Any]]) -> list[Any]:
 
 
 @route("Tensor.__getitem__")
-def getitem(self: Any, index: Any) -> Any:
+def getitem(self: Tensor, index: Any) -> Any:
     """``select``, ``slice``, ``unsqueeze`` and ``index``, one after another."""
     if type(index) is slice and index == slice(None) and self._aval.ndim:
         return A.slice.Tensor(self, 0, 0, _LAST)
@@ -623,7 +623,7 @@ def getitem(self: Any, index: Any) -> Any:
 
 
 @route("Tensor.__setitem__")
-def setitem(self: Any, index: Any, value: Any) -> None:
+def setitem(self: Tensor, index: Any, value: Any) -> None:
     """``fill_`` or ``copy_`` of the part that the index looks at, ``index_put_`` where positions are listed."""
     if not isinstance(value, Tensor):
         value = _number(self, value)
@@ -660,24 +660,24 @@ def _as_tensor(value: Any, like: Any) -> Any:
 
 
 @route("_C._index")
-def _index(input: Any, indices: Any) -> Any:
+def _index(input: Tensor, indices: Any) -> Any:
     return A.index.Tensor(input, list(indices))
 
 
 @route("_C._index_put")
-def _index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+def _index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Any:
     if not isinstance(values, Tensor):
         return NotImplemented
     return A.index_put.default(input, list(indices), values, accumulate)
 
 
 @route(T.index_put, M.index_put)
-def index_put(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+def index_put(self: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """``index_put.default``."""
     return A.index_put.default(self, list(indices), values, accumulate)
 
 
 @route(M.index_put_)
-def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+def index_put_(self: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """``index_put_.default``."""
     return A.index_put_.default(self, list(indices), values, accumulate)

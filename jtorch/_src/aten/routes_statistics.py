@@ -21,7 +21,7 @@ A = aten
 
 
 @route(T.cov)
-def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
     """``mm`` of the deviations with themselves."""
     if fweights is not None or aweights is not None or input._aval.ndim > 2 or not input._aval.size:
         return NotImplemented
@@ -46,7 +46,7 @@ def _whole(n: int, like: Any) -> Any:
 
 
 @route(T.corrcoef)
-def corrcoef(input: Any) -> Any:
+def corrcoef(input: Tensor) -> Any:
     """Covariances divided by the deviations of rows and columns."""
     found = cov(input)
     if found is NotImplemented or input._aval.torch_dtype.is_complex:
@@ -120,7 +120,7 @@ route(T.nanquantile)(_quantile(True))
 
 
 @route(T.nanmean)
-def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
+def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
     """The sum of what is a number, by how many there are."""
     if out is not None or dtype is not None or not input._aval.differentiable:
         return NotImplemented
@@ -159,7 +159,7 @@ def repeat_interleave(input: Any = None, repeats: Any = None, dim: Any = None, *
 
 
 @route(M.sum_to_size)
-def sum_to_size(self: Any, *size: Any) -> Any:
+def sum_to_size(self: Tensor, *size: Any) -> Any:
     """The sum over the dimensions that a smaller shape does not have."""
     wanted = list(size[0]) if len(size) == 1 and isinstance(size[0], (list, tuple)) else list(size)
     shape = list(self._aval.shape)
@@ -172,7 +172,7 @@ def sum_to_size(self: Any, *size: Any) -> Any:
 
 
 @route(T.unsafe_chunk)
-def unsafe_chunk(self: Any, chunks: int, dim: int = 0) -> Any:
+def unsafe_chunk(self: Tensor, chunks: int, dim: int = 0) -> Any:
     """``unsafe_split.Tensor``."""
     n = self._aval.shape[canonical_dim(dim, self._aval.ndim)]
     if not n or chunks <= 0:

@@ -26,7 +26,7 @@ def is_wrapper(t: Any) -> bool:
 
 
 @route(M.to, aten=A.to)
-def to(self: Any, *args: Any, **kwargs: Any) -> Any:
+def to(self: Tensor, *args: Any, **kwargs: Any) -> Any:
     """``_to_copy.default`` where dtype, device or memory format change; else the tensor itself."""
     device, dtype, copied, memory_format = _parse_to(args, dict(kwargs))
     return _moved(self, device, dtype, copied, memory_format)
@@ -64,7 +64,7 @@ for _name, _dtype in {
 
 
 @route(M.type_as)
-def type_as(self: Any, other: Any) -> Any:
+def type_as(self: Tensor, other: Any) -> Any:
     """``to`` another tensor's dtype and device."""
     if self._aval.torch_dtype is other._aval.torch_dtype and self._aval.device == other._aval.device:
         return self
@@ -72,18 +72,18 @@ def type_as(self: Any, other: Any) -> Any:
 
 
 @route(M.cpu)
-def cpu(self: Any, memory_format: Any = None) -> Any:
+def cpu(self: Tensor, memory_format: Any = None) -> Any:
     """``to`` the CPU."""
     return _moved(self, "cpu", None, False, memory_format)
 
 
 @route("_C._to_copy")
-def _to_copy(input: Any, dtype: Any = None) -> Any:
+def _to_copy(input: Tensor, dtype: Any = None) -> Any:
     return A._to_copy.default(input, dtype=dtype)
 
 
 @route("_C._copy")
-def _copy(input: Any, src: Any) -> Any:
+def _copy(input: Tensor, src: Tensor) -> Any:
     return A.copy.default(input, src)
 
 
@@ -93,7 +93,7 @@ def _accumulate(a: Any, b: Any) -> Any:
 
 
 @route("_C._ones_like")
-def _ones_like(input: Any) -> Any:
+def _ones_like(input: Tensor) -> Any:
     return A.ones_like.default(input)
 
 
@@ -105,7 +105,7 @@ def _number(t: Any) -> Any:
 
 
 @route(M.item)
-def item(self: Any) -> Any:
+def item(self: Tensor) -> Any:
     """``_local_scalar_dense.default``."""
     if self._aval.size != 1:
         raise RuntimeError(f"a Tensor with {self._aval.size} elements cannot be converted to Scalar")
@@ -113,7 +113,7 @@ def item(self: Any) -> Any:
 
 
 @route("Tensor.__bool__", M.is_nonzero, T.is_nonzero)
-def __bool__(self: Any) -> Any:
+def __bool__(self: Tensor) -> Any:
     if self._aval.size == 0:
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
     if self._aval.size != 1:
@@ -122,22 +122,22 @@ def __bool__(self: Any) -> Any:
 
 
 @route("Tensor.__float__")
-def __float__(self: Any) -> Any:
+def __float__(self: Tensor) -> Any:
     return float(item(self))
 
 
 @route("Tensor.__int__")
-def __int__(self: Any) -> Any:
+def __int__(self: Tensor) -> Any:
     return int(item(self))
 
 
 @route("Tensor.__complex__")
-def __complex__(self: Any) -> Any:
+def __complex__(self: Tensor) -> Any:
     return complex(item(self))
 
 
 @route("Tensor.__index__")
-def __index__(self: Any) -> Any:
+def __index__(self: Tensor) -> Any:
     if self.dtype.category > dtypes.INTEGRAL or self._aval.size != 1:
         raise TypeError("only integer tensors of a single element can be converted to an index")
     return int(_number(self))
@@ -159,15 +159,15 @@ for _name in ("tolist", "numpy"):
 
 
 @route("Tensor.__array__")
-def __array__(self: Any, dtype: Any = None, copy: Any = None) -> Any:
+def __array__(self: Tensor, dtype: Any = None, copy: Any = None) -> Any:
     if is_wrapper(self):
         raise RuntimeError(".numpy() is not supported for tensor subclasses.")
     with Kernel():
-        return Tensor.__array__(self, dtype, copy)  # type: ignore[attr-defined]
+        return Tensor.__array__(self, dtype, copy)
 
 
 @route("Tensor.__repr__")
-def __repr__(self: Any, *, tensor_contents: Any = None) -> Any:
+def __repr__(self: Tensor, *, tensor_contents: Any = None) -> Any:
     if is_wrapper(self):
         shown = f"..., size={tuple(self._aval.shape)}" if tensor_contents is None else str(tensor_contents)
         text = f"{type(self).__name__}({shown}"
@@ -176,17 +176,17 @@ def __repr__(self: Any, *, tensor_contents: Any = None) -> Any:
         text += (f", grad_fn=<{node.name()}>" if node is not None else ", requires_grad=True" if self._rg else "") + ")"
         return f"Parameter({text})" if getattr(self, "_is_param", False) else text
     with Kernel():
-        return Tensor.__repr__(self, tensor_contents=tensor_contents)  # type: ignore[call-arg]
+        return Tensor.__repr__(self, tensor_contents=tensor_contents)
 
 
 # ---- copies ----------------------------------------------------------------------------------------------------------------------
 
 
 @route("Tensor.__deepcopy__")
-def __deepcopy__(self: Any, memo: Any) -> Any:
+def __deepcopy__(self: Tensor, memo: Any) -> Any:
     if not is_wrapper(self):
         with Kernel():
-            return Tensor.__deepcopy__(self, memo)  # type: ignore[attr-defined]
+            return Tensor.__deepcopy__(self, memo)
     if id(self) in memo:
         return memo[id(self)]
     if not self.is_leaf:
@@ -215,13 +215,13 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
 
 
 @route("Tensor.__reduce_ex__")
-def __reduce_ex__(self: Any, protocol: Any) -> Any:
+def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
     with Kernel():  # a wrapper's attributes are pickled after this, as the operands that they are
         return Tensor.__reduce_ex__(self, protocol)
 
 
 @route(M.detach_, "detach_")
-def detach_(self: Any) -> Any:
+def detach_(self: Tensor) -> Any:
     """Cuts the history, which belongs to the wrapper itself."""
     A.detach_.default(self)
     self._node, self._nr, self._rg = None, 0, False
@@ -229,7 +229,7 @@ def detach_(self: Any) -> Any:
 
 
 @route(M.copy_)
-def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
+def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Any:
     """``copy_.default``; a number is filled in."""
     if not isinstance(src, Tensor):
         return A.fill_.Scalar(self, src)
@@ -237,23 +237,23 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
 
 
 @route(M.zero_, T.zero_)
-def zero_(self: Any) -> Any:
+def zero_(self: Tensor) -> Any:
     """``zero_.default``."""
     return A.zero_.default(self)
 
 
 @route(T.fill)
-def fill(self: Any, value: Any) -> Any:
+def fill(self: Tensor, value: Any) -> Any:
     """``fill.Scalar`` or ``fill.Tensor``."""
     return A.fill.Tensor(self, value) if isinstance(value, Tensor) else A.fill.Scalar(self, value)
 
 
 @route(M.fill_, "fill_")
-def fill_(self: Any, value: Any) -> Any:
+def fill_(self: Tensor, value: Any) -> Any:
     """``fill_.Scalar`` or ``fill_.Tensor``."""
     return A.fill_.Tensor(self, value) if isinstance(value, Tensor) else A.fill_.Scalar(self, value)
 
 
 @route("_C._fill")
-def _fill(input: Any, value: Any) -> Any:
+def _fill(input: Tensor, value: Any) -> Any:
     return fill(input, value)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...core import contiguous_strides
+from ...core import Tensor, contiguous_strides
 from ..bind.cores import COMPOSITES
 from ..bind.everything import F, M, T
 from ..bind.forms import paths_of
@@ -64,17 +64,17 @@ def _list(x: Any, n: int) -> list[Any]:
 
 
 @kernel(A.sym_size.int)
-def _size(self: Any, dim: int) -> Any:
+def _size(self: Tensor, dim: int) -> Any:
     return self._aval.shape[dim]
 
 
 @kernel(A.sym_stride.int)
-def _stride(self: Any, dim: int) -> Any:
+def _stride(self: Tensor, dim: int) -> Any:
     return (self._strides or contiguous_strides(self._aval.shape))[dim]
 
 
 @kernel(A.sym_numel.default)
-def _numel(self: Any) -> Any:
+def _numel(self: Tensor) -> Any:
     return self._aval.size
 
 
@@ -83,14 +83,14 @@ def _numel(self: Any) -> Any:
 
 @kernel(A.cross_entropy_loss)
 def _cross_entropy(
-    self: Any, target: Any, weight: Any = None, reduction: int = 1, ignore_index: int = -100, label_smoothing: float = 0.0
+    self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = 1, ignore_index: int = -100, label_smoothing: float = 0.0
 ) -> Any:
     function = F.cross_entropy
     return function(self, target, weight, ignore_index=ignore_index, reduction=REDUCTIONS[reduction], label_smoothing=label_smoothing)
 
 
 @kernel(A.nll_loss_nd)
-def _nll_loss(self: Any, target: Any, weight: Any = None, reduction: int = 1, ignore_index: int = -100) -> Any:
+def _nll_loss(self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = 1, ignore_index: int = -100) -> Any:
     return F.nll_loss(self, target, weight, ignore_index=ignore_index, reduction=REDUCTIONS[reduction])
 
 
@@ -99,7 +99,7 @@ def _upsampling(name: str, mode: str) -> None:
     aligns = mode != "nearest"
 
     @kernel(getattr(A, f"upsample_{name}").vec)
-    def run(input: Any, output_size: Any, *more: Any, align_corners: bool = False, scale_factors: Any = None) -> Any:
+    def run(input: Tensor, output_size: Any, *more: Any, align_corners: bool = False, scale_factors: Any = None) -> Any:
         if aligns and more:
             align_corners, more = more[0], more[1:]
         factors = more[0] if more else scale_factors
@@ -117,7 +117,14 @@ for _name, _mode in {
 
 @kernel(A._native_batch_norm_legit_functional)
 def _batch_norm_functional(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
 ) -> Any:
     mean, var = running_mean.clone(), running_var.clone()
     out, saved_mean, saved_scale = A.native_batch_norm.default(input, weight, bias, mean, var, training, momentum, eps)
@@ -125,27 +132,35 @@ def _batch_norm_functional(
 
 
 @kernel(A._native_batch_norm_legit_no_training)
-def _batch_norm_of_running(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, momentum: float, eps: float) -> Any:
+def _batch_norm_of_running(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    momentum: float,
+    eps: float,
+) -> Any:
     return A.native_batch_norm.default(input, weight, bias, running_mean, running_var, False, momentum, eps)
 
 
 @kernel(A.log_sigmoid)
-def _log_sigmoid(self: Any) -> Any:
+def _log_sigmoid(self: Tensor) -> Any:
     return F.logsigmoid(self)
 
 
 @kernel(A.mT)
-def _transposed(self: Any) -> Any:
+def _transposed(self: Tensor) -> Any:
     return self.transpose(-2, -1)
 
 
 @kernel(A.mH)
-def _adjoint(self: Any) -> Any:
+def _adjoint(self: Tensor) -> Any:
     return self.transpose(-2, -1).conj()
 
 
 @kernel(A.numpy_T)
-def _reversed(self: Any) -> Any:
+def _reversed(self: Tensor) -> Any:
     return self.permute(tuple(range(self.dim() - 1, -1, -1)))
 
 

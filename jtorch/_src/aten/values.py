@@ -55,7 +55,7 @@ class NoData(Storage):
 
     __slots__ = ()
 
-    def detach(self, t: Tensor) -> Tensor:  # type: ignore[override]
+    def detach(self, t: Tensor) -> Tensor:
         """A tensor without history, as the wrapper's own operator gives it."""
         with Below():
             return aten.detach.default(t)
@@ -92,7 +92,7 @@ class Look(Alias):
         self.rebased = self.made = 0
 
     @property
-    def value(self) -> Value:  # type: ignore[override]
+    def value(self) -> Value:
         """The value that stands for the wrapper."""
         t = self.tensor()
         assert t is not None
@@ -103,7 +103,7 @@ class Look(Alias):
         pass
 
     @property
-    def version(self) -> int:  # type: ignore[override]
+    def version(self) -> int:
         """Never that of the storage, so that the value is always asked for."""
         return -1
 

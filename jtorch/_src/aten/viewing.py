@@ -26,7 +26,7 @@ def mark_view(func: OpOverload, values: list[Any], out: Any) -> None:
                 t._al.counter = source._al.counter
             if func._opname != "detach":
                 t._al.seen = (base, (*path, (func, tuple(values[1:]), j if many else None)))
-                t._al.made = base._al.rebased  # type: ignore[union-attr]
+                t._al.made = base._al.rebased
 
 
 def look_again(base: Tensor, path: Any) -> Tensor:
@@ -41,10 +41,10 @@ def look_again(base: Tensor, path: Any) -> Tensor:
 def refresh(t: Tensor) -> None:
     """Makes a view's history anew if that of its base was replaced."""
     look = t._al
-    if look.seen is None or look.made == look.seen[0]._al.rebased:  # type: ignore[union-attr]
+    if look.seen is None or look.made == look.seen[0]._al.rebased:
         return
-    base, path = look.seen  # type: ignore[union-attr]
-    look.made = base._al.rebased  # type: ignore[union-attr]
+    base, path = look.seen
+    look.made = base._al.rebased
     enabled, MODE.enabled = MODE.enabled, True
     try:
         again = look_again(base, path)
@@ -56,13 +56,13 @@ def refresh(t: Tensor) -> None:
 def rebase(t: Tensor, node: Node, j: int) -> None:
     """Gives a wrapper that was changed in place its new history, and its base too if it is a view."""
     look = t._al
-    if look.seen is None:  # type: ignore[union-attr]
+    if look.seen is None:
         t._node, t._nr, t._rg = node, j, True
-        look.rebased += 1  # type: ignore[union-attr]
+        look.rebased += 1
         return
-    base, path = look.seen  # type: ignore[union-attr]
+    base, path = look.seen
     base._node, base._nr, base._rg = CopySlices(base, node, path), 0, True
-    base._al.rebased += 1  # type: ignore[union-attr]
+    base._al.rebased += 1
     refresh(t)
 
 

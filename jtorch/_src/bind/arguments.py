@@ -157,7 +157,7 @@ def whole(name: str, argument: str, value: Any, words: str = "int") -> int:
             raise ValueError(OVERFLOW)
         return value
     if isinstance(value, Tensor):
-        if value._aval.size == 1 and value.dtype.category <= dtypes.INTEGRAL:  # type: ignore[attr-defined]
+        if value._aval.size == 1 and value.dtype.category <= dtypes.INTEGRAL:
             return int(array_of(value._read()).item())
     elif type(value) in SYMBOLIC:
         return value
@@ -191,7 +191,7 @@ def plain(name: str, p: Param, position: int, value: Any) -> Any:
         if value._aval.size != 1:
             words = wanted.split(" |")[0].split("[")[0]
             raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be {words}, not Tensor")
-        flag = value.dtype.category == dtypes.BOOL and whole_numbers  # type: ignore[attr-defined]
+        flag = value.dtype.category == dtypes.BOOL and whole_numbers
         value = array_of(value._read()).item()
         value = int(value) if flag else value
     elif isinstance(value, (np.number, np.bool_)):

@@ -65,7 +65,7 @@ class Bound:
         _kernel.caches.append(self.calls)
         self.returns: Any = None
         self.keep_layout = op.family in POINTWISE and op.strides is None
-        self.core: Callable[..., Any] = None  # type: ignore[assignment]
+        self.core: Callable[..., Any] = None
 
     def call(self, key: tuple[Any, ...]) -> Any:
         """The call for a key: one entry for each parameter that is not always a tensor."""
@@ -465,7 +465,7 @@ GENERATED_NAMES = {
 def compile_function(text: str, name: str, names: dict[str, Any], label: str, signature: inspect.Signature) -> Callable[..., Any]:
     """The function that ``text`` defines, of which ``signature`` tells before its first call; its source shows in tracebacks."""
     made = _code_cache.function(text, name, names, f"<{label}>")
-    made.__signature__ = signature  # type: ignore[attr-defined]
+    made.__signature__ = signature
     return made
 
 

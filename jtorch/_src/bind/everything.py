@@ -202,7 +202,7 @@ def _inplace_form(c: Composite, options: dict[str, Any]) -> Any:
     params = [p for p in signature.parameters.values() if p.name != "out"]
     params[0] = params[0].replace(name="self")
 
-    idempotent = f"{c.name}_" if c.repeats == "warned" else False
+    idempotent = public_forms.repeats_of(c)
 
     def update(self: Any, *args: Any, **kwargs: Any) -> Any:
         check_inplace(self, idempotent)

@@ -167,7 +167,7 @@ def make(call: Any, numbers: tuple[Any, ...], device: Any) -> Tensor:
     place = devices.placement(device)
     if place == META:
         outs = abstract(call)
-        return from_value(meta_value(outs.shape, outs.dtype))  # type: ignore[union-attr]
+        return from_value(meta_value(outs.shape, outs.dtype))
     if place == default_device():
         return from_value(record(call, (), numbers))
     with jax.default_device(place):
@@ -258,7 +258,7 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
         result = make(call, numbers, device if device is not None or out is None else out.device)
         if out is not None:
             if op.sequence and isinstance(out, Tensor) and out.numel() == result.numel():
-                result = result.reshape(out.shape)  # type: ignore[attr-defined]
+                result = result.reshape(out.shape)
             elif op.sequence == "counted" and isinstance(out, Tensor) and out.numel():
                 warnings.warn(
                     f"The number of elements in the out tensor of shape {list(out.shape)} is {out.numel()} which does not match the "
@@ -289,7 +289,7 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
         inspect.Parameter("requires_grad", _KW, default=False),
     ]
     made = specialise(impl, f"torch.{path}", ["out"], overridable=False, wrapped=op.body, doc=op.body.__doc__)
-    made.__signature__ = inspect.Signature(params)  # type: ignore[attr-defined]
+    made.__signature__ = inspect.Signature(params)
     return made
 
 
@@ -340,7 +340,7 @@ def like(op: Op, path: str, *, method: bool = False) -> Callable[..., Any]:
         if place == META or place != aval.device:
             if place == META:
                 outs = abstract(call, (aval,))
-                result = from_value(meta_value(outs.shape, outs.dtype))  # type: ignore[union-attr]
+                result = from_value(meta_value(outs.shape, outs.dtype))
             else:
                 result = from_value(concrete(jax.device_put(call.jitted(jax.numpy.zeros(aval.shape, aval.dtype), *numbers), place)))
         else:
@@ -363,7 +363,7 @@ def like(op: Op, path: str, *, method: bool = False) -> Callable[..., Any]:
         inspect.Parameter("requires_grad", _KW, default=False),
     ]
     made = specialise(impl, f"torch.{path}", [first], wrapped=op.body, doc=op.body.__doc__)
-    made.__signature__ = inspect.Signature(params)  # type: ignore[attr-defined]
+    made.__signature__ = inspect.Signature(params)
     return made
 
 

@@ -94,6 +94,19 @@ def paths_of(record: Op | Composite) -> list[str]:
     return found
 
 
+def inplace_names(record: Op | Composite) -> list[str]:
+    """The names of a declaration's in-place forms, Python's operators among them; a function that is one by itself has its own name."""
+    if not record.inplace:
+        return [record.name] if record.name.endswith("_") else []
+    names = [f"{path.rpartition('.')[2]}_" for path in (record.path, *record.aliases)]
+    return names + [name for sign in getattr(record, "operators", ()) if (name := OPERATORS[sign][1]) is not None]
+
+
+def repeats_of(record: Op | Composite) -> bool | tuple[str, str]:
+    """How ``check_inplace`` is to take a tensor with elements that several indices share."""
+    return (f"{record.name}_", record.repeats) if record.repeats not in ("", "silently") else bool(record.repeats)
+
+
 def _operand_names(op: Op) -> tuple[list[str], list[str]]:
     operands = [p.name for p in op.params if p.kind in (TENSOR, OPTIONAL_TENSOR, TENSOR_OR_NUMBER, TENSOR_OR_STATIC)]
     lists = [p.name for p in op.params if p.kind == TENSOR_LIST]
@@ -230,7 +243,7 @@ def _spread(core: Callable[..., Any], op: Op, *, method: bool) -> Callable[..., 
     rest = op.params[place + 1 :]
     params += [inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=p.default) for p in rest]
     params.append(inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD))
-    spread.__signature__ = inspect.Signature(params)  # type: ignore[attr-defined]
+    spread.__signature__ = inspect.Signature(params)
     spread.__doc__ = op.body.__doc__
     spread.__name__ = op.name
     return spread
@@ -267,8 +280,8 @@ def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[
     operands = [me if n == first else n for n in operands]
     names = {**GENERATED_NAMES, "_core": core}
     others = ", ".join(n for n in (operands if op.family in POINTWISE else op.unmixed) if n != me)
+    repeats = f", {repeating!r}" if (repeating := repeats_of(op)) else ""
     given = ", ".join(f"{p.name}={p.name}" if p.kind is p.KEYWORD_ONLY else p.name for p in signature.parameters.values())
-    repeats = {"silently": ", True", "warned": f", {op.name + '_'!r}"}.get(op.repeats, "")
     body = [
         f"if type({me}) not in _TENSORS and not isinstance({me}, _Tensor):",
         f"    raise _must_be_tensor({name!r}, {me!r}, 1, {me})",

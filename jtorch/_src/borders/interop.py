@@ -49,7 +49,7 @@ def detach_(input: Tensor) -> Tensor:
         >>> torch.detach_(x).requires_grad
         False
     """
-    return input.detach_()  # type: ignore[attr-defined]
+    return input.detach_()
 
 
 def fill_(input: Tensor, value: Any) -> Tensor:
@@ -60,7 +60,7 @@ def fill_(input: Tensor, value: Any) -> Tensor:
         >>> torch.fill_(torch.zeros(2), 3)
         tensor([3., 3.])
     """
-    return input.fill_(value)  # type: ignore[attr-defined]
+    return input.fill_(value)
 
 
 def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
@@ -71,7 +71,7 @@ def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = F
         >>> torch.index_put_(torch.zeros(3), (torch.tensor([2]),), torch.tensor(5.0))
         tensor([0., 0., 5.])
     """
-    return input.index_put_(indices, values, accumulate)  # type: ignore[attr-defined]
+    return input.index_put_(indices, values, accumulate)
 
 
 def from_jax(x: Any) -> Tensor:
@@ -162,7 +162,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     if isinstance(ext_tensor, Tensor):
         if lazy_bits(ext_tensor)[0]:
             raise BufferError("Can't export tensors with the conjugate bit set")
-        made = ext_tensor.detach()  # type: ignore[attr-defined]
+        made = ext_tensor.detach()
         return made if device is None and not copy else made.to(device or made.device, copy=bool(copy))
     if type(ext_tensor).__name__ == "PyCapsule":
         ext_tensor = _Capsule(ext_tensor)
@@ -179,7 +179,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
             if "dltensor" not in str(error):
                 raise
             raise RuntimeError(_INVALID) from None
-    return made if device is None else made.to(device)  # type: ignore[attr-defined]
+    return made if device is None else made.to(device)
 
 
 def _host_memory(source: Any) -> np.ndarray | None:
@@ -223,7 +223,7 @@ def to_dlpack(tensor: Tensor) -> Any:
         >>> torch.from_dlpack(torch.to_dlpack(torch.tensor([1, 2])))
         tensor([1, 2])
     """
-    return detached(tensor).__dlpack__()  # type: ignore[attr-defined]
+    return detached(tensor).__dlpack__()
 
 
 def is_tensor(obj: Any) -> bool:
@@ -326,7 +326,7 @@ def typename(obj: Any, /) -> str:
         ('torch.FloatTensor', 'int')
     """
     if isinstance(obj, Tensor):
-        return obj.type()  # type: ignore[attr-defined]
+        return obj.type()
     if not isinstance(obj, type) and hasattr(obj, "__qualname__"):
         return _name_of_function(obj)
     cls = obj if isinstance(obj, type) else type(obj)
@@ -520,7 +520,7 @@ def from_file(
     memory = np.memmap(filename, kind.np, "r+" if shared else "c", shape=(size,)) if size else np.empty(0, kind.np)
     made = share_host(np.asarray(memory))
     if device is not None:
-        made = made.to(device)  # type: ignore[attr-defined]
+        made = made.to(device)
     return requiring(made) if requires_grad else made
 
 

@@ -325,8 +325,8 @@ def register(cls: type = Tensor) -> None:
     """Makes a Tensor class a pytree node with one leaf, its array."""
     _NODES.add(cls)
     jax.tree_util.register_pytree_node(cls, _flatten, _unflatten)
-    cls.__jax_array__ = to_jax  # type: ignore[attr-defined]
-    cls.__numpy_dtype__ = property(_numpy_dtype)  # type: ignore[attr-defined]
+    cls.__jax_array__ = to_jax
+    cls.__numpy_dtype__ = property(_numpy_dtype)
     _say_how(cls)
 
 
@@ -343,6 +343,6 @@ def _say_how(cls: type) -> None:
             f"a {type(t).__name__} is a tree for JAX; where it wants an array, as jax.grad of the function's result, return tensor.jax()"
         )
 
-    kinds = getattr(jax._src.core, "pytype_aval_mappings", None)  # type: ignore[attr-defined]
+    kinds = getattr(jax._src.core, "pytype_aval_mappings", None)
     if kinds is not None:
         kinds[cls] = refuse

@@ -20,7 +20,7 @@ from ..tensor.writing import check_inplace
 @schemas(
     "(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> Tensor ; _",
 )
-def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None) -> Any:
+def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None) -> Any:
     """``input`` where positive, else times a slope in ``[lower, upper]``: random for each element in training, else the mean.
 
     Shapes: that of ``input``.
@@ -54,7 +54,7 @@ def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: 
 
 
 @composite(operands=("input",), dispatched="in parts")
-def rrelu_(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None) -> Any:
+def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None) -> Any:
     """In-place form of ``rrelu``.
 
     Slopes and errors are those of ``rrelu``; the result is written into ``input``, which is returned.
@@ -74,7 +74,7 @@ def rrelu_(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training:
 
 
 @composite(namespace="nn.functional", name="rrelu", operands=("input",), native=False)
-def functional_rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Any:
+def functional_rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Any:
     """``rrelu``, written into ``input`` if ``inplace``.
 
     Shapes: that of ``input``.
@@ -91,7 +91,7 @@ def functional_rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3,
 
 
 @composite(namespace="nn.functional", name="rrelu_", operands=("input",), dispatched="in parts")
-def functional_rrelu_(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Any:
+def functional_rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Any:
     """In-place form of ``rrelu``.
 
     Shapes: that of ``input``.

@@ -6,6 +6,7 @@ import math
 import warnings
 from typing import Any
 
+from ...core import Tensor
 from ..bind.cores import composite
 from ..bind.everything import _C, F, T, functional
 from ..facts import dtypes
@@ -21,10 +22,10 @@ from ..ops.attention import BOTH
     "float? scale=None, bool enable_gqa=False) -> Tensor",
 )
 def scaled_dot_product_attention(
-    query: Any,
+    query: Tensor,
     key: Any,
     value: Any,
-    attn_mask: Any = None,
+    attn_mask: Tensor | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     scale: float | None = None,
@@ -142,23 +143,23 @@ def _in_projection(query: Any, key: Any, value: Any, weights: list[Any], biases:
     native=False,
 )  # fmt: skip
 def multi_head_attention_forward(
-    query: Any,
+    query: Tensor,
     key: Any,
     value: Any,
     embed_dim_to_check: int,
     num_heads: int,
     in_proj_weight: Any,
-    in_proj_bias: Any,
+    in_proj_bias: Tensor | None,
     bias_k: Any,
     bias_v: Any,
     add_zero_attn: bool,
     dropout_p: float,
     out_proj_weight: Any,
-    out_proj_bias: Any,
+    out_proj_bias: Tensor | None,
     training: bool = True,
-    key_padding_mask: Any = None,
+    key_padding_mask: Tensor | None = None,
     need_weights: bool = True,
-    attn_mask: Any = None,
+    attn_mask: Tensor | None = None,
     use_separate_proj_weight: bool = False,
     q_proj_weight: Any = None,
     k_proj_weight: Any = None,

@@ -74,7 +74,7 @@ derivative(
 
 
 @composite(namespace="Tensor", name="where", operands=("self", "condition", "other"))
-def where_method(self: Any, condition: Any, other: Any) -> Any:
+def where_method(self: Tensor, condition: Any, other: Any) -> Any:
     """Keeps elements where ``condition`` holds and takes those of ``other`` elsewhere.
 
     Shapes: that of all three, broadcast.
@@ -116,7 +116,7 @@ def _check_numbers(*values: Any) -> None:
 
 @composite(method=True, operands=("input", "other"))
 @schemas(".")
-def equal(input: Any, other: Any) -> bool:
+def equal(input: Tensor, other: Any) -> bool:
     """Whether two tensors have the same shape and equal elements. Reads the answer on the host.
 
     Args:
@@ -141,7 +141,7 @@ def equal(input: Any, other: Any) -> bool:
 
 @composite(method=True, operands=("input", "other"))
 @schemas(".")
-def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+def allclose(input: Tensor, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether ``abs(input - other) <= atol + rtol * abs(other)`` holds of all elements. Reads the answer on the host.
 
     Args:

@@ -85,7 +85,7 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
     if _is_traced(pred):
         arrays, structure = _arrays(tuple(operands))
         true, false = _OnArrays(true_fn, structure), _OnArrays(false_fn, structure)
-        found = jax.lax.cond(pred.jax().reshape(()).astype(bool), true, false, arrays)  # type: ignore[union-attr]
+        found = jax.lax.cond(pred.jax().reshape(()).astype(bool), true, false, arrays)
         return jax.tree.unflatten(true.result, [wrap(a) for a in found])
     return true_fn(*operands) if pred else false_fn(*operands)
 

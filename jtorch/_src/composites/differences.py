@@ -111,7 +111,7 @@ def _spacings(input: Any, spacing: Any, dim: Any, dims: Sequence[int]) -> list[A
     ".tensorarrayint(Tensor self, *, Tensor[] spacing, int? dim=None, int edge_order=1) -> Tensor[]",
     ".tensorarray(Tensor self, *, Tensor[] spacing, int[] dim, int edge_order=1) -> Tensor[]",
 )
-def gradient(input: Any, *, spacing: Any = None, dim: int | tuple[int, ...] | None = None, edge_order: int = 1) -> Any:
+def gradient(input: Tensor, *, spacing: Any = None, dim: int | tuple[int, ...] | None = None, edge_order: int = 1) -> Any:
     """Estimates of the partial derivatives of a function sampled on a grid: central differences, to second order inside.
 
     ``spacing`` is the distance of the points, one for each of the dimensions ``dim`` (all by default), or vectors of their places;

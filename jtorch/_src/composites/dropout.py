@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import from_value
+from ...core import Tensor, from_value
 from ..bind.cores import composite
 from ..bind.everything import _C, PUBLIC, T
 from ..draws import sampling as _sampling
@@ -51,7 +51,7 @@ def _dropped(input: Any, p: float, train: bool, feature: bool = False, alpha: bo
 
 @composite(operands=("input",), opaque=True)
 @schemas("(Tensor input, float p, bool train) -> Tensor")
-def dropout(input: Any, p: float, train: bool) -> Any:
+def dropout(input: Tensor, p: float, train: bool) -> Any:
     """Sets elements to zero with probability ``p`` and scales the others by ``1 / (1 - p)``; the input itself unless ``train``.
 
     Shapes: that of ``input``.
@@ -73,7 +73,7 @@ def dropout(input: Any, p: float, train: bool) -> Any:
 
 @composite(operands=("input",), dispatched="in parts", implicit=True)
 @schemas("(Tensor input, float p, bool train) -> Tensor")
-def feature_dropout(input: Any, p: float, train: bool) -> Any:
+def feature_dropout(input: Tensor, p: float, train: bool) -> Any:
     """``dropout`` of whole channels: the first two dimensions are batch and channels.
 
     Shapes: (N, C, *) -> the same; of two dimensions at least.
@@ -94,7 +94,7 @@ def feature_dropout(input: Any, p: float, train: bool) -> Any:
 
 @composite(operands=("input",), dispatched="in parts", implicit=True)
 @schemas("(Tensor input, float p, bool train) -> Tensor")
-def alpha_dropout(input: Any, p: float, train: bool) -> Any:
+def alpha_dropout(input: Tensor, p: float, train: bool) -> Any:
     """Dropout to SELU's saturation value, which keeps mean and variance of standard normal inputs.
 
     Shapes: that of ``input``.
@@ -115,7 +115,7 @@ def alpha_dropout(input: Any, p: float, train: bool) -> Any:
 
 @composite(operands=("input",), dispatched="in parts", implicit=True)
 @schemas("(Tensor input, float p, bool train) -> Tensor")
-def feature_alpha_dropout(input: Any, p: float, train: bool) -> Any:
+def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Any:
     """``alpha_dropout`` of whole channels.
 
     Shapes: (N, C, *) -> the same; of two dimensions at least.
@@ -156,7 +156,7 @@ def _in_place(plain: Any) -> None:
 
     Example:{example.replace(f"{name}(", f"{name}_(")}"""
     schemas("(Tensor(a!) self, float p, bool train) -> Tensor(a!)")(written)
-    composite(operands=("input",), dispatched="in parts")(written)
+    composite(operands=("input",), dispatched="in parts", writes="mul_")(written)
 
 
 for _plain in (dropout, feature_dropout, alpha_dropout, feature_alpha_dropout):
@@ -177,7 +177,7 @@ def _call(name: str, input: Any, p: float, training: bool, inplace: bool) -> Any
 
 
 @composite(namespace="nn.functional", name="dropout", operands=("input",), native=False, opaque=True)
-def _functional_dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+def _functional_dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Sets elements to zero with probability ``p`` and scales the others by ``1 / (1 - p)``; the input itself unless ``training``.
 
     Shapes: that of ``input``.
@@ -199,7 +199,7 @@ def _functional_dropout(input: Any, p: float = 0.5, training: bool = True, inpla
 
 
 @composite(namespace="nn.functional", name="alpha_dropout", operands=("input",), native=False, dispatched="in parts")
-def _functional_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
+def _functional_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
     """Dropout to SELU's saturation value, which keeps mean and variance of standard normal inputs.
 
     Shapes: that of ``input``.
@@ -219,7 +219,7 @@ def _functional_alpha_dropout(input: Any, p: float = 0.5, training: bool = False
 
 
 @composite(namespace="nn.functional", name="feature_alpha_dropout", operands=("input",), native=False, dispatched="in parts")
-def _functional_feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
+def _functional_feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
     """``alpha_dropout`` of whole channels: the first two dimensions are batch and channels.
 
     Shapes: (N, C, *) -> the same; of two dimensions at least.
@@ -239,7 +239,7 @@ def _functional_feature_alpha_dropout(input: Any, p: float = 0.5, training: bool
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False)
-def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Dropout of whole channels of sequences.
 
     Shapes: (N, C, L) or (C, L) -> the same.
@@ -267,7 +267,7 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False)
-def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Dropout of whole channels of images.
 
     Shapes: (N, C, H, W) -> the same; inputs of 3 dimensions are taken as (N, C, L), with a warning.
@@ -306,7 +306,7 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False)
-def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Dropout of whole channels of volumes.
 
     Shapes: (N, C, D, H, W) or (C, D, H, W) -> the same.

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...autograd.dual import has_tangent, with_tangent_of
 from ...autograd.grad_mode import MODE, is_grad_enabled
+from ...core import Tensor
 from .. import hooks
 from ..bind.cores import composite
 from ..bind.everything import _C, T
@@ -31,7 +32,7 @@ def _sparse_gradient(weight: Any) -> bool:
 
 @composite(operands=("input", "indices"))
 @schemas("(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)")
-def embedding_renorm_(input: Any, indices: Any, max_norm: float, norm_type: float) -> Any:
+def embedding_renorm_(input: Tensor, indices: Any, max_norm: float, norm_type: float) -> Any:
     """Scales the rows of ``input`` at ``indices`` whose ``norm_type`` norm is above ``max_norm`` down to it, in place.
 
     Shapes: input ``(N, D)``, which is returned.
@@ -51,8 +52,8 @@ def embedding_renorm_(input: Any, indices: Any, max_norm: float, norm_type: floa
 
 @composite(namespace="nn.functional", operands=("input", "weight"), native=False)
 def embedding(
-    input: Any,
-    weight: Any,
+    input: Tensor,
+    weight: Tensor,
     padding_idx: int | None = None,
     max_norm: float | None = None,
     norm_type: float = 2.0,
@@ -98,15 +99,15 @@ def embedding(
     "Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)",
 )
 def embedding_bag(
-    input: Any,
-    weight: Any,
+    input: Tensor,
+    weight: Tensor,
     offsets: Any = None,
     max_norm: float | None = None,
     norm_type: float = 2,
     scale_grad_by_freq: bool = False,
     mode: str = "mean",
     sparse: bool = False,
-    per_sample_weights: Any = None,
+    per_sample_weights: Tensor | None = None,
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Any:

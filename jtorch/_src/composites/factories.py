@@ -250,7 +250,7 @@ _logspace = factory(OPS["_C._logspace"], "_C._logspace")
 
 def _place(device: Any, *ends: Any) -> Any:
     """Where a line is made: without data if an end is, unless ``device`` says otherwise."""
-    return "meta" if device is None and any(isinstance(x, Tensor) and x.is_meta for x in ends) else device  # type: ignore[attr-defined]
+    return "meta" if device is None and any(isinstance(x, Tensor) and x.is_meta for x in ends) else device
 
 
 def _is_complex(value: Any) -> bool:
@@ -280,7 +280,7 @@ def _ends(name: str, start: Any, end: Any, dtype: Any, out: Any = None) -> tuple
         if isinstance(out, Tensor) and not out.dtype.is_complex and _is_complex(value):
             raise RuntimeError(f"value cannot be converted to type {CPP_NAMES[out.dtype.scalar_name]} without overflow")
     # What the ends are does not matter to a line without data.
-    first, last = (0.0 if isinstance(x, Tensor) and x.is_meta else x for x in (start, end))  # type: ignore[attr-defined]
+    first, last = (0.0 if isinstance(x, Tensor) and x.is_meta else x for x in (start, end))
     return number(name, "start", first), number(name, "end", last)
 
 
@@ -530,7 +530,7 @@ _new_sized("new_empty", _empty, "values that the caller means to overwrite", "ne
 @composite(namespace="Tensor", operands=("self",), differentiable=False, ignored=True)
 @schemas("(Tensor self, SymInt[] size, Scalar fill_value, ...) -> Tensor")
 def new_full(
-    self: Any,
+    self: Tensor,
     size: tuple[int, ...],
     fill_value: Any,
     *,
@@ -560,7 +560,7 @@ def new_full(
 @composite(namespace="Tensor", operands=("self",), differentiable=False, ignored=True)
 @schemas("(Tensor self, SymInt[] size, SymInt[] stride, ...) -> Tensor")
 def new_empty_strided(
-    self: Any,
+    self: Tensor,
     size: tuple[int, ...],
     stride: tuple[int, ...],
     dtype: Any = None,

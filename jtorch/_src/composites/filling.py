@@ -71,7 +71,7 @@ def keyed(draw: Draw, by_key: KeyDraw) -> Draw:
 def from_key(key: Any, by_key: KeyDraw, shape: tuple[int, ...], dtype: np.dtype, device: Any) -> Tensor:
     """A tensor of numbers drawn from a JAX key."""
     made = from_value(concrete(by_key(key, shape).astype(dtype)))
-    return made if device is None or isinstance(made._aval.device, str) else made.to(device)  # type: ignore[attr-defined]
+    return made if device is None or isinstance(made._aval.device, str) else made.to(device)
 
 
 def taken(array: np.ndarray, device: Any = None) -> Tensor:
@@ -258,14 +258,14 @@ def fill(name: str, self: Any, generator: Generator | None, draw: Draw) -> Any:
         with twister.lock:
             found = draw(twister, aval.size, True)
         return _put(name, self, from_value(put(found.astype(aval.dtype, copy=False).reshape(aval.shape), aval.device)))
-    return _put(name, self, numbers(draw, generator, aval.shape, strides, aval.torch_dtype.np, None, place=aval.device))  # type: ignore[union-attr]
+    return _put(name, self, numbers(draw, generator, aval.shape, strides, aval.torch_dtype.np, None, place=aval.device))
 
 
 def _put(name: str, self: Any, fresh: Tensor) -> Any:
     if self._rg and MODE.enabled:
         number = {"bernoulli_": 2, "random_": 2}.get(name, 0)
-        return written(self.copy_(fresh), f"{camel(name)}Backward{number}")  # type: ignore[attr-defined]
-    return self.copy_(fresh) if has_tangent(self) else inplace(self, fresh)  # type: ignore[attr-defined]
+        return written(self.copy_(fresh), f"{camel(name)}Backward{number}")
+    return self.copy_(fresh) if has_tangent(self) else inplace(self, fresh)
 
 
 def _np(t: Tensor) -> np.dtype:
@@ -414,9 +414,9 @@ def _check_uniform(dtype: dtypes.dtype, low: float, high: float) -> None:
         )
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), refused_as="randomness")
 @schemas("uniform(Tensor self, float from=0., float to=1., *, Generator? generator=None) -> Tensor ; _ =out")
-def uniform_(self: Any, from_: float = 0.0, to: float = 1.0, *, generator: Any = None) -> Any:
+def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None) -> Any:
     """Fills with numbers drawn evenly from [from, to).
 
     Args:
@@ -443,9 +443,9 @@ def uniform_(self: Any, from_: float = 0.0, to: float = 1.0, *, generator: Any =
     return fill("uniform_", self, generator, draw)
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), refused_as="randomness")
 @schemas("(Tensor(a!) self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor(a!)")
-def normal_(self: Any, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Any:
+def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Any:
     """Fills with normal numbers.
 
     Args:
@@ -472,13 +472,13 @@ def normal_(self: Any, mean: float = 0.0, std: float = 1.0, *, generator: Any = 
 _LEFT_OUT: Any = object()
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), refused_as="randomness")
 @schemas(
     "random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor ; _ =from_out",
     "random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor ; _ =to_out",
     "random(Tensor self, *, Generator? generator=None) -> Tensor ; _ =out",
 )
-def random_(self: Any, from_: Any = None, to: int | None = _LEFT_OUT, *, generator: Any = None) -> Any:
+def random_(self: Tensor, from_: Any = None, to: int | None = _LEFT_OUT, *, generator: Any = None) -> Any:
     """Fills with integers drawn evenly from [from, to); ``random_(to)`` begins at 0; without bounds all that the dtype holds exactly.
 
     Dtypes: all real ones and bool.
@@ -504,9 +504,9 @@ def random_(self: Any, from_: Any = None, to: int | None = _LEFT_OUT, *, generat
     return fill("random_", self, generator, integer_draw(dtype, int(low or 0), None if high is None else int(high)))
 
 
-@composite(namespace="Tensor", operands=("self", "p"))
+@composite(namespace="Tensor", operands=("self", "p"), refused_as="randomness")
 @schemas(".float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)")
-def bernoulli_(self: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Any:
     """Fills with ones of probability ``p`` (a number, or a tensor that broadcasts) and zeros.
 
     Dtypes: all real ones and bool; a tensor ``p`` is of a floating-point type.
@@ -523,7 +523,7 @@ def bernoulli_(self: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
     """
     if isinstance(p, Tensor):
         _check_real("bernoulli_tensor_cpu_self_", self)
-        if p.is_meta:  # type: ignore[attr-defined]
+        if p.is_meta:
             return self
         if is_example(p) or examples() or is_traced(p):
             return _bernoulli_of_examples(self, p, generator)
@@ -544,7 +544,7 @@ def _bernoulli_of_examples(self: Any, p: Tensor, generator: Any) -> Any:
     check_inplace(self)
     twister_of(generator)
     refuse_same(p)
-    if is_example(p) and not p._read().may_replace(self._read()):  # type: ignore[attr-defined]
+    if is_example(p) and not p._read().may_replace(self._read()):
         raise RuntimeError(
             "vmap: inplace bernoulli(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more "
             "elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped over in a vmap. Please try "
@@ -559,8 +559,8 @@ def _bernoulli_of_examples(self: Any, p: Tensor, generator: Any) -> Any:
         flat = each.transpose(order)
         return _sampling.below_each(twister, flat.reshape(-1)).reshape(flat.shape).transpose(np.argsort(order))
 
-    made = sampled(sample, _key_sampling.below_each, generator, p.expand(self.shape))  # type: ignore[attr-defined]
-    return _put("bernoulli_", self, made.to(self.dtype))  # type: ignore[attr-defined]
+    made = sampled(sample, _key_sampling.below_each, generator, p.expand(self.shape))
+    return _put("bernoulli_", self, made.to(self.dtype))
 
 
 def _check_probabilities(values: np.ndarray) -> None:
@@ -575,7 +575,7 @@ def _bernoulli_each(p: Tensor, shape: Sequence[int], strides: Sequence[int]) -> 
     """Draws with a probability for each element, given in the order of memory too."""
     if not p.dtype.is_floating_point:
         raise NotImplementedError(f'"bernoulli_tensor_cpu_p_" not implemented for {p.dtype.scalar_name!r}')
-    values = on_host(p.detach())  # type: ignore[attr-defined]
+    values = on_host(p.detach())
     _check_probabilities(values)
     for d in range(1, values.ndim + 1):
         if d > len(shape) or values.shape[-d] not in (1, shape[-d]):
@@ -601,9 +601,9 @@ def _must_be_continuous(name: str, dtype: dtypes.dtype, text: str) -> None:
         )
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), refused_as="randomness")
 @schemas("exponential. ; _ =out")
-def exponential_(self: Any, lambd: float = 1.0, *, generator: Any = None) -> Any:
+def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Any:
     """Fills with numbers of the exponential distribution with rate ``lambd``.
 
     Dtypes: floating-point ones.
@@ -623,9 +623,9 @@ def exponential_(self: Any, lambd: float = 1.0, *, generator: Any = None) -> Any
     return fill("exponential_", self, generator, serial(_sampling.exponential, float(lambd)))
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), refused_as="randomness")
 @schemas("geometric. ; _ =out")
-def geometric_(self: Any, p: float, *, generator: Any = None) -> Any:
+def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Any:
     """Fills with the numbers of trials up to the first success of probability ``p``.
 
     Dtypes: all real ones but bool.
@@ -652,9 +652,9 @@ _TYPE_NAMES = {
 }  # fmt: skip
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), refused_as="randomness")
 @schemas("cauchy. ; _ =out")
-def cauchy_(self: Any, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Any:
+def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Any:
     """Fills with numbers of the Cauchy distribution.
 
     Dtypes: floating-point ones.
@@ -674,9 +674,9 @@ def cauchy_(self: Any, median: float = 0.0, sigma: float = 1.0, *, generator: An
     return fill("cauchy_", self, generator, serial(_sampling.cauchy, float(median), float(sigma)))
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), refused_as="randomness")
 @schemas("log_normal. ; _ =out")
-def log_normal_(self: Any, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Any:
+def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Any:
     """Fills with numbers whose logarithms are normal with ``mean`` and ``std``.
 
     Dtypes: floating-point ones.

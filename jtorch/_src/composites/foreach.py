@@ -153,7 +153,7 @@ _sums("sub", -1)
 
 
 @composite(operands=("self", "exponent"))
-def _foreach_pow(self: Any, exponent: Any) -> Any:
+def _foreach_pow(self: Sequence[Tensor], exponent: Any) -> Any:
     """``torch.pow`` of each tensor of a list and a number or the items of a list; or of a number and each tensor of a list.
 
     Raises:
@@ -173,7 +173,7 @@ def _foreach_pow(self: Any, exponent: Any) -> Any:
 
 
 @composite(operands=("exponent",), lists=("self",))
-def _foreach_pow_(self: Any, exponent: Any) -> Any:
+def _foreach_pow_(self: Sequence[Tensor], exponent: Any) -> Any:
     """In-place form of ``_foreach_pow``.
 
     Raises:
@@ -196,7 +196,7 @@ def _scaled(op: str) -> None:
         if isinstance(given, Tensor):
             if given.dim() != 1 or given.numel() != len(items):
                 raise RuntimeError(f"Expected length of scalars to match input of length {len(items)} but got {given.numel()} instead.")
-            given = given.tolist()  # type: ignore[attr-defined]
+            given = given.tolist()
         return _each(items, given)
 
     def plain(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, *, scalars: Any = None) -> Any:
@@ -231,7 +231,7 @@ def _weights(items: Sequence[Any], weights: Any, weight: Any) -> Sequence[Any]:
 
 
 @composite(operands=("weights", "weight"), lists=("self", "tensors1"))
-def _foreach_lerp(self: Any, tensors1: Any, weights: Any = None, *, weight: Any = None) -> Any:
+def _foreach_lerp(self: Sequence[Tensor], tensors1: Any, weights: Any = None, *, weight: Any = None) -> Any:
     """``torch.lerp`` of each tensor of two lists, with one weight or a list of them.
 
     Raises:
@@ -248,7 +248,7 @@ def _foreach_lerp(self: Any, tensors1: Any, weights: Any = None, *, weight: Any 
 
 
 @composite(operands=("weights", "weight"), lists=("self", "tensors1"))
-def _foreach_lerp_(self: Any, tensors1: Any, weights: Any = None, *, weight: Any = None) -> Any:
+def _foreach_lerp_(self: Sequence[Tensor], tensors1: Any, weights: Any = None, *, weight: Any = None) -> Any:
     """In-place form of ``_foreach_lerp``.
 
     Raises:
@@ -265,7 +265,7 @@ def _foreach_lerp_(self: Any, tensors1: Any, weights: Any = None, *, weight: Any
 
 
 @composite(lists=("self",))
-def _foreach_norm(self: Any, ord: Any = 2, dtype: Any = None) -> Any:
+def _foreach_norm(self: Sequence[Tensor], ord: Any = 2, dtype: Any = None) -> Any:
     """The vector norm of each tensor of a list, over all its elements.
 
     Shapes: any -> () for each.
@@ -284,7 +284,7 @@ def _foreach_norm(self: Any, ord: Any = 2, dtype: Any = None) -> Any:
 
 
 @composite(lists=("self",))
-def _foreach_powsum(self: Any, ord: Any = 2, dtype: Any = None) -> Any:
+def _foreach_powsum(self: Sequence[Tensor], ord: Any = 2, dtype: Any = None) -> Any:
     """The sum of the absolute values to the power ``ord`` of each tensor of a list: its norm before the root.
 
     Shapes: any -> () for each.
@@ -302,7 +302,7 @@ def _foreach_powsum(self: Any, ord: Any = 2, dtype: Any = None) -> Any:
 
 
 @composite(lists=("self",))
-def _foreach_max(self: Any) -> Any:
+def _foreach_max(self: Sequence[Tensor]) -> Any:
     """The largest element of each tensor of a list.
 
     Shapes: any -> () for each.
@@ -322,7 +322,7 @@ def _foreach_max(self: Any) -> Any:
 
 
 @composite(lists=("self", "mat2"))
-def _foreach_mm(self: Any, mat2: Any) -> Any:
+def _foreach_mm(self: Sequence[Tensor], mat2: Any) -> Any:
     """The matrix products of the items of two lists.
 
     Shapes: (n, m), (m, k) -> (n, k) for each pair.
@@ -339,7 +339,7 @@ def _foreach_mm(self: Any, mat2: Any) -> Any:
 
 
 @composite(lists=("self",))
-def _foreach_clone(self: Any, *, memory_format: Any = None) -> Any:
+def _foreach_clone(self: Sequence[Tensor], *, memory_format: Any = None) -> Any:
     """A copy of each tensor of a list.
 
     Raises:
@@ -355,7 +355,7 @@ def _foreach_clone(self: Any, *, memory_format: Any = None) -> Any:
 
 
 @composite(lists=("self",))
-def _foreach_zero_(self: Any) -> Any:
+def _foreach_zero_(self: Sequence[Tensor]) -> Any:
     """Writes zero into every tensor of a list.
 
     Raises:
@@ -371,7 +371,7 @@ def _foreach_zero_(self: Any) -> Any:
 
 
 @composite(lists=("self", "src"))
-def _foreach_copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
+def _foreach_copy_(self: Sequence[Tensor], src: Any, non_blocking: bool = False) -> Any:
     """``Tensor.copy_`` of the items of two lists.
 
     Shapes: each of ``src`` broadcasts to its tensor of ``self``.

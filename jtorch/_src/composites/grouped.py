@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core import Tensor
 from ..bind.cores import composite
 from ..bind.everything import T
 
@@ -14,7 +15,7 @@ def _edges(offs: Any) -> list[tuple[int, int]]:
 
 
 @composite(namespace="nn.functional", operands=("mat_a", "mat_b", "offs", "bias"), native=False, ignored=True)
-def grouped_mm(mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
+def grouped_mm(mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Tensor | None = None, out_dtype: Any = None) -> Any:
     """One matrix product for each group: a dimension of a 2-d operand is cut into groups that end at ``offs``.
 
     Shapes, with G groups: mat_a (M, K) cut along M, mat_b (G, K, N) -> (M, N); mat_a (G, M, K), mat_b (K, N) cut along N -> (M, N);

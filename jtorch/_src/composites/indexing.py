@@ -20,7 +20,7 @@ from ..tensor.views import _slice
 
 @composite(namespace="nn.functional", operands=("input",), dispatched="in parts")
 @schemas(".")
-def one_hot(input: Any, num_classes: int = -1) -> Any:
+def one_hot(input: Tensor, num_classes: int = -1) -> Any:
     """int64 rows that are 1 at the class and 0 elsewhere. Without ``num_classes`` the largest class is read on the host.
 
     Args:
@@ -64,7 +64,7 @@ def _filled(rows: Any) -> Any:
 
 @composite(method=True, operands=("input", "mask"), out_dtype="masked_select(): self and result must have the same scalar type")
 @schemas(".")
-def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
+def masked_select(input: Tensor, mask: Any, *, out: Any = None) -> Any:
     """The elements of ``input`` where ``mask`` is true, as a vector. The shape depends on values, so the mask is read on the host.
 
     Shapes: input and mask that broadcast -> (n), n the number of true elements.
@@ -96,9 +96,17 @@ def _masked_select_formula(g: Any, self: Any, mask: Any) -> Any:
 derivative(A.masked_select, self=_masked_select_formula)
 
 
-@composite(method=True, operands=("input", "values"), lists=("indices",), inplace="unshared", repeats="warned", autocast="cuda widest")
+@composite(
+    method=True,
+    operands=("input", "values"),
+    lists=("indices",),
+    inplace="unshared",
+    repeats="tensor[indices] = tensor",
+    refused_as="name",
+    autocast="cuda widest",
+)
 @schemas("(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor ; _ =out")
-def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """``input`` with ``values`` written, or added if ``accumulate``, at the positions that the tensors ``indices`` mean together.
 
     Shapes: that of ``input``; ``values`` broadcast to that of ``input[indices]``.
@@ -162,7 +170,7 @@ def _over(part: Any, src: Any, result: Any, name: str) -> Any:
 
 @composite(method=True, operands=("input", "src"))
 @schemas("(Tensor self, Tensor src, int dim, SymInt index) -> Tensor ; =out")
-def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Any:
     """A copy of ``input`` with ``src`` in place of ``input.select(dim, index)``.
 
     Shapes: that of ``input``; ``src`` lacks dimension ``dim``.
@@ -191,7 +199,7 @@ derivative(
 @composite(method=True, operands=("input", "src", "out"))
 @schemas("(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor ; =out")
 def slice_scatter(
-    input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1, *, out: Any = None
+    input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1, *, out: Any = None
 ) -> Any:
     """A copy of ``input`` with ``src`` in place of the elements ``start:end:step`` of dimension ``dim``.
 
@@ -221,7 +229,7 @@ derivative(
 
 @composite(method=True, operands=("input", "src"))
 @schemas(". ; =out")
-def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """A copy of ``input`` with ``src`` in place of ``input.diagonal(offset, dim1, dim2)``.
 
     Shapes: that of ``input``; ``src`` has that of the diagonal.
@@ -248,7 +256,9 @@ derivative(
 
 @composite(method=True, operands=("input", "src"))
 @schemas("(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor ; =out")
-def as_strided_scatter(input: Any, src: Any, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None) -> Any:
+def as_strided_scatter(
+    input: Tensor, src: Tensor, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None
+) -> Any:
     """A copy of ``input`` with ``src`` in place of ``input.as_strided(size, stride, storage_offset)``.
 
     Shapes: that of ``input``; ``src`` is of ``size``.

@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from ...autograd.names import named
+from ...core import Tensor
 from ...return_types import make
 from ..bind.cores import composite, facts_of
 from ..bind.everything import _C, L, T
@@ -34,7 +35,7 @@ def _check_floating(A: Any, function: str) -> None:
 
 @composite(namespace="linalg", operands=("input",), out_dtype="expected", castable="matrix_power", autocast="lower", implicit=True)
 @schemas(".")
-def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
+def matrix_power(input: Tensor, n: int, *, out: Any = None) -> Any:
     """The ``n``-th powers of square matrices; for a negative ``n`` of their inverses.
 
     Shapes: (*, n, n) -> (*, n, n).
@@ -57,7 +58,7 @@ def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
 
 @composite(name="matrix_power", method=True, operands=("input",), autocast="lower", implicit=True)
 @schemas(".")
-def _torch_matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
+def _torch_matrix_power(input: Tensor, n: int, *, out: Any = None) -> Any:
     """``linalg.matrix_power``.
 
     Shapes: (*, n, n) -> (*, n, n).
@@ -80,7 +81,7 @@ def _torch_matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
     ".ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor ; =ord_str_out",
 )
 def norm(
-    input: Any, ord: Any = None, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None
+    input: Tensor, ord: Any = None, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None
 ) -> Any:
     """A matrix norm over two dimensions or a vector norm over one: that of ``ord``, by default the 2-norm of all elements in ``dim``.
 
@@ -135,7 +136,7 @@ def _tolerance(driver: str, eps: float, larger: int, rcond: float | None) -> flo
     "(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, "
     "Tensor singular_values) ; =out:solution,residuals,rank,singular_values",
 )
-def lstsq(input: Any, b: Any, rcond: float | None = None, *, driver: str | None = None, out: Any = None) -> Any:
+def lstsq(input: Tensor, b: Any, rcond: float | None = None, *, driver: str | None = None, out: Any = None) -> Any:
     """The least squares solution of ``input X = b``, the one of least norm if there are many; by the pseudoinverse for every ``driver``.
 
     Also the sums of squared residuals (for the drivers but gelsy, if there are more equations than unknowns and the rank is full), the
@@ -189,7 +190,7 @@ def lstsq(input: Any, b: Any, rcond: float | None = None, *, driver: str | None 
 
 @composite(namespace="linalg", operands=("input",), castable="tensorinv", autocast="cpu float32", dispatched="in parts")
 @schemas(".")
-def tensorinv(input: Any, ind: int = 2, *, out: Any = None) -> Any:
+def tensorinv(input: Tensor, ind: int = 2, *, out: Any = None) -> Any:
     """The inverse of ``input`` as a map between tensors of its last dimensions and of its first ``ind``.
 
     Shapes: input (*A, *B), A of ``ind`` dimensions and as many elements as B -> (*B, *A).
@@ -217,7 +218,7 @@ def tensorinv(input: Any, ind: int = 2, *, out: Any = None) -> Any:
 
 @composite(namespace="linalg", operands=("input", "other"), castable="tensorsolve", autocast="cpu float32", dispatched="in parts")
 @schemas(".")
-def tensorsolve(input: Any, other: Any, dims: tuple[int, ...] | None = None, *, out: Any = None) -> Any:
+def tensorsolve(input: Tensor, other: Any, dims: tuple[int, ...] | None = None, *, out: Any = None) -> Any:
     """The ``X`` with ``tensordot(input, X, X.ndim) == other``; the dimensions ``dims`` of ``input`` are moved to the end first.
 
     Shapes: input (*B, *X), other (*B) -> (*X), with as many elements in B as in X.
@@ -273,7 +274,7 @@ def _torch_lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = No
 
 @composite(namespace="linalg", operands=("input",), out_dtype="expected")
 @schemas("(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info) ; =out:LD,pivots,info")
-def ldl_factor_ex(input: Any, *, hermitian: bool = False, check_errors: bool = False, out: Any = None) -> Any:
+def ldl_factor_ex(input: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Any = None) -> Any:
     """The LDL factorisation of symmetric (or ``hermitian``) matrices, packed, with pivots and for each matrix LAPACK's info.
 
     Runs on the host.
@@ -309,7 +310,7 @@ def ldl_factor_ex(input: Any, *, hermitian: bool = False, check_errors: bool = F
 
 @composite(namespace="linalg", operands=("input",), out_dtype="expected", dispatched="in parts")
 @schemas("(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots) ; =out:LD,pivots")
-def ldl_factor(input: Any, *, hermitian: bool = False, out: Any = None) -> Any:
+def ldl_factor(input: Tensor, *, hermitian: bool = False, out: Any = None) -> Any:
     """``ldl_factor_ex`` without the info.
 
     Shapes: (*, n, n) -> LD (*, n, n), pivots (*, n).
@@ -395,7 +396,7 @@ def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
 
 @composite(operands=("input",), dispatched="in parts")
 @schemas(".dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor ; =out")
-def frobenius_norm(input: Any, dim: tuple[int, ...], keepdim: bool = False, *, out: Any = None) -> Any:
+def frobenius_norm(input: Tensor, dim: tuple[int, ...], keepdim: bool = False, *, out: Any = None) -> Any:
     """The square roots of the sums of squares over ``dim``.
 
     Shapes: that of ``input`` without the dimensions ``dim``, which are 1 with ``keepdim``; no dimensions for an empty ``dim``.
@@ -418,7 +419,7 @@ def frobenius_norm(input: Any, dim: tuple[int, ...], keepdim: bool = False, *, o
 
 @composite(operands=("input",), autocast="cuda float32", dispatched="in parts")
 @schemas("(Tensor self, bool keepdim=False) -> Tensor ; =out", ".dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor ; =dim_out")
-def nuclear_norm(input: Any, dim: tuple[int, ...] = (-2, -1), keepdim: bool = False, *, out: Any = None) -> Any:
+def nuclear_norm(input: Tensor, dim: tuple[int, ...] = (-2, -1), keepdim: bool = False, *, out: Any = None) -> Any:
     """The sums of the singular values of the matrices in ``dim``.
 
     Shapes: that of ``input`` without the two dimensions ``dim``, which are 1 with ``keepdim``.

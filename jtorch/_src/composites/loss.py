@@ -45,9 +45,9 @@ def _check_triplet(anchor: Any, positive: Any, negative: Any) -> None:
     "bool swap=False, int reduction=1) -> Tensor",
 )
 def triplet_margin_loss(
-    anchor: Any,
-    positive: Any,
-    negative: Any,
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
     margin: float = 1.0,
     p: float = 2,
     eps: float = 1e-06,
@@ -92,9 +92,9 @@ def _triplet(anchor: Any, positive: Any, negative: Any, distance: Callable[..., 
 
 @composite(namespace="nn.functional", operands=("anchor", "positive", "negative"), native=False)
 def triplet_margin_with_distance_loss(
-    anchor: Any,
-    positive: Any,
-    negative: Any,
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
     *,
     distance_function: Callable[..., Any] | None = None,
     margin: float = 1.0,
@@ -222,12 +222,12 @@ def _padded(targets: Any, target_lengths: Any) -> Any:
 
 @composite(namespace="nn.functional", operands=("input", "linear_weight", "target", "linear_bias", "weight"), native=False)
 def linear_cross_entropy(
-    input: Any,
+    input: Tensor,
     linear_weight: Any,
-    target: Any,
+    target: Tensor,
     *,
     linear_bias: Any = None,
-    weight: Any = None,
+    weight: Tensor | None = None,
     reduction: str = "mean",
     ignore_index: int | None = None,
     label_smoothing: float = 0.0,
@@ -309,7 +309,9 @@ def _torch_ctc_loss(
 
 
 @composite(operands=("input", "target", "weight", "pos_weight"), name="binary_cross_entropy_with_logits", autocast="float32")
-def _torch_binary_cross_entropy_with_logits(input: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = 0) -> Any:
+def _torch_binary_cross_entropy_with_logits(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: int = 0
+) -> Any:
     """``nn.functional.binary_cross_entropy_with_logits`` with the reduction as a number: none 0, mean 1, sum 2.
 
     Left out, it is none, whatever PyTorch's signatures say.
@@ -334,7 +336,7 @@ def _torch_binary_cross_entropy_with_logits(input: Any, target: Any, weight: Any
 
 
 @composite(operands=("input", "target"), name="kl_div", autocast="float32", dispatched="in parts")
-def _torch_kl_div(input: Any, target: Any, reduction: int = 0, *, log_target: bool = False) -> Any:
+def _torch_kl_div(input: Tensor, target: Tensor, reduction: int = 0, *, log_target: bool = False) -> Any:
     """``nn.functional.kl_div`` with the reduction as a number (none 0, mean 1, sum 2), and without its warning.
 
     Left out, it is none, whatever PyTorch's signatures say.
@@ -353,7 +355,7 @@ def _torch_kl_div(input: Any, target: Any, reduction: int = 0, *, log_target: bo
 
 
 @composite(operands=("input", "target"), name="poisson_nll_loss", autocast="float32", dispatched="in parts")
-def _torch_poisson_nll_loss(input: Any, target: Any, log_input: bool, full: bool, eps: float, reduction: int) -> Any:
+def _torch_poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Any:
     """``nn.functional.poisson_nll_loss`` with the reduction as a number: none 0, mean 1, sum 2.
 
     Shapes: those that broadcast -> the common one, or ().
@@ -370,7 +372,7 @@ def _torch_poisson_nll_loss(input: Any, target: Any, log_input: bool, full: bool
 
 
 @composite(operands=("input", "target"), name="hinge_embedding_loss", autocast="float32", dispatched="in parts")
-def _torch_hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: int = 0) -> Any:
+def _torch_hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 0) -> Any:
     """``nn.functional.hinge_embedding_loss`` with the reduction as a number: none 0, mean 1, sum 2.
 
     Left out, it is none, whatever PyTorch's signatures say.
@@ -389,7 +391,7 @@ def _torch_hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, re
 
 
 @composite(operands=("input1", "input2", "target"), name="margin_ranking_loss", autocast="float32", dispatched="in parts")
-def _torch_margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = 0) -> Any:
+def _torch_margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0) -> Any:
     """``nn.functional.margin_ranking_loss`` with the reduction as a number: none 0, mean 1, sum 2.
 
     Left out, it is none, whatever PyTorch's signatures say.
@@ -408,7 +410,7 @@ def _torch_margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: fl
 
 
 @composite(operands=("input1", "input2", "target"), name="cosine_embedding_loss", autocast="float32", dispatched="in parts")
-def _torch_cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = 0) -> Any:
+def _torch_cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0) -> Any:
     """``nn.functional.cosine_embedding_loss`` with the reduction as a number: none 0, mean 1, sum 2.
 
     Left out, it is none, whatever PyTorch's signatures say.
@@ -429,9 +431,9 @@ def _torch_cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: 
 
 @composite(operands=("anchor", "positive", "negative"), name="triplet_margin_loss", autocast="float32", dispatched="in parts")
 def _torch_triplet_margin_loss(
-    anchor: Any,
-    positive: Any,
-    negative: Any,
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
     margin: float = 1.0,
     p: float = 2.0,
     eps: float = 1e-06,

@@ -28,7 +28,7 @@ from ..tensor.writing import INFERENCE, check_captured, check_inplace, check_lif
 
 
 @composite(namespace="Tensor", operands=("self",))
-def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None) -> Any:
+def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = None) -> Any:
     """Gives the tensor another size; its elements are those of its memory from its first one on, in order.
 
     Where the memory ends it grows, by zeros, for all tensors on it.
@@ -72,7 +72,7 @@ def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None)
 
 
 @composite(method=True, operands=("input", "the_template"))
-def resize_as_(input: Any, the_template: Any, *, memory_format: Any = None) -> Any:
+def resize_as_(input: Tensor, the_template: Any, *, memory_format: Any = None) -> Any:
     """``resize_`` to the size of another tensor.
 
     Shapes: that of ``the_template``.
@@ -95,7 +95,7 @@ def resize_as_(input: Any, the_template: Any, *, memory_format: Any = None) -> A
 
 @composite(namespace="Tensor", operands=("self",), native=False)
 @schemas("(Tensor self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor ; _ =out")
-def resize(self: Any, *sizes: Any) -> Any:
+def resize(self: Tensor, *sizes: Any) -> Any:
     """The tensor in another size of as many elements; an old name of ``reshape``.
 
     Shapes: the sizes, spread or in one tuple.
@@ -126,7 +126,7 @@ def resize(self: Any, *sizes: Any) -> Any:
 
 @composite(namespace="Tensor", operands=("self", "tensor"), native=False)
 @schemas("(Tensor self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor ; _ =out")
-def resize_as(self: Any, tensor: Any) -> Any:
+def resize_as(self: Tensor, tensor: Any) -> Any:
     """``resize`` to the size of another tensor.
 
     Shapes: that of ``tensor``.
@@ -196,7 +196,7 @@ def _check_place(t: Any, storage: Storage, size: tuple[int, ...], stride: Any, o
     "set(Tensor self) -> Tensor ; _ =out",
     ".source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt storage_offset, SymInt[] size, SymInt[] stride=[]) -> Tensor(a!)",
 )
-def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
+def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
     """Makes the tensor look at the memory of another tensor, of a storage, or at none.
 
     Raises:
@@ -265,7 +265,7 @@ composite(name="as_strided_", method=True, operands=("input",))(_as_strided_into
 
 @composite(namespace="Tensor", operands=("self",))
 @schemas("(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)")
-def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Any:
     """Writes a number along the main diagonal; in tall matrices, with ``wrap``, it begins again below.
 
     Shapes: self of two dimensions, or of more that are all equal.
@@ -318,7 +318,7 @@ def _computed(name: str, self: Any, others: dict[str, Any], function: Callable[.
 
 
 @composite(namespace="Tensor", operands=("self",))
-def apply_(self: Any, callable: Any) -> Any:
+def apply_(self: Tensor, callable: Any) -> Any:
     """Replaces each element by what a Python function gives for it; slow, on the host.
 
     Raises:
@@ -333,7 +333,7 @@ def apply_(self: Any, callable: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self", "other"))
-def map_(self: Any, other: Any, callable: Any) -> Any:
+def map_(self: Tensor, other: Any, callable: Any) -> Any:
     """Replaces each element by what a Python function gives for it and its counterpart in ``other``; slow, on the host.
 
     Shapes: ``other`` broadcasts to that of the tensor.
@@ -350,7 +350,7 @@ def map_(self: Any, other: Any, callable: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self", "x", "y"))
-def map2_(self: Any, x: Any, y: Any, callable: Any) -> Any:
+def map2_(self: Tensor, x: Any, y: Any, callable: Any) -> Any:
     """Replaces each element by what a Python function gives for it and its counterparts in ``x`` and ``y``; slow, on the host.
 
     Shapes: ``x`` and ``y`` broadcast to that of the tensor.

@@ -18,7 +18,7 @@ from ..ops._facts import schemas
 
 @composite(operands=("input",))
 @schemas("(Tensor input, float p, bool? train) -> (Tensor, Tensor) ; =out:out0,out1")
-def native_dropout(input: Any, p: float, train: bool | None) -> Any:
+def native_dropout(input: Tensor, p: float, train: bool | None) -> Any:
     """``dropout`` and the mask of the elements that stay: all of them unless ``train`` (None trains too).
 
     Shapes: that of ``input``, twice.
@@ -51,7 +51,7 @@ def _shuffled(input: Any, groups: int) -> Any:
 
 @composite(aliases=("nn.functional.native_channel_shuffle",), operands=("input",), dispatched="in parts")
 @schemas("(Tensor self, SymInt groups) -> Tensor")
-def native_channel_shuffle(input: Any, groups: int) -> Any:
+def native_channel_shuffle(input: Tensor, groups: int) -> Any:
     """``channel_shuffle``: the channels of ``groups`` interleaved.
 
     Shapes: input (N, C, *) -> (N, C, *).
@@ -95,7 +95,7 @@ def _one_number(input: Any, x: Any, kind: Any) -> Any:
 
 
 @composite(operands=("input", "scale", "zero_point"))
-def fake_quantize_per_tensor_affine(input: Any, scale: Any, zero_point: Any, quant_min: int, quant_max: int) -> Any:
+def fake_quantize_per_tensor_affine(input: Tensor, scale: Any, zero_point: Any, quant_min: int, quant_max: int) -> Any:
     """Rounds ``input`` to the grid that integers from ``quant_min`` to ``quant_max`` make: ``scale * (n - zero_point)``.
 
     Shapes: that of ``input``.
@@ -122,13 +122,13 @@ _MODES = ("sum", "mean", "max")
 
 @composite(operands=("weight", "indices", "offsets", "per_sample_weights"), dispatched="in parts")
 def embedding_bag(
-    weight: Any,
+    weight: Tensor | None,
     indices: Any,
     offsets: Any,
     scale_grad_by_freq: bool = False,
     mode: int = 0,
     sparse: bool = False,
-    per_sample_weights: Any = None,
+    per_sample_weights: Tensor | None = None,
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Any:
@@ -184,7 +184,7 @@ def _moved(running: Any, target: Any, momentum: float) -> None:
 
 
 @composite(operands=("input",))
-def batch_norm_stats(input: Any, eps: float) -> Any:
+def batch_norm_stats(input: Tensor, eps: float) -> Any:
     """The mean of each channel, and one over the root of its variance and ``eps``.
 
     Shapes: input (N, C, *) -> (C), (C).
@@ -199,7 +199,9 @@ def batch_norm_stats(input: Any, eps: float) -> Any:
 
 
 @composite(operands=("input", "weight", "bias", "mean", "invstd", "out"))
-def batch_norm_elemt(input: Any, weight: Any, bias: Any, mean: Any, invstd: Any, eps: float, *, out: Any = None) -> Any:
+def batch_norm_elemt(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Any, invstd: Any, eps: float, *, out: Any = None
+) -> Any:
     """Normalises channels by given moments: ``(input - mean) * invstd * weight + bias``.
 
     Shapes: input (N, C, *), the others (C) -> (N, C, *).
@@ -222,7 +224,7 @@ def batch_norm_elemt(input: Any, weight: Any, bias: Any, mean: Any, invstd: Any,
 
 @composite(operands=("input", "mean", "invstd", "running_mean", "running_var", "counts"))
 def batch_norm_gather_stats_with_counts(
-    input: Any, mean: Any, invstd: Any, running_mean: Any, running_var: Any, momentum: float, eps: float, counts: Any
+    input: Tensor, mean: Any, invstd: Any, running_mean: Tensor | None, running_var: Tensor | None, momentum: float, eps: float, counts: Any
 ) -> Any:
     """The moments of all processes from those of each, which stand in rows; running statistics are moved towards them in place.
 
@@ -246,7 +248,7 @@ def batch_norm_gather_stats_with_counts(
 
 @composite(operands=("input", "mean", "invstd", "running_mean", "running_var"))
 def batch_norm_gather_stats(
-    input: Any, mean: Any, invstd: Any, running_mean: Any, running_var: Any, momentum: float, eps: float, count: int
+    input: Tensor, mean: Any, invstd: Any, running_mean: Tensor | None, running_var: Tensor | None, momentum: float, eps: float, count: int
 ) -> Any:
     """``batch_norm_gather_stats_with_counts`` for processes that all saw ``count`` elements a channel.
 
@@ -264,7 +266,7 @@ def batch_norm_gather_stats(
 
 @composite(operands=("grad_out", "input", "mean", "invstd", "weight"))
 def batch_norm_backward_reduce(
-    grad_out: Any, input: Any, mean: Any, invstd: Any, weight: Any, input_g: bool, weight_g: bool, bias_g: bool
+    grad_out: Any, input: Any, mean: Any, invstd: Any, weight: Tensor | None, input_g: bool, weight_g: bool, bias_g: bool
 ) -> Any:
     """The sums that the gradient of normalisation needs from all processes, and the gradients of weight and bias (None if not asked for).
 
@@ -287,7 +289,7 @@ def batch_norm_backward_reduce(
 
 @composite(operands=("grad_out", "input", "mean", "invstd", "weight", "sum_dy", "sum_dy_xmu", "count"))
 def batch_norm_backward_elemt(
-    grad_out: Any, input: Any, mean: Any, invstd: Any, weight: Any, sum_dy: Any, sum_dy_xmu: Any, count: Any
+    grad_out: Any, input: Any, mean: Any, invstd: Any, weight: Tensor | None, sum_dy: Any, sum_dy_xmu: Any, count: Any
 ) -> Any:
     """The gradient of normalisation from the sums over all processes, each of which saw ``count`` elements a channel.
 
@@ -307,7 +309,7 @@ def batch_norm_backward_elemt(
 
 
 @composite(operands=("input", "running_mean", "running_var"))
-def batch_norm_update_stats(input: Any, running_mean: Any, running_var: Any, momentum: float) -> Any:
+def batch_norm_update_stats(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, momentum: float) -> Any:
     """The mean and variance of each channel, towards which the running statistics are moved in place.
 
     Shapes: input (N, C, *) -> (C), (C).

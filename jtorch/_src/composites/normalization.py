@@ -6,6 +6,7 @@ from typing import Any
 
 from ...autograd.dual import has_tangent
 from ...autograd.names import named
+from ...core import Tensor
 from .. import hooks
 from ..bind.cores import composite
 from ..bind.everything import _C, F, L, T
@@ -27,11 +28,11 @@ def _swap(old: list[Any], new: list[Any]) -> None:
     "float eps, bool cudnn_enabled) -> Tensor",
 )
 def batch_norm(
-    input: Any,
-    running_mean: Any,
-    running_var: Any,
-    weight: Any = None,
-    bias: Any = None,
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
     training: bool = False,
     momentum: float = 0.1,
     eps: float = 1e-05,
@@ -113,11 +114,11 @@ def _trained(input: Any, running_mean: Any, running_var: Any, weight: Any, bias:
 
 @composite(namespace="torch", name="batch_norm", operands=_PARAMS, opaque=True)
 def _torch_batch_norm(
-    input: Any,
-    weight: Any,
-    bias: Any,
-    running_mean: Any,
-    running_var: Any,
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
     training: bool,
     momentum: float,
     eps: float,
@@ -148,11 +149,11 @@ def _torch_batch_norm(
     "float eps, bool cudnn_enabled) -> Tensor",
 )
 def instance_norm(
-    input: Any,
-    running_mean: Any = None,
-    running_var: Any = None,
-    weight: Any = None,
-    bias: Any = None,
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
     use_input_stats: bool = True,
     momentum: float = 0.1,
     eps: float = 1e-05,
@@ -208,11 +209,11 @@ def _instance_norm(
 
 @composite(namespace="torch", name="instance_norm", operands=_PARAMS, dispatched="in parts")
 def _torch_instance_norm(
-    input: Any,
-    weight: Any,
-    bias: Any,
-    running_mean: Any,
-    running_var: Any,
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
     use_input_stats: bool,
     momentum: float,
     eps: float,
@@ -237,10 +238,10 @@ def _torch_instance_norm(
 
 @composite(namespace="torch", name="layer_norm", operands=("input", "weight", "bias"), autocast="cuda float32")
 def _torch_layer_norm(
-    input: Any,
+    input: Tensor,
     normalized_shape: Any,
-    weight: Any = None,
-    bias: Any = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
     eps: float = 1e-05,
     cudnn_enable: bool = True,
 ) -> Any:
@@ -261,10 +262,10 @@ def _torch_layer_norm(
 
 @composite(namespace="torch", name="group_norm", operands=("input", "weight", "bias"), autocast="cuda float32")
 def _torch_group_norm(
-    input: Any,
+    input: Tensor,
     num_groups: int,
-    weight: Any = None,
-    bias: Any = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
     eps: float = 1e-05,
     cudnn_enabled: bool = True,
 ) -> Any:
@@ -287,7 +288,7 @@ def _torch_group_norm(
 @schemas(
     "(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor) ; =out:out0,out1,out2",
 )
-def native_layer_norm(input: Any, normalized_shape: tuple[int, ...], weight: Any, bias: Any, eps: float) -> Any:
+def native_layer_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float) -> Any:
     """``nn.functional.layer_norm``, and the means and reciprocal standard deviations.
 
     Shapes: input (*A, *normalized_shape) -> that of ``input``; the other two (*A, 1, ...).
@@ -322,9 +323,9 @@ derivative(
     "Tensor) ; =out:out0,out1,out2",
 )
 def native_group_norm(
-    input: Any,
-    weight: Any,
-    bias: Any,
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
     N: int,
     C: int,
     HxW: int,
@@ -362,7 +363,16 @@ derivative(
     "float eps) -> (Tensor, Tensor, Tensor) ; =out:out,save_mean,save_invstd",
 )
 def native_batch_norm(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float, *, out: Any = None
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    *,
+    out: Any = None,
 ) -> Any:
     """``batch_norm``, and in training the means and reciprocal standard deviations.
 
@@ -398,7 +408,7 @@ derivative(
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False, autocast="cuda float32")
-def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
+def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
     """Divides by the ``p``-norm over ``dim``, or by ``eps`` where the norm is smaller.
 
     Args:

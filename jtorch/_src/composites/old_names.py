@@ -15,7 +15,7 @@ from ..tensor.running import write_out
 
 
 @composite(namespace="Tensor", operands=("self", "other"))
-def __div__(self: Any, other: Any) -> Any:
+def __div__(self: Tensor, other: Any) -> Any:
     """``self / other``, under Python 2's name.
 
     Example:
@@ -27,7 +27,7 @@ def __div__(self: Any, other: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self", "other"))
-def __idiv__(self: Any, other: Any) -> Any:
+def __idiv__(self: Tensor, other: Any) -> Any:
     """``self /= other``, under Python 2's name.
 
     Example:
@@ -39,7 +39,7 @@ def __idiv__(self: Any, other: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self", "other"), native=False)
-def __rdiv__(self: Any, other: Any) -> Any:
+def __rdiv__(self: Tensor, other: Any) -> Any:
     """``other / self``: what ``/`` calls with a number on its left.
 
     Example:
@@ -51,7 +51,7 @@ def __rdiv__(self: Any, other: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",))
-def __long__(self: Any) -> Any:
+def __long__(self: Tensor) -> Any:
     """``int(self)``, under Python 2's name.
 
     Raises:
@@ -68,7 +68,7 @@ def __long__(self: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",))
-def __nonzero__(self: Any) -> Any:
+def __nonzero__(self: Tensor) -> Any:
     """``bool(self)``, under Python 2's name.
 
     Raises:
@@ -83,7 +83,7 @@ def __nonzero__(self: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self", "key"), ignored=True)
-def __delitem__(self: Any, key: Any) -> None:
+def __delitem__(self: Tensor, key: Any) -> None:
     """Elements cannot be deleted.
 
     Raises:
@@ -93,7 +93,7 @@ def __delitem__(self: Any, key: Any) -> None:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False, ignored=True)
-def new(self: Any, *args: Any, **kwargs: Any) -> Any:
+def new(self: Tensor, *args: Any, **kwargs: Any) -> Any:
     """A tensor of this one's dtype and device: empty, of the given sizes (uninitialised, here zeros), of given data, or a tensor itself.
 
     Example:
@@ -105,7 +105,7 @@ def new(self: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False, ignored=True)
-def reinforce(self: Any, reward: Any) -> Any:
+def reinforce(self: Tensor, reward: Any) -> Any:
     """Removed: use ``torch.distributions`` and its ``log_prob``.
 
     Raises:
@@ -124,7 +124,7 @@ _REINFORCE = (
 
 
 @composite(namespace="Tensor", operands=("self", "other"), native=False)
-def module_load(self: Any, other: Any, assign: bool = False) -> Any:
+def module_load(self: Tensor, other: Any, assign: bool = False) -> Any:
     """What becomes of a parameter when a state dict holds ``other`` for it: a copy written into it, or (``assign``) ``other`` itself.
 
     Example:
@@ -138,7 +138,7 @@ def module_load(self: Any, other: Any, assign: bool = False) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False)
-def __setstate__(self: Any, state: Any) -> Any:
+def __setstate__(self: Tensor, state: Any) -> Any:
     """Gives the tensor the memory and the flags of an old pickle: ``(storage, offset, size, stride)``, or three items with a tensor first.
 
     Raises:
@@ -168,7 +168,7 @@ def __setstate__(self: Any, state: Any) -> Any:
 
 @composite(method=True, operands=("input",), ignored=("Tensor._conj_physical",))
 @schemas(". ; =out")
-def _conj_physical(input: Any) -> Any:
+def _conj_physical(input: Tensor) -> Any:
     """``conj_physical``; real tensors are returned as they are.
 
     Shapes: input (*) -> (*).
@@ -184,7 +184,7 @@ def _conj_physical(input: Any) -> Any:
 
 @composite(namespace="Tensor", operands=("self",), ignored=True)
 @schemas(".")
-def _lazy_clone(self: Any) -> Any:
+def _lazy_clone(self: Tensor) -> Any:
     """``clone``, copied at once here.
 
     Shapes: self (*) -> (*).
@@ -200,7 +200,7 @@ def _lazy_clone(self: Any) -> Any:
 
 @composite(namespace="Tensor", operands=("self",))
 @schemas("(Tensor(a) self, bool cuda_enabled, bool cpu_enabled) -> Tensor(a)")
-def _autocast_to_full_precision(self: Any, cuda_enabled: bool, cpu_enabled: bool) -> Any:
+def _autocast_to_full_precision(self: Tensor, cuda_enabled: bool, cpu_enabled: bool) -> Any:
     """The tensor in float32, if it is of half precision and its device is among those asked for.
 
     Shapes: self (*) -> (*).
@@ -216,7 +216,7 @@ def _autocast_to_full_precision(self: Any, cuda_enabled: bool, cpu_enabled: bool
 
 @composite(namespace="Tensor", operands=("self",))
 @schemas("(Tensor(a) self, bool cuda_enabled, bool cpu_enabled, ScalarType cuda_dtype, ScalarType cpu_dtype) -> Tensor(a)")
-def _autocast_to_reduced_precision(self: Any, cuda_enabled: bool, cpu_enabled: bool, cuda_dtype: Any, cpu_dtype: Any) -> Any:
+def _autocast_to_reduced_precision(self: Tensor, cuda_enabled: bool, cpu_enabled: bool, cuda_dtype: Any, cpu_dtype: Any) -> Any:
     """The tensor in the dtype for its device, if it is float32 and its device is among those asked for.
 
     Shapes: self (*) -> (*).
@@ -232,7 +232,7 @@ def _autocast_to_reduced_precision(self: Any, cuda_enabled: bool, cpu_enabled: b
 
 @composite(namespace="Tensor", operands=("self", "mat1", "mat2"), ignored=True)
 @schemas("(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, bool use_gelu=False) -> Tensor ; =out")
-def _addmm_activation(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False) -> Any:
+def _addmm_activation(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False) -> Any:
     """``relu`` (or with ``use_gelu`` the tanh form of ``gelu``) of ``addmm``.
 
     Shapes: self broadcastable to (n, p), mat1 (n, m), mat2 (m, p) -> (n, p).
@@ -248,7 +248,7 @@ def _addmm_activation(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: 
 
 
 @composite(operands=("input", "other", "out"))
-def _add_relu(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+def _add_relu(input: Tensor, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """``relu`` of ``input + alpha * other``.
 
     Shapes: input and other (*), broadcast.
@@ -264,7 +264,7 @@ def _add_relu(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any
 
 
 @composite(operands=("input", "other"))
-def _add_relu_(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+def _add_relu_(input: Tensor, other: Any, *, alpha: Any = 1) -> Any:
     """In-place form of ``_add_relu``: the result is written into ``input``, which is returned.
 
     Shapes: input (*), other broadcastable to (*).
@@ -280,7 +280,7 @@ def _add_relu_(input: Any, other: Any, *, alpha: Any = 1) -> Any:
 
 @composite(method=True, operands=("input",), ignored=("Tensor._conj",))
 @schemas("(Tensor(a) self) -> Tensor(a)")
-def _conj(input: Any) -> Any:
+def _conj(input: Tensor) -> Any:
     """``conj`` of a complex tensor; a view.
 
     Shapes: input (*) -> (*).
@@ -296,7 +296,7 @@ def _conj(input: Any) -> Any:
 
 @composite(method=True, operands=("input",))
 @schemas(".self ; =self_out", ".tensors(Tensor[] tensors) -> Tensor[]", ".tensors_out(Tensor[] tensors, *, Tensor(a!)[] out) -> ()")
-def dequantize(input: Any) -> Any:
+def dequantize(input: Tensor) -> Any:
     """The tensor in float32: what is left of undoing quantisation where there is none.
 
     Raises:
@@ -313,7 +313,7 @@ def dequantize(input: Any) -> Any:
 
 
 @composite(operands=("input", "mat2"))
-def dsmm(input: Any, mat2: Any) -> Any:
+def dsmm(input: Tensor, mat2: Tensor) -> Any:
     """``mm``, under an old name.
 
     Example:
@@ -325,7 +325,7 @@ def dsmm(input: Any, mat2: Any) -> Any:
 
 
 @composite(operands=("input", "mat2"))
-def hsmm(input: Any, mat2: Any) -> Any:
+def hsmm(input: Tensor, mat2: Tensor) -> Any:
     """``hspmm``, under an old name.
 
     Example:
@@ -338,7 +338,7 @@ def hsmm(input: Any, mat2: Any) -> Any:
 
 
 @composite(operands=("input", "mat1", "mat2"))
-def saddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
     """``sspaddmm``, under an old name.
 
     Example:
@@ -385,7 +385,7 @@ _RANK = (
 
 
 @composite(operands=("self",), native=False, ignored=True)
-def eig(self: Any, eigenvectors: bool = False, *, e: Any = None, v: Any = None) -> Any:
+def eig(self: Tensor, eigenvectors: bool = False, *, e: Any = None, v: Any = None) -> Any:
     """Removed: use ``linalg.eig``.
 
     Raises:
@@ -395,7 +395,7 @@ def eig(self: Any, eigenvectors: bool = False, *, e: Any = None, v: Any = None) 
 
 
 @composite(operands=("input", "A"), native=False, ignored=True)
-def lstsq(input: Any, A: Any, *, out: Any = None) -> Any:
+def lstsq(input: Tensor, A: Any, *, out: Any = None) -> Any:
     """Removed: use ``linalg.lstsq``.
 
     Raises:
@@ -405,7 +405,7 @@ def lstsq(input: Any, A: Any, *, out: Any = None) -> Any:
 
 
 @composite(operands=("input", "A"), native=False, ignored=True)
-def solve(input: Any, A: Any, *, out: Any = None) -> Any:
+def solve(input: Tensor, A: Any, *, out: Any = None) -> Any:
     """Removed: use ``linalg.solve``.
 
     Raises:
@@ -415,7 +415,7 @@ def solve(input: Any, A: Any, *, out: Any = None) -> Any:
 
 
 @composite(operands=("input",), native=False, ignored=True)
-def symeig(input: Any, eigenvectors: bool = False, upper: bool = True, *, out: Any = None) -> Any:
+def symeig(input: Tensor, eigenvectors: bool = False, upper: bool = True, *, out: Any = None) -> Any:
     """Removed: use ``linalg.eigh``.
 
     Raises:
@@ -425,7 +425,7 @@ def symeig(input: Any, eigenvectors: bool = False, upper: bool = True, *, out: A
 
 
 @composite(operands=("input",), native=False, ignored=True)
-def matrix_rank(input: Any, tol: Any = None, symmetric: bool = False, *, out: Any = None) -> Any:
+def matrix_rank(input: Tensor, tol: Any = None, symmetric: bool = False, *, out: Any = None) -> Any:
     """Removed: use ``linalg.matrix_rank``.
 
     Raises:
@@ -435,7 +435,7 @@ def matrix_rank(input: Any, tol: Any = None, symmetric: bool = False, *, out: An
 
 
 @composite(namespace="Tensor", name="eig", operands=("self",), native=False, ignored=True)
-def _eig_method(self: Any, eigenvectors: bool = False) -> Any:
+def _eig_method(self: Tensor, eigenvectors: bool = False) -> Any:
     """Removed: use ``linalg.eig``.
 
     Raises:
@@ -445,7 +445,7 @@ def _eig_method(self: Any, eigenvectors: bool = False) -> Any:
 
 
 @composite(namespace="Tensor", name="lstsq", operands=("self", "other"), native=False, ignored=True)
-def _lstsq_method(self: Any, other: Any) -> Any:
+def _lstsq_method(self: Tensor, other: Any) -> Any:
     """Removed: use ``linalg.lstsq``.
 
     Raises:
@@ -455,7 +455,7 @@ def _lstsq_method(self: Any, other: Any) -> Any:
 
 
 @composite(namespace="Tensor", name="solve", operands=("self", "other"), native=False, ignored=True)
-def _solve_method(self: Any, other: Any) -> Any:
+def _solve_method(self: Tensor, other: Any) -> Any:
     """Removed: use ``linalg.solve``.
 
     Raises:
@@ -465,7 +465,7 @@ def _solve_method(self: Any, other: Any) -> Any:
 
 
 @composite(namespace="Tensor", name="symeig", operands=("self",), native=False, ignored=True)
-def _symeig_method(self: Any, eigenvectors: bool = False) -> Any:
+def _symeig_method(self: Tensor, eigenvectors: bool = False) -> Any:
     """Removed: use ``linalg.eigh``.
 
     Raises:

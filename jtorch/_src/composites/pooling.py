@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core import Tensor
 from ..bind.cores import composite
 from ..bind.everything import _C, T
 from ..ops._facts import schemas
@@ -31,7 +32,7 @@ def _pool(n: int, input: Any, kernel_size: Any, output_size: Any, output_ratio: 
 
 @composite(namespace="nn.functional", operands=("input", "_random_samples"), native=False)
 def fractional_max_pool2d_with_indices(
-    input: Any,
+    input: Tensor,
     kernel_size: Any,
     output_size: Any = None,
     output_ratio: Any = None,
@@ -63,7 +64,7 @@ def fractional_max_pool2d_with_indices(
 
 @composite(namespace="nn.functional", operands=("input", "_random_samples"), native=False)
 def fractional_max_pool3d_with_indices(
-    input: Any,
+    input: Tensor,
     kernel_size: Any,
     output_size: Any = None,
     output_ratio: Any = None,
@@ -94,7 +95,7 @@ def fractional_max_pool3d_with_indices(
 @composite(namespace="nn.functional", operands=("input", "_random_samples"), native=False)
 @schemas("(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor) ; =output:output,indices")
 def fractional_max_pool2d(
-    input: Any,
+    input: Tensor,
     kernel_size: Any,
     output_size: Any = None,
     output_ratio: Any = None,
@@ -127,7 +128,7 @@ def fractional_max_pool2d(
 @composite(namespace="nn.functional", operands=("input", "_random_samples"), native=False)
 @schemas("(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor) ; =output:output,indices")
 def fractional_max_pool3d(
-    input: Any,
+    input: Tensor,
     kernel_size: Any,
     output_size: Any = None,
     output_ratio: Any = None,

@@ -252,7 +252,7 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
 
 @composite(namespace="nn.functional", operands=("x1", "x2"), aliases=("pairwise_distance",), implicit=True)
 @schemas(".")
-def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Any:
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Any:
     """The ``p``-norms over the last dimension of ``x1 - x2 + eps``.
 
     Shapes: (*, D) that broadcast -> (*), or (*, 1) with ``keepdim``.

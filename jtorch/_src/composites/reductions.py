@@ -47,7 +47,7 @@ def _extremum(name: str, pairwise: str, input: Any, dim: Any, keepdim: bool, oth
     "(Tensor self) -> Tensor ; =unary_out",
     ".dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) ; =dim_max:max,max_values",
 )
-def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
+def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
     """The largest element; along ``dim``, a named tuple of the largest ``values`` and ``indices``; with a second tensor, ``maximum``.
 
     Args:
@@ -88,7 +88,7 @@ def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
     "(Tensor self) -> Tensor ; =unary_out",
     ".dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) ; =dim_min:min,min_indices",
 )
-def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
+def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
     """The smallest element; along ``dim``, a named tuple of the smallest ``values`` and ``indices``; with a second tensor, ``minimum``.
 
     Args:
@@ -134,7 +134,7 @@ def _middle(name: str, input: Any, dim: int | None, keepdim: bool, out: Any) -> 
     "(Tensor self) -> Tensor ; =out",
     ".dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) ; =dim_values:values,indices",
 )
-def median(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """The lower median of all elements; along ``dim``, a named tuple of the medians' ``values`` and ``indices``. NaN if there is one.
 
     Shapes: () for all elements; along ``dim`` two of the input's shape without it, or with 1 there if ``keepdim``.
@@ -161,7 +161,7 @@ def median(input: Any, dim: int | None = None, keepdim: bool = False, *, out: An
     "(Tensor self) -> Tensor ; =out",
     ".dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices) ; =dim_values:values,indices",
 )
-def nanmedian(input: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
+def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """The lower median of the elements that are not NaN; along ``dim``, a named tuple of ``values`` and ``indices``.
 
     Shapes: () for all elements; along ``dim`` two of the input's shape without it, or with 1 there if ``keepdim``.
@@ -239,7 +239,7 @@ def _check_freedom(name: str, aval: Any, dim: Any, correction: float) -> None:
     ".correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor ; =correction_out",
 )
 def var(
-    input: Any, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
+    input: Tensor, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
     correction: float | None = None, out: Any = None,
 ) -> Any:  # fmt: skip
     """The variance over ``dim``, or of everything: summed squared deviations over (count - ``correction``), by default 1.
@@ -288,7 +288,7 @@ derivative(A.var.correction, self=_var_formula)
     ".correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor ; =correction_out",
 )
 def std(
-    input: Any, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
+    input: Tensor, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
     correction: float | None = None, out: Any = None,
 ) -> Any:  # fmt: skip
     """The standard deviation over ``dim``, or of everything: the root of ``var``.
@@ -335,7 +335,7 @@ derivative(A.std.correction, self=_std_formula)
     "Tensor) ; =correction_out:out0,out1",
 )
 def var_mean(
-    input: Any, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
+    input: Tensor, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
     correction: float | None = None,
 ) -> Any:  # fmt: skip
     """The variance and the mean over ``dim``, as ``var`` and ``mean`` give them.
@@ -380,7 +380,7 @@ derivative(A.var_mean.correction, self=_var_mean_formula)
     "Tensor) ; =correction_out:out0,out1",
 )
 def std_mean(
-    input: Any, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
+    input: Tensor, dim: int | tuple[int, ...] | None = None, unbiased: bool | None = None, keepdim: bool = False, *,
     correction: float | None = None,
 ) -> Any:  # fmt: skip
     """The standard deviation and the mean over ``dim``, as ``std`` and ``mean`` give them.
@@ -419,7 +419,7 @@ derivative(A.std_mean.correction, self=_std_mean_formula)
     ".ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor ; =ScalarOpt_dtype_out",
 )
 def norm(
-    input: Any,
+    input: Tensor,
     p: float | str | None = "fro",
     dim: int | tuple[int, ...] | None = None,
     keepdim: bool = False,
@@ -462,7 +462,7 @@ def norm(
 
 @composite(namespace="Tensor", name="norm", operands=("self",), native=False, autocast="cuda float32")
 def _norm_method(
-    self: Any, p: float | str | None = "fro", dim: int | tuple[int, ...] | None = None, keepdim: bool = False, dtype: Any = None
+    self: Tensor, p: float | str | None = "fro", dim: int | tuple[int, ...] | None = None, keepdim: bool = False, dtype: Any = None
 ) -> Any:
     """See ``torch.norm``.
 
@@ -492,7 +492,7 @@ def _chosen(found: tuple[Any, Any, Any], return_inverse: bool, return_counts: bo
 
 
 @composite(method=True, operands=("input",), native=False, home="functional")
-def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """The distinct elements (or slices along ``dim``) in ascending order, with ``sorted=False`` too.
 
     ``return_inverse`` adds where each element stands among them, ``return_counts`` how often each occurs. NaNs are all distinct.
@@ -540,7 +540,7 @@ def _check_flags(name: str, dim: Any, **flags: Any) -> None:
 @schemas(
     "(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor) ; =out:out0,out1,out2",
 )
-def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """The first of each run of equal neighbours, in the flattened input or among slices along ``dim``; see ``unique``.
 
     Shapes: as ``unique``.
@@ -631,7 +631,9 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1
     ".bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, "
     "Tensor bin_edges) ; =bin_ct_out:hist,bin_edges",
 )
-def histogram(input: Any, bins: Any = 100, *, range: Any = None, weight: Any = None, density: bool = False, out: Any = None) -> Any:
+def histogram(
+    input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None, density: bool = False, out: Any = None
+) -> Any:
     """Counts of elements in bins, and the bins' edges: ``bins`` of equal width over ``range``, or between given edges.
 
     With ``weight`` the sums of weights; ``density`` divides by the total and the widths. The last bin holds its right edge too.
@@ -663,7 +665,7 @@ def histogram(input: Any, bins: Any = 100, *, range: Any = None, weight: Any = N
     ".TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, "
     "Tensor[] bin_edges)",
 )
-def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None, density: bool = False) -> Any:
+def histogramdd(input: Tensor, bins: Any, range: Any = None, weight: Any = None, density: bool = False) -> Any:
     """Counts of points in a grid of bins, and the bins' edges in each dimension.
 
     Shapes: input (*A, d) -> (n_1, ..., n_d); weight (*A). ``bins`` is one number, or d numbers, or d vectors of edges.

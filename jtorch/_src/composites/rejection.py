@@ -61,7 +61,7 @@ def _dirichlet(twister: Any, concentrations: np.ndarray) -> np.ndarray:
 
 @composite(operands=("input",))
 @schemas(". ; =out")
-def poisson(input: Any, generator: Any = None) -> Any:
+def poisson(input: Tensor, generator: Any = None) -> Any:
     """Poisson numbers of the rates that ``input`` holds, of its dtype. Gradients are zero.
 
     Shapes: input (*) -> (*).
@@ -79,7 +79,7 @@ def poisson(input: Any, generator: Any = None) -> Any:
     if not isinstance(input, Tensor):
         raise must_be_tensor("poisson", "input", 1, input)
     _check("poisson_cpu", input, dtypes.float16, dtypes.bfloat16)
-    if input._aval.device == META:  # type: ignore[attr-defined]
+    if input._aval.device == META:
         return T.empty_like(input)
     made = sampled(_poisson, _key_sampling.poisson, generator, input)
     tracked = _tracked(input)
@@ -126,7 +126,7 @@ def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
 
 @composite(operands=("self",))
 @schemas(". ; =out")
-def _standard_gamma(self: Any, generator: Any = None) -> Any:
+def _standard_gamma(self: Tensor, generator: Any = None) -> Any:
     """Gamma numbers of rate 1 and the concentrations that ``self`` holds; their gradients are those of implicit reparameterisation.
 
     Shapes: self (*) -> (*).
@@ -148,7 +148,7 @@ def _standard_gamma(self: Any, generator: Any = None) -> Any:
 
 @composite(operands=("self",))
 @schemas(". ; =out")
-def _sample_dirichlet(self: Any, generator: Any = None) -> Any:
+def _sample_dirichlet(self: Tensor, generator: Any = None) -> Any:
     """Points of the simplex, Dirichlet distributed: the rows of ``self`` (along its last axis) hold the concentrations.
 
     Shapes: self (*, n) -> (*, n), whose rows add up to 1.

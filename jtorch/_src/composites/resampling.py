@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ...core import Tensor
 from ..bind.cores import composite
 from ..bind.everything import T, functional
 from ..facts.warned_once import outside
@@ -26,7 +27,7 @@ def _aligned(name: str, align_corners: bool | None) -> bool:
 
 
 @composite(namespace="nn.functional", operands=("input", "grid"), native=False, autocast="cuda widest")
-def grid_sample(input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None) -> Any:
+def grid_sample(input: Tensor, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None) -> Any:
     """Samples ``input`` at the places that ``grid`` names by coordinates in [-1, 1], x first; see ``torch.grid_sampler``.
 
     Shapes: input (N, C, H, W), grid (N, H', W', 2) -> (N, C, H', W'); with one dimension more for volumes.
@@ -94,7 +95,7 @@ def _deprecated(name: str) -> None:
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False, asks="nobody", ignored=True)
-def upsample(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None) -> Any:
+def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None) -> Any:
     """``interpolate`` under its old name.
 
     Shapes: as ``interpolate``.
@@ -115,7 +116,7 @@ def upsample(input: Any, size: Any = None, scale_factor: Any = None, mode: str =
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False, asks="nobody", ignored=True)
-def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Any:
     """``interpolate`` with ``mode="nearest"``.
 
     Shapes: as ``interpolate``.
@@ -136,7 +137,7 @@ def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> 
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False, asks="nobody", ignored=True)
-def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Any:
     """``interpolate`` with ``mode="bilinear"`` and ``align_corners=True``.
 
     Shapes: input (N, C, H, W) -> (N, C, *size).

@@ -302,7 +302,7 @@ def _filled(input: Any, made: Any, requires_grad: bool, filled: Callable[[Any], 
     "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
 )
 def rand_like(
-    input: Any, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, memory_format: Any = None,
 ) -> Any:  # fmt: skip
     """``rand`` of the shape, dtype and device of ``input``.
@@ -333,7 +333,7 @@ def rand_like(
     "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
 )
 def randn_like(
-    input: Any, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, memory_format: Any = None,
 ) -> Any:  # fmt: skip
     """``randn`` of the shape, dtype and device of ``input``.
@@ -370,7 +370,7 @@ def randn_like(
     "Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
 )
 def randint_like(
-    input: Any, low: int | None = None, high: Any = None, *, generator: Any = None, dtype: Any = None, layout: Any = None,
+    input: Tensor, low: int | None = None, high: Any = None, *, generator: Any = None, dtype: Any = None, layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
 ) -> Any:  # fmt: skip
     """``randint`` of the shape, dtype and device of ``input``: ``randint_like(input, high)`` or ``randint_like(input, low, high)``.
@@ -442,7 +442,7 @@ def normal(
         raise must_be_tensor("normal", "mean", 1, mean)
     if isinstance(out, Tensor) and out.dtype.category < dtypes.FLOATING:
         raise NotImplementedError(f"\"normal_kernel_cpu\" not implemented for '{out.dtype.scalar_name}'")
-    tensors = [t.detach() for t in (mean, std) if isinstance(t, Tensor)]  # type: ignore[attr-defined]
+    tensors = [t.detach() for t in (mean, std) if isinstance(t, Tensor)]
     shape = broadcast_shapes(*(t._aval.shape for t in tensors))
     twister_of(generator)
     refuse_same(*tensors)
@@ -469,7 +469,7 @@ derivative(
     ".float_out(Tensor self, float p=0.5, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)",
     ".Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor ; _ =Tensor_out",
 )
-def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out: Any = None) -> Any:
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None, out: Any = None) -> Any:
     """Ones with the probabilities that ``input`` holds (or all with ``p``), and zeros.
 
     Shapes: that of ``input``.
@@ -525,7 +525,7 @@ def _categories(twister: Any, p: np.ndarray, num_samples: int, replacement: bool
 
 @composite(method=True, operands=("input", "out"))
 @schemas("(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor ; =out")
-def multinomial(input: Any, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None) -> Any:
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None) -> Any:
     """Indices drawn with the probabilities, in whatever scale, that the rows of ``input`` hold.
 
     Args:
@@ -579,7 +579,7 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
 
 
 @composite(namespace="_C", operands=("input",))
-def _rrelu_slopes(input: Any, lower: float, upper: float, generator: Any = None) -> Any:
+def _rrelu_slopes(input: Tensor, lower: float, upper: float, generator: Any = None) -> Any:
     """Slopes in [lower, upper) for the elements of ``input`` that are not positive, drawn one after the other, and 1 for the others."""
     key = key_for(generator)
     if key is not None:

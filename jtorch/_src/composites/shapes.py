@@ -103,7 +103,7 @@ def broadcast_shapes(*shapes: Any) -> Any:
 
 @composite(namespace="Tensor", operands=("self",), implicit=True)
 @schemas("(Tensor self, SymInt[] size) -> Tensor")
-def sum_to_size(self: Any, *sizes: Any, size: Any = None) -> Any:
+def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Any:
     """The tensor summed over the dimensions along which ``size`` would have to be repeated.
 
     Shapes: the sizes, spread or in one tuple.
@@ -135,7 +135,7 @@ def sum_to_size(self: Any, *sizes: Any, size: Any = None) -> Any:
 
 @composite(method=True, operands=("input",), implicit=True)
 @schemas("(Tensor self, int chunks, int dim=0) -> Tensor[]")
-def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> Any:
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
     """``chunk`` whose parts are no views, so that they may be changed in place without rules.
 
     Shapes: as ``chunk``.
@@ -156,7 +156,7 @@ def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> Any:
     ".Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
     ".Tensor_out(Tensor self, SymInt split_size, int dim=0, *, Tensor(a!)[] out) -> ()",
 )
-def unsafe_split(input: Any, split_size: int, dim: int = 0) -> Any:
+def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> Any:
     """``split`` whose parts are no views.
 
     Shapes: as ``split``.
@@ -177,7 +177,7 @@ def unsafe_split(input: Any, split_size: int, dim: int = 0) -> Any:
     "(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
     ".out(Tensor self, SymInt[] split_sizes, int dim=0, *, Tensor(a!)[] out) -> ()",
 )
-def unsafe_split_with_sizes(input: Any, split_sizes: tuple[int, ...], dim: int = 0) -> Any:
+def unsafe_split_with_sizes(input: Tensor, split_sizes: tuple[int, ...], dim: int = 0) -> Any:
     """``split_with_sizes`` whose parts are no views.
 
     Shapes: as ``split_with_sizes``.
@@ -195,7 +195,7 @@ def unsafe_split_with_sizes(input: Any, split_sizes: tuple[int, ...], dim: int =
 
 @composite(operands=("input",), ignored=True)
 @schemas(".Scalar ; _ =Scalar_out", ".Tensor(Tensor self, Tensor value) -> Tensor ; _ =Tensor_out")
-def fill(input: Any, value: Any) -> Any:
+def fill(input: Tensor, value: Any) -> Any:
     """A tensor like ``input`` with ``value`` everywhere.
 
     Shapes: that of ``input``.
@@ -212,7 +212,7 @@ def fill(input: Any, value: Any) -> Any:
 
 
 @composite(operands=("input",))
-def zero_(input: Any) -> Any:
+def zero_(input: Tensor) -> Any:
     """Writes zero everywhere.
 
     Raises:

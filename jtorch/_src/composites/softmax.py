@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ...core import Tensor
 from ..bind.cores import composite
 from ..bind.everything import T
 from ..facts.warned_once import outside
@@ -19,7 +20,7 @@ def _implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False, autocast="cuda float32")
-def softmax(input: Any, dim: int | None = None, _stacklevel: Any = 3, dtype: Any = None) -> Any:
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: Any = 3, dtype: Any = None) -> Any:
     """``torch.softmax``; without ``dim`` along dimension 0 of inputs with 0, 1 or 3 dimensions, else 1, with a warning.
 
     Args:
@@ -47,7 +48,7 @@ def softmax(input: Any, dim: int | None = None, _stacklevel: Any = 3, dtype: Any
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False, autocast="cuda float32")
-def log_softmax(input: Any, dim: int | None = None, _stacklevel: Any = 3, dtype: Any = None) -> Any:
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: Any = 3, dtype: Any = None) -> Any:
     """``torch.log_softmax``; for inputs without ``dim`` see ``softmax``.
 
     Args:
@@ -75,7 +76,7 @@ def log_softmax(input: Any, dim: int | None = None, _stacklevel: Any = 3, dtype:
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False, autocast="cuda float32")
-def softmin(input: Any, dim: int | None = None, _stacklevel: Any = 3, dtype: Any = None) -> Any:
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: Any = 3, dtype: Any = None) -> Any:
     """The softmax of ``-input``; for inputs without ``dim`` see ``softmax``.
 
     Shapes: that of ``input``.

@@ -249,7 +249,7 @@ def sparse_compressed_tensor(
 
 @composite(operands=("mat1", "mat2"), method=False)
 @schemas(".")
-def hspmm(mat1: Any, mat2: Any, *, out: Any = None) -> Any:
+def hspmm(mat1: Tensor, mat2: Tensor, *, out: Any = None) -> Any:
     """A sparse matrix times a dense one, as a tensor with sparse rows of dense elements.
 
     Shapes: mat1 (n, m), mat2 (m, k) -> (n, k).
@@ -268,7 +268,7 @@ def hspmm(mat1: Any, mat2: Any, *, out: Any = None) -> Any:
 
 @composite(operands=("input", "mat2"), method=True)
 @schemas(".")
-def smm(input: Any, mat2: Any) -> Any:
+def smm(input: Tensor, mat2: Tensor) -> Any:
     """A sparse matrix times a dense one, as a sparse matrix.
 
     Shapes: input (n, m), mat2 (m, k) -> (n, k).
@@ -287,7 +287,7 @@ def smm(input: Any, mat2: Any) -> Any:
 
 @composite(operands=("input", "mat1", "mat2"), method=True)
 @schemas("(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor ; =out")
-def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
     """``beta * input + alpha * (mat1 @ mat2)`` of a sparse ``input`` and a sparse ``mat1``, as a sparse matrix.
 
     Shapes: input (n, k), mat1 (n, m), mat2 (m, k) -> (n, k).
@@ -314,7 +314,7 @@ def _refuse(name: str, t: Any) -> None:
 
 
 @composite(operands=("input", "mat2"))
-def spmm(input: Any, mat2: Any) -> Any:
+def spmm(input: Tensor, mat2: Tensor) -> Any:
     """The matrix product, of sparse matrices too.
 
     Shapes: (n, m), (m, k) -> (n, k).
@@ -357,7 +357,7 @@ def _sparse_mm(sparse: Any, dense: Any, reduce: str | None = None) -> Any:
 
 
 @composite(namespace="sparse", name="addmm", operands=("mat", "mat1", "mat2"))
-def _sparse_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def _sparse_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """``beta * input + alpha * (mat1 @ mat2)`` with a sparse ``mat1``.
 
     Shapes: input (n, k), mat1 (n, m), mat2 (m, k) -> (n, k).
@@ -375,7 +375,7 @@ def _sparse_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any
 
 
 @composite(namespace="sparse", name="sampled_addmm", operands=("input", "mat1", "mat2"))
-def _sampled_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+def _sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
     """``beta * input + alpha * (mat1 @ mat2)`` at the elements that the CSR tensor ``input`` specifies.
 
     Shapes: input (*, n, k), mat1 (*, n, m), mat2 (*, m, k) -> (*, n, k).
@@ -395,7 +395,7 @@ def _sampled_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: An
 
 
 @composite(namespace="sparse", name="sum", operands=("input",), native=False)
-def _sparse_sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:
+def _sparse_sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
     """The sum of the specified elements, or over dimensions: sparse as long as a sparse dimension remains.
 
     Shapes: that of ``input`` without the dimensions ``dim``; () without ``dim``.
@@ -409,7 +409,7 @@ def _sparse_sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:
 
 
 @composite(namespace="sparse", name="softmax", operands=("input",))
-def _sparse_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
+def _sparse_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
     """Softmax over the specified elements of each slice along ``dim``; the others count as minus infinity.
 
     Shapes: that of ``input``.
@@ -424,7 +424,7 @@ def _sparse_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
 
 
 @composite(namespace="sparse", name="log_softmax", operands=("input",))
-def _sparse_log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
+def _sparse_log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
     """The logarithm of ``torch.sparse.softmax``.
 
     Shapes: that of ``input``.

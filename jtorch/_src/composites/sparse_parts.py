@@ -13,7 +13,7 @@ from .sparse import _make
 
 @composite(namespace="Tensor", operands=("self",))
 @schemas("(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor")
-def to_dense(self: Any, dtype: Any = None, *, masked_grad: bool | None = None) -> Any:
+def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Any:
     """The tensor with all its elements: a dense tensor itself.
 
     Shapes: that of the tensor.
@@ -29,7 +29,7 @@ def to_dense(self: Any, dtype: Any = None, *, masked_grad: bool | None = None) -
 
 @composite(namespace="Tensor", operands=("self",))
 @schemas("(Tensor self, ScalarType? dtype=None) -> Tensor ; =out")
-def to_mkldnn(self: Any, dtype: Any = None) -> Any:
+def to_mkldnn(self: Tensor, dtype: Any = None) -> Any:
     """A copy in the opaque layout ``torch._mkldnn``, for the operations that PyTorch gives to MKL-DNN. XLA lays out its elements.
 
     Shapes: that of the tensor.
@@ -50,7 +50,7 @@ def to_mkldnn(self: Any, dtype: Any = None) -> Any:
     ".sparse_dim(Tensor self, int sparse_dim) -> Tensor",
     "(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) -> Tensor",
 )
-def to_sparse(self: Any, *args: Any, **kwargs: Any) -> Any:
+def to_sparse(self: Tensor, *args: Any, **kwargs: Any) -> Any:
     """The tensor in a sparse layout: COO, or ``layout``; ``to_sparse(sparse_dim)`` leaves the last dimensions dense.
 
     Shapes: that of the tensor.
@@ -70,7 +70,7 @@ def to_sparse(self: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False, ignored=True)
-def to_sparse_coo(self: Any) -> Any:
+def to_sparse_coo(self: Tensor) -> Any:
     """The tensor in coordinate format.
 
     Shapes: that of the tensor.
@@ -86,7 +86,7 @@ def to_sparse_coo(self: Any) -> Any:
 
 @composite(namespace="Tensor", operands=("self",), ignored=True)
 @schemas(".")
-def to_sparse_csr(self: Any, dense_dim: int | None = None) -> Any:
+def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Any:
     """The tensor with compressed rows.
 
     Shapes: that of the tensor, of two dimensions or more.
@@ -104,7 +104,7 @@ def to_sparse_csr(self: Any, dense_dim: int | None = None) -> Any:
 
 @composite(namespace="Tensor", operands=("self",), ignored=True)
 @schemas(".")
-def to_sparse_csc(self: Any, dense_dim: int | None = None) -> Any:
+def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Any:
     """The tensor with compressed columns.
 
     Shapes: that of the tensor, of two dimensions or more.
@@ -122,7 +122,7 @@ def to_sparse_csc(self: Any, dense_dim: int | None = None) -> Any:
 
 @composite(namespace="Tensor", operands=("self",), ignored=True)
 @schemas("(Tensor self, int[2] blocksize, int? dense_dim=None) -> Tensor")
-def to_sparse_bsr(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
+def to_sparse_bsr(self: Tensor, blocksize: Any, dense_dim: int | None = None) -> Any:
     """The tensor in blocks, with compressed rows of blocks.
 
     Shapes: that of the tensor, of two dimensions or more.
@@ -141,7 +141,7 @@ def to_sparse_bsr(self: Any, blocksize: Any, dense_dim: int | None = None) -> An
 
 @composite(namespace="Tensor", operands=("self",), ignored=True)
 @schemas("(Tensor self, int[2] blocksize, int? dense_dim=None) -> Tensor")
-def to_sparse_bsc(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
+def to_sparse_bsc(self: Tensor, blocksize: Any, dense_dim: int | None = None) -> Any:
     """The tensor in blocks, with compressed columns of blocks.
 
     Shapes: that of the tensor, of two dimensions or more.
@@ -160,7 +160,7 @@ def to_sparse_bsc(self: Any, blocksize: Any, dense_dim: int | None = None) -> An
 
 @composite(namespace="Tensor", operands=("self", "mask"))
 @schemas(". ; =out")
-def sparse_mask(self: Any, mask: Any) -> Any:
+def sparse_mask(self: Tensor, mask: Any) -> Any:
     """The elements at the places that a sparse ``mask`` specifies, as a sparse tensor.
 
     Shapes: both of one shape.
@@ -181,7 +181,7 @@ def sparse_mask(self: Any, mask: Any) -> Any:
 
 @composite(namespace="Tensor", operands=("self",))
 @schemas("(Tensor self) -> int")
-def sparse_dim(self: Any) -> Any:
+def sparse_dim(self: Tensor) -> Any:
     """How many dimensions are indexed: none of a dense tensor.
 
     Example:
@@ -194,7 +194,7 @@ def sparse_dim(self: Any) -> Any:
 
 @composite(namespace="Tensor", operands=("self",))
 @schemas("(Tensor self) -> int")
-def dense_dim(self: Any) -> Any:
+def dense_dim(self: Tensor) -> Any:
     """How many dimensions are dense: all of a dense tensor.
 
     Example:
@@ -292,7 +292,7 @@ _missing("sparse_resize_and_clear_", f"sparse_resize_and_clear{_RESIZED}", "((3,
 
 @composite(operands=("input", "the_template"), method=True)
 @schemas("resize_as_sparse. ; _ =out")
-def resize_as_sparse_(input: Any, the_template: Any) -> Any:
+def resize_as_sparse_(input: Tensor, the_template: Any) -> Any:
     """Changes the size of a sparse tensor in place to that of another.
 
     Example:

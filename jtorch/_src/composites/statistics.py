@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 
+from ...core import Tensor
 from ..bind.cores import composite
 from ..bind.everything import _C
 from ..facts import dtypes
@@ -42,7 +43,7 @@ def _check_weights(name: str, w: Any, observations: int, floating: bool) -> None
 
 @composite(method=True, operands=("input", "fweights", "aweights"), autocast="cpu result", implicit=True)
 @schemas(".")
-def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
     """The covariance matrix of the variables in the rows of ``input``, whose columns are observations.
 
     Each observation counts ``fweights`` times (integers) and with weight ``aweights``; the sum of squares is divided by the sum of
@@ -93,7 +94,7 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
 
 @composite(method=True, operands=("input",), autocast="cpu result", implicit=True)
 @schemas(".")
-def corrcoef(input: Any) -> Any:
+def corrcoef(input: Tensor) -> Any:
     """Pearson's correlation of the variables in the rows of ``input``, whose columns are observations; see ``cov``.
 
     Shapes: input (variables, observations) -> (variables, variables); input (observations) or () -> ().

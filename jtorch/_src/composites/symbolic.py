@@ -10,7 +10,7 @@ import numpy as np
 from ..bind.cores import composite
 from ..facts.errors import not_offered
 from ..ops._facts import schemas
-from ..tensor.symbols import visible
+from ..tensor.shape_env import visible
 
 _NUMBERS = (np.integer, np.floating, int, float)
 _LARGEST = 2**63 - 1

@@ -17,7 +17,7 @@ from ..tensor.untyped_storage import storage_of
 
 
 @composite(namespace="Tensor", operands=("self",), dispatched="never")
-def untyped_storage(self: Any) -> Any:
+def untyped_storage(self: Tensor) -> Any:
     """The memory the tensor looks at.
 
     Example:
@@ -29,7 +29,7 @@ def untyped_storage(self: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), dispatched="never", native=False)
-def storage(self: Any) -> Any:
+def storage(self: Tensor) -> Any:
     """The memory the tensor looks at, with its dtype.
 
     Example:
@@ -47,7 +47,7 @@ def storage(self: Any) -> Any:
 
 @composite(method=True, operands=("input",), dispatched="never", implicit=True)
 @schemas("(Tensor self) -> bool")
-def is_floating_point(input: Any) -> Any:
+def is_floating_point(input: Tensor) -> Any:
     """Whether the dtype is a real floating-point type.
 
     Args:
@@ -65,7 +65,7 @@ def is_floating_point(input: Any) -> Any:
 
 @composite(method=True, operands=("input",), dispatched="never", implicit=True)
 @schemas("(Tensor self) -> bool")
-def is_complex(input: Any) -> Any:
+def is_complex(input: Tensor) -> Any:
     """Whether the dtype is complex.
 
     Example:
@@ -80,7 +80,7 @@ def is_complex(input: Any) -> Any:
 
 @composite(method=True, operands=("input",), dispatched="never", implicit=True)
 @schemas("(Tensor self) -> bool")
-def is_signed(input: Any) -> Any:
+def is_signed(input: Tensor) -> Any:
     """Whether the dtype holds negative numbers.
 
     Example:
@@ -95,7 +95,7 @@ def is_signed(input: Any) -> Any:
 
 @composite(operands=("input",), dispatched="never", implicit=True)
 @schemas("(Tensor self) -> int")
-def numel(input: Any) -> Any:
+def numel(input: Tensor) -> Any:
     """The number of elements.
 
     Example:
@@ -110,7 +110,7 @@ def numel(input: Any) -> Any:
 
 @composite(method=True, operands=("input",), dispatched="never")
 @schemas("(Tensor self) -> bool")
-def is_nonzero(input: Any) -> Any:
+def is_nonzero(input: Tensor) -> Any:
     """Whether the only element is not zero.
 
     Raises:
@@ -130,7 +130,7 @@ def is_nonzero(input: Any) -> Any:
 
 @composite(method=True, operands=("input",))
 @schemas("(Tensor self) -> bool")
-def is_distributed(input: Any) -> Any:
+def is_distributed(input: Tensor) -> Any:
     """False: no tensor here is one of several parts that processes hold for each other.
 
     Example:
@@ -143,7 +143,7 @@ def is_distributed(input: Any) -> Any:
 
 @composite(method=True, operands=("input",), dispatched="never", implicit=True)
 @schemas("(Tensor self) -> bool")
-def is_conj(input: Any) -> Any:
+def is_conj(input: Tensor) -> Any:
     """Whether the tensor is a view that shows the conjugates of the numbers in memory.
 
     Example:
@@ -159,7 +159,7 @@ def is_conj(input: Any) -> Any:
 
 @composite(method=True, operands=("input",), dispatched="never", implicit=True)
 @schemas("(Tensor self) -> bool")
-def is_neg(input: Any) -> Any:
+def is_neg(input: Tensor) -> Any:
     """Whether the tensor is a view that shows the negatives of the numbers in memory.
 
     Example:
@@ -175,7 +175,7 @@ def is_neg(input: Any) -> Any:
 
 @composite(method=True, operands=("input",))
 @schemas("(Tensor(a) self) -> Tensor(a)")
-def resolve_conj(input: Any) -> Any:
+def resolve_conj(input: Tensor) -> Any:
     """The tensor itself, or a copy of a view that shows the conjugates of what is in memory.
 
     Example:
@@ -190,7 +190,7 @@ def resolve_conj(input: Any) -> Any:
 
 @composite(method=True, operands=("input",))
 @schemas("(Tensor(a) self) -> Tensor(a)")
-def resolve_neg(input: Any) -> Any:
+def resolve_neg(input: Tensor) -> Any:
     """The tensor itself, or a copy of a view that shows the negatives of what is in memory.
 
     Example:
@@ -205,7 +205,7 @@ def resolve_neg(input: Any) -> Any:
 
 @composite(method=True, operands=("input",), dispatched="never", implicit=True)
 @schemas("(Tensor self) -> bool")
-def is_inference(input: Any) -> Any:
+def is_inference(input: Tensor) -> Any:
     """Whether the tensor was made in inference mode.
 
     Views are as what they look at, wherever they are made.
@@ -222,7 +222,7 @@ def is_inference(input: Any) -> Any:
 
 @composite(namespace="Tensor", operands=("self", "tensor"), dispatched="never")
 @schemas("(Tensor self, Tensor tensor) -> bool")
-def is_set_to(self: Any, tensor: Any) -> Any:
+def is_set_to(self: Tensor, tensor: Any) -> Any:
     """Whether both look at the same memory in the same way.
 
     Example:
@@ -239,7 +239,7 @@ def is_set_to(self: Any, tensor: Any) -> Any:
 
 @composite(method=True, operands=("input", "other"), dispatched="never")
 @schemas("(Tensor self, Tensor other) -> bool")
-def is_same_size(input: Any, other: Any) -> Any:
+def is_same_size(input: Tensor, other: Any) -> Any:
     """Whether both have one shape.
 
     Example:
@@ -252,7 +252,7 @@ def is_same_size(input: Any, other: Any) -> Any:
 
 @composite(method=True, operands=("input",), dispatched="never", implicit=True)
 @schemas("(Tensor self) -> int")
-def get_device(input: Any) -> Any:
+def get_device(input: Tensor) -> Any:
     """The index of the accelerator, or -1 on the CPU.
 
     Example:
@@ -267,7 +267,7 @@ def get_device(input: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), dispatched="never", native=False)
-def dim_order(self: Any, *, ambiguity_check: bool = False) -> Any:
+def dim_order(self: Tensor, *, ambiguity_check: bool = False) -> Any:
     """The dimensions from the outermost in memory to the innermost.
 
     Example:
@@ -281,7 +281,7 @@ def dim_order(self: Any, *, ambiguity_check: bool = False) -> Any:
 
 @composite(namespace="Tensor", operands=("self",), dispatched="never")
 @schemas("(Tensor self, Device? device=None) -> bool")
-def is_pinned(self: Any, device: Any = None) -> Any:
+def is_pinned(self: Tensor, device: Any = None) -> Any:
     """False: JAX manages host memory itself.
 
     Example:
@@ -294,7 +294,7 @@ def is_pinned(self: Any, device: Any = None) -> Any:
 
 @composite(namespace="Tensor", operands=("self",), dispatched="in parts")
 @schemas("(Tensor(a) self, Device? device=None) -> Tensor(a)")
-def pin_memory(self: Any, device: Any = None) -> Any:
+def pin_memory(self: Tensor, device: Any = None) -> Any:
     """The tensor itself where there is an accelerator, for which JAX manages the host's memory itself.
 
     Raises:
@@ -312,7 +312,7 @@ def pin_memory(self: Any, device: Any = None) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
-def is_shared(self: Any) -> Any:
+def is_shared(self: Tensor) -> Any:
     """Whether other processes may look at the memory: it was shared, is an accelerator's, or is mapped from a file.
 
     Example:
@@ -324,7 +324,7 @@ def is_shared(self: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
-def share_memory_(self: Any) -> Any:
+def share_memory_(self: Tensor) -> Any:
     """Moves the tensor's memory, with all tensors that share it, to where other processes can look at it: what one writes all see.
 
     Processes that are forked find it where it is; to others it is sent with queues, pipes or the arguments of
@@ -355,7 +355,7 @@ def _memory_of(t: Any) -> Any:
 
 @composite(namespace="Tensor", operands=("self",))
 @schemas("(Tensor(a!) self, Stream s) -> ()")
-def record_stream(self: Any, s: Any) -> Any:
+def record_stream(self: Tensor, s: Any) -> Any:
     """Nothing to do: XLA keeps memory alive as long as it is used. It is accepted so that programs for CUDA run.
 
     Example:
@@ -368,7 +368,7 @@ def record_stream(self: Any, s: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",))
-def _is_view(self: Any) -> Any:
+def _is_view(self: Tensor) -> Any:
     """Whether the tensor is a view of another one.
 
     Example:
@@ -382,7 +382,7 @@ def _is_view(self: Any) -> Any:
 
 @composite(namespace="Tensor", operands=("self",), ignored=True)
 @schemas("(Tensor self) -> bool")
-def _is_zerotensor(self: Any) -> Any:
+def _is_zerotensor(self: Tensor) -> Any:
     """Whether the tensor stands for zeros without memory: never, here.
 
     Example:
@@ -394,7 +394,7 @@ def _is_zerotensor(self: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), ignored=True)
-def _is_all_true(self: Any) -> Any:
+def _is_all_true(self: Tensor) -> Any:
     """Whether all elements of a bool tensor are true, as a tensor.
 
     Shapes: self (*) -> ().
@@ -412,7 +412,7 @@ def _is_all_true(self: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), ignored=True)
-def _is_any_true(self: Any) -> Any:
+def _is_any_true(self: Tensor) -> Any:
     """Whether an element of a bool tensor is true, as a tensor.
 
     Shapes: self (*) -> ().
@@ -430,7 +430,7 @@ def _is_any_true(self: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",))
-def const_data_ptr(self: Any) -> Any:
+def const_data_ptr(self: Tensor) -> Any:
     """``data_ptr()``, for readers.
 
     Example:
@@ -443,7 +443,7 @@ def const_data_ptr(self: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), ignored=True)
-def _use_count(self: Any) -> Any:
+def _use_count(self: Tensor) -> Any:
     """The number of references that the runtime counts: 1, for Python counts the references to a tensor.
 
     Example:
@@ -455,7 +455,7 @@ def _use_count(self: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), ignored=True)
-def _fix_weakref(self: Any) -> None:
+def _fix_weakref(self: Tensor) -> None:
     """Nothing to do: tensors are ordinary objects, whose weak references stay right.
 
     Example:
@@ -465,7 +465,7 @@ def _fix_weakref(self: Any) -> None:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False)
-def _clear_non_serializable_cached_data(self: Any) -> None:
+def _clear_non_serializable_cached_data(self: Tensor) -> None:
     """Nothing to do: tensors cache nothing that cannot be saved.
 
     Example:
@@ -475,7 +475,7 @@ def _clear_non_serializable_cached_data(self: Any) -> None:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False)
-def storage_type(self: Any) -> Any:
+def storage_type(self: Tensor) -> Any:
     """The old class for storages of the tensor's dtype.
 
     Raises:
@@ -491,7 +491,7 @@ def storage_type(self: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False, ignored=True)
-def _typed_storage(self: Any) -> Any:
+def _typed_storage(self: Tensor) -> Any:
     """``storage()``, without a warning.
 
     Example:
@@ -558,7 +558,7 @@ def _cuda_array_interface(t: Tensor) -> Any:
     Raises:
         AttributeError: off CUDA devices, or for what the protocol cannot say.
     """
-    kind = f"{t.type()}"  # type: ignore[attr-defined]
+    kind = f"{t.type()}"
     if t.device.type != "cuda":
         raise AttributeError(
             f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {kind} If CUDA data is required use tensor.cuda() to copy "
@@ -569,7 +569,7 @@ def _cuda_array_interface(t: Tensor) -> Any:
             "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients aren't required, use var.detach() to get "
             "Variable that doesn't require grad."
         )
-    return t.contiguous().jax().__cuda_array_interface__  # type: ignore[attr-defined]
+    return t.contiguous().jax().__cuda_array_interface__
 
 
 PROPERTIES.update({

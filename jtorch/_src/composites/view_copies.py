@@ -48,7 +48,7 @@ def _each_copied(name: str, parts: Any, out: Any) -> Any:
 
 @composite(operands=("input", "out"))
 @schemas(".")
-def alias_copy(input: Any, *, out: Any = None) -> Any:
+def alias_copy(input: Tensor, *, out: Any = None) -> Any:
     """A copy of the tensor.
 
     Shapes: that of ``input``.
@@ -63,7 +63,7 @@ def alias_copy(input: Any, *, out: Any = None) -> Any:
 
 @composite(operands=("input", "out"))
 @schemas(".")
-def detach_copy(input: Any, *, out: Any = None) -> Any:
+def detach_copy(input: Tensor, *, out: Any = None) -> Any:
     """A copy of the tensor without history.
 
     Shapes: that of ``input``.
@@ -78,7 +78,7 @@ def detach_copy(input: Any, *, out: Any = None) -> Any:
 
 @composite(operands=("input", "out"))
 @schemas("(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor ; =out")
-def expand_copy(input: Any, size: tuple[int, ...], *, implicit: bool = False, out: Any = None) -> Any:
+def expand_copy(input: Tensor, size: tuple[int, ...], *, implicit: bool = False, out: Any = None) -> Any:
     """A copy of ``Tensor.expand``: repeated elements have memory of their own.
 
     Shapes: ``size``, where -1 keeps a size.
@@ -97,7 +97,7 @@ def expand_copy(input: Any, size: tuple[int, ...], *, implicit: bool = False, ou
 
 @composite(method=True, operands=("input", "out"))
 @schemas("(Tensor self, int dim, SymInt start, SymInt length) -> Tensor ; =out")
-def narrow_copy(input: Any, dim: int, start: int, length: int, *, out: Any = None) -> Any:
+def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = None) -> Any:
     """A copy of ``narrow``: ``length`` elements of a dimension from ``start`` on.
 
     Shapes: that of ``input``, with size ``length`` in dimension ``dim``.
@@ -120,7 +120,7 @@ def narrow_copy(input: Any, dim: int, start: int, length: int, *, out: Any = Non
 
 @composite(operands=("input", "out"))
 @schemas(".Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor ; =Tensor_out")
-def slice_copy(input: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1, *, out: Any = None) -> Any:
+def slice_copy(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1, *, out: Any = None) -> Any:
     """A copy of ``input[start:end:step]`` along a dimension.
 
     Shapes: that of ``input`` but for size ``dim``.
@@ -143,7 +143,7 @@ def slice_copy(input: Any, dim: int = 0, start: int | None = None, end: int | No
 
 @composite(operands=("input", "out"))
 @schemas("(Tensor self, SymInt[] size) -> Tensor ; =out", ".dtype(Tensor self, ScalarType dtype) -> Tensor ; =dtype_out")
-def view_copy(input: Any, size: tuple[int, ...] | None = None, *, dtype: Any = None, out: Any = None) -> Any:
+def view_copy(input: Tensor, size: tuple[int, ...] | None = None, *, dtype: Any = None, out: Any = None) -> Any:
     """A copy of ``Tensor.view``: another shape, or the same bytes as another dtype.
 
     Shapes: ``size``.
@@ -171,7 +171,7 @@ def view_copy(input: Any, size: tuple[int, ...] | None = None, *, dtype: Any = N
     ".Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
     ".Tensor_out(Tensor self, SymInt split_size, int dim=0, *, Tensor(a!)[] out) -> ()",
 )
-def split_copy(input: Any, split_size: int, dim: int = 0, *, out: Any = None) -> Any:
+def split_copy(input: Tensor, split_size: int, dim: int = 0, *, out: Any = None) -> Any:
     """Copies of the parts that ``split`` gives; written to the tensors of ``out`` and not returned if that is given.
 
     Shapes: as ``split``.
@@ -224,7 +224,7 @@ def _derive(path: str, example: str, shown: str, overloads: tuple[str, ...] = ("
     text = "\n".join([">>> import jtorch as torch", *lines])
     copied.__doc__ = f"{what}{more}\n\n{sections}\n\nExample:\n{textwrap.indent(text, '    ')}\n"
     copied.__name__ = copied.__qualname__ = name
-    copied.__signature__ = signature  # type: ignore[attr-defined]
+    copied.__signature__ = signature
     schemas(*overloads)(copied)
     composite(operands=("input", "out") if written is None else ("input",))(copied)
 
@@ -282,7 +282,7 @@ for _case in _CASES:
 
 @composite(method=True, operands=("input", "src"))
 @schemas("(Tensor(a) self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)")
-def slice_inverse(input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
+def slice_inverse(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
     """The tensor of ``src``'s shape of which ``input`` is the slice, as a view of ``input``'s memory.
 
     Shapes: that of ``src``.

@@ -75,7 +75,7 @@ def quickly(shapes: Shapes, ins: Sequence[Value], numbers: tuple[Any, ...]) -> A
     if type(out) is not _ndarray:
         return several(shapes, out)
     v = _new(Value)
-    v.aval = shapes.outs  # type: ignore[assignment]
+    v.aval = shapes.outs
     v.array = out
     v.index = 0
     v.trace = v.meta = None
@@ -126,7 +126,7 @@ def immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> A
         return several(shapes, result)
     # What the result is was learnt when the call was first seen: asking the array would take longer.
     v = _new(Value)
-    v.aval = shapes.outs  # type: ignore[assignment]
+    v.aval = shapes.outs
     v.array = result
     v.index = 0
     v.trace = v.meta = None

@@ -175,8 +175,8 @@ class _Steps:
             assert node.parent is not None
             node = node.parent
         outs = node.outs
-        aval = outs if type(outs) is Aval else outs[index - node.first]  # type: ignore[index]
-        most = limits(aval.dtype)  # type: ignore[union-attr]
+        aval = outs if type(outs) is Aval else outs[index - node.first]
+        most = limits(aval.dtype)
         self.left -= 1
         if most == _ANY or self.left < 0 or node is ROOT:
             return most

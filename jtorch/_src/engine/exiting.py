@@ -98,7 +98,7 @@ def _left_alone() -> bool:
         own = open(os.dup(2), "w", buffering=1, encoding=sys.stderr.encoding, errors="backslashreplace")  # noqa: SIM115
         if sys.stderr is sys.__stderr__:
             sys.stderr = own
-        sys.__stderr__ = own  # type: ignore[misc]
+        sys.__stderr__ = own
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     except (AttributeError, OSError, ValueError):  # no error output
         pass

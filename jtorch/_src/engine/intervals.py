@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import jax
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Literal, Primitive
+from jax.extend.core import ClosedJaxpr, JaxprEqn, Literal, Primitive
 from jax.interpreters import batching, mlir
 
 from ..facts.size import SYMBOLIC
@@ -120,7 +120,7 @@ class _Walk:
             return most
         return found
 
-    def _inner(self, eqn: Any, i: int, kept: Kept) -> Interval | None:
+    def _inner(self, eqn: JaxprEqn, i: int, kept: Kept) -> Interval | None:
         inner = next((eqn.params[name] for name in _CALLS[eqn.primitive.name] if name in eqn.params), None)
         if inner is None:
             return None
@@ -144,7 +144,9 @@ def of_array(a: np.ndarray, skip: Any) -> Interval:
 
 
 #: Equations that hold a jaxpr, and under which name.
-_CALLS = dict.fromkeys(("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call", "remat2"), ("jaxpr", "call_jaxpr", "fun_jaxpr"))
+_CALLS: dict[str, tuple[str, ...]] = dict.fromkeys(
+    ("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call", "remat2"), ("jaxpr", "call_jaxpr", "fun_jaxpr")
+)
 for _name in _CALLS:
     RULES[_name] = lambda eqn, ask, i: None
 
@@ -162,49 +164,49 @@ def _rule(*names: str) -> Callable[[_Rule], _Rule]:
     "reshape", "transpose", "broadcast_in_dim", "squeeze", "expand_dims", "rev", "slice", "dynamic_slice", "copy", "copy_p", "cummax",
     "cummin", "stop_gradient",
 )  # fmt: skip
-def _same(eqn: Any, ask: _Ask, i: int) -> Interval:
+def _same(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval:
     """Elements of the first operand."""
     return ask(0, True)
 
 
 @_rule("reduce_max", "reduce_min")
-def _reduced(eqn: Any, ask: _Ask, i: int) -> Interval | None:
+def _reduced(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval | None:
     """Elements of the operand, unless it has none."""
     return ask(0, True) if 0 not in eqn.invars[0].aval.shape else None
 
 
 @_rule("sort", "optimization_barrier")
-def _each(eqn: Any, ask: _Ask, i: int) -> Interval:
+def _each(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval:
     """Each result has the elements of its operand."""
     return ask(i, True)
 
 
 @_rule("gather")
-def _gather(eqn: Any, ask: _Ask, i: int) -> Interval | None:
+def _gather(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval | None:
     """Elements of the operand, unless places out of range are filled."""
     return ask(0, True) if eqn.params["mode"] in (jax.lax.GatherScatterMode.CLIP, jax.lax.GatherScatterMode.PROMISE_IN_BOUNDS) else None
 
 
 @_rule("concatenate")
-def _all(eqn: Any, ask: _Ask, i: int) -> Interval:
+def _all(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval:
     """Elements of all operands."""
     return _joined(ask, range(len(eqn.invars)))
 
 
 @_rule("select_n")
-def _select(eqn: Any, ask: _Ask, i: int) -> Interval:
+def _select(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval:
     """Elements of the cases."""
     return _joined(ask, range(1, len(eqn.invars)))
 
 
 @_rule("pad", "dynamic_update_slice")
-def _two(eqn: Any, ask: _Ask, i: int) -> Interval:
+def _two(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval:
     """Elements of the first two operands."""
     return _joined(ask, (0, 1))
 
 
 @_rule("scatter")
-def _scatter(eqn: Any, ask: _Ask, i: int) -> Interval:
+def _scatter(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval:
     """Elements of what is written to and of what is written."""
     return _joined(ask, (0, 2))
 
@@ -217,7 +219,7 @@ def _joined(ask: _Ask, places: Any) -> Interval:
 
 
 @_rule("convert_element_type")
-def _convert(eqn: Any, ask: _Ask, i: int) -> Interval | None:
+def _convert(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval | None:
     """The same integers, where the new dtype holds them."""
     source, target = eqn.invars[0].aval.dtype, eqn.outvars[0].aval.dtype
     if limits(source)[1] == math.inf or target == np.bool_:
@@ -227,59 +229,59 @@ def _convert(eqn: Any, ask: _Ask, i: int) -> Interval | None:
 
 
 @_rule("iota")
-def _iota(eqn: Any, ask: _Ask, i: int) -> Interval:
+def _iota(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval:
     return (0, n - 1) if (n := eqn.params["shape"][eqn.params["dimension"]]) else EMPTY
 
 
 @_rule("argmax", "argmin")
-def _arg(eqn: Any, ask: _Ask, i: int) -> Interval:
+def _arg(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval:
     shape = eqn.invars[0].aval.shape
     return 0, max(math.prod(shape[a] for a in eqn.params["axes"]) - 1, 0)
 
 
 @_rule("top_k")
-def _top_k(eqn: Any, ask: _Ask, i: int) -> Interval:
+def _top_k(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval:
     return (0, max(eqn.invars[0].aval.shape[eqn.params["axis"]] - 1, 0)) if i else ask(0, True)
 
 
 @_rule("clamp")
-def _clamp(eqn: Any, ask: _Ask, i: int) -> Interval:
+def _clamp(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval:
     (a, b), (c, d), (e, f) = ask(0), ask(1), ask(2)
     return min(max(c, a), e), min(max(d, b), f)
 
 
 @_rule("max")
-def _max(eqn: Any, ask: _Ask, i: int) -> Interval:
+def _max(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval:
     (a, b), (c, d) = ask(0), ask(1)
     return max(a, c), max(b, d)
 
 
 @_rule("min")
-def _min(eqn: Any, ask: _Ask, i: int) -> Interval:
+def _min(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval:
     (a, b), (c, d) = ask(0), ask(1)
     return min(a, c), min(b, d)
 
 
 @_rule("add")
-def _add(eqn: Any, ask: _Ask, i: int) -> Interval:
+def _add(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval:
     (a, b), (c, d) = ask(0), ask(1)
     return a + c, b + d
 
 
 @_rule("sub")
-def _sub(eqn: Any, ask: _Ask, i: int) -> Interval:
+def _sub(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval:
     (a, b), (c, d) = ask(0), ask(1)
     return a - d, b - c
 
 
 @_rule("neg")
-def _neg(eqn: Any, ask: _Ask, i: int) -> Interval:
+def _neg(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval:
     a, b = ask(0)
     return -b, -a
 
 
 @_rule("mul")
-def _mul(eqn: Any, ask: _Ask, i: int) -> Interval | None:
+def _mul(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval | None:
     (a, b), (c, d) = ask(0), ask(1)
     if math.inf in (a, c):  # of nothing
         return EMPTY
@@ -288,7 +290,7 @@ def _mul(eqn: Any, ask: _Ask, i: int) -> Interval | None:
 
 
 @_rule("rem")
-def _rem(eqn: Any, ask: _Ask, i: int) -> Interval | None:
+def _rem(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval | None:
     """C's remainder, which has the sign of the dividend. By zero it is the dividend or -1."""
     c, d = ask(1)
     if c <= 0 <= d or c == math.inf:
@@ -299,7 +301,7 @@ def _rem(eqn: Any, ask: _Ask, i: int) -> Interval | None:
 
 
 @_rule("div")
-def _div(eqn: Any, ask: _Ask, i: int) -> Interval | None:
+def _div(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval | None:
     """C's quotient, rounded towards zero."""
     (a, b), (c, d) = ask(0), ask(1)
     if c <= 0 <= d or math.inf in (a, c):
@@ -309,31 +311,31 @@ def _div(eqn: Any, ask: _Ask, i: int) -> Interval | None:
 
 
 @_rule("and")
-def _and(eqn: Any, ask: _Ask, i: int) -> Interval | None:
+def _and(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval | None:
     highs = [high for low, high in (ask(0), ask(1)) if low >= 0 and high >= 0]
     return (0, min(highs)) if highs else None
 
 
 @_rule("abs")
-def _abs(eqn: Any, ask: _Ask, i: int) -> Interval:
+def _abs(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval:
     a, b = ask(0)
     return (0 if a <= 0 <= b else min(abs(a), abs(b))), max(abs(a), abs(b))
 
 
 @_rule("sign")
-def _sign(eqn: Any, ask: _Ask, i: int) -> Interval:
+def _sign(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval:
     return -1, 1
 
 
 @_rule("reduce_sum")
-def _sum(eqn: Any, ask: _Ask, i: int) -> Interval | None:
+def _sum(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval | None:
     a, b = ask(0)
     n = math.prod(eqn.invars[0].aval.shape[d] for d in eqn.params["axes"])
     return (a * n, b * n) if a != math.inf else (0, 0)
 
 
 @_rule("cumsum")
-def _cumsum(eqn: Any, ask: _Ask, i: int) -> Interval | None:
+def _cumsum(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval | None:
     a, b = ask(0)
     n = eqn.invars[0].aval.shape[eqn.params["axis"]]
     return (min(a, a * n), max(b, b * n)) if a != math.inf else EMPTY
@@ -357,5 +359,5 @@ def in_range(x: jax.Array, low: int, high: int) -> jax.Array:
 
 
 @_rule("in_range")
-def _stated(eqn: Any, ask: _Ask, i: int) -> Interval:
+def _stated(eqn: JaxprEqn, ask: _Ask, i: int) -> Interval:
     return eqn.params["low"], eqn.params["high"]

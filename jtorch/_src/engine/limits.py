@@ -56,7 +56,7 @@ def check(outs: Aval | tuple[Aval, ...], view: bool) -> None:
     Raises:
         RuntimeError: in torch's words.
     """
-    for aval in (outs,) if type(outs) is Aval else outs:  # type: ignore[union-attr]
+    for aval in (outs,) if type(outs) is Aval else outs:
         if type(aval.size) is not int:
             continue  # a size that is not known yet
         if aval.nbytes > SMALL or not aval.nbytes:

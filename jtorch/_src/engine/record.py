@@ -129,6 +129,8 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
     """
     made: Any
     trace = LOCAL.trace
+    # Nothing is pending, so NumPy may run the call now: for calls that are read one by one that is cheaper than recording, planning and
+    # running a trace of one op. Once several come between two reads they are recorded, as they may be worth one program.
     if trace is None or trace.state is ROOT:
         n = len(ins)
         found = call.shapes.get(
@@ -145,6 +147,8 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
                 return made
         if trace is None:
             return immediately(call, ins, numbers)
+    # The key tells the op by what it does and where its operands come from, never by their data: a step of training that comes again
+    # finds the states that it made the first time, and with them its program.
     before = trace.state
     key: list[Any] = [call]
     try:
@@ -169,6 +173,7 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
                     continue
                 else:
                     at = _enter(trace, v)
+                # An input's shape and dtype belong to the key once, where it is first mentioned: from then on its number says them.
                 key.append(at)
                 key.append(aval)
         path = tuple(key)
@@ -178,6 +183,7 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
             if state is None:
                 _forget(trace, key)
                 return record(call, gathered(call, ins), numbers)
+        # torch raises errors that depend on values from the call that causes them, so that an open question ends the deferral here.
         asked = state.checks and not answered(call, state.checks, ins, numbers)
         outs = state.outs
         values = trace.values
@@ -189,6 +195,7 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
             _forget(trace, key)
             return immediately(call, ins, numbers)
         if type(outs) is Aval:
+            # Attribute by attribute: calling the class would cost more than these statements.
             made = v = _new(Value)
             v.aval = outs
             v.array = None
@@ -298,7 +305,7 @@ def _made_at_once(trace: Trace | None, shapes: Shapes, out: Any) -> Any:
     if type(out) is not ndarray:
         return several(shapes, out)
     v = _new(Value)
-    v.aval = shapes.outs  # type: ignore[assignment]
+    v.aval = shapes.outs
     v.array = out
     v.index = 0
     v.trace = v.meta = None
@@ -389,8 +396,8 @@ def _repair(trace: Trace) -> None:
     inputs = max((-i for s in steps for i in s.ids), default=0)
     release(trace, max(0, inputs))
     del trace.leaves[max(0, inputs) :]
-    del trace.values[sum(1 if type(s.outs) is Aval else len(s.outs) for s in steps) :]  # type: ignore[arg-type]
-    del trace.numbers[sum(len(s.call.kinds) for s in steps) :]  # type: ignore[union-attr]
+    del trace.values[sum(1 if type(s.outs) is Aval else len(s.outs) for s in steps) :]
+    del trace.numbers[sum(len(s.call.kinds) for s in steps) :]
 
 
 def gathered(call: Call, ins: Sequence[Value]) -> list[Value]:

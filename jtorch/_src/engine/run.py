@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -17,6 +17,9 @@ from .signalled import is_signalled
 from .tiers import device_array, moved
 from .trie import State
 from .values import Aval, Value, is_jax_default, placed
+
+if TYPE_CHECKING:
+    from .record import Trace
 
 _refs = sys.getrefcount
 #: In place of the seconds spent on a trace: its program could not be compiled.
@@ -79,12 +82,12 @@ def _baseline() -> tuple[int, int]:
 _ONLY_LIST, _ONLY_VALUE = _baseline()
 
 
-def run_trace(trace: Any) -> None:
+def run_trace(trace: Trace) -> None:
     """Runs ``trace`` and makes its live values concrete. On failure those that could not be computed stay pending in it."""
     _where_it_belongs(_run_trace, trace)
 
 
-def _where_it_belongs(run: Callable[[Any], None], trace: Any) -> None:
+def _where_it_belongs(run: Callable[[Any], None], trace: Trace | _Part) -> None:
     """Runs a trace on the device of its ops, and outside of JAX's own traces."""
     device = trace.state.device
     if device is not None and not is_jax_default(device):
@@ -103,16 +106,16 @@ class _Part:
 
     __slots__ = ("state", "values", "leaves", "numbers", "ran", "wary", "asked", "flags")
 
-    def __init__(self, trace: Any) -> None:
+    def __init__(self, trace: Trace) -> None:
         self.ran = self.flags = None
         self.wary = self.asked = False
         self.state: State = trace.state  # first: what belongs to it is in the trace by now
         self.values: list[Value] = trace.values
         self.leaves: list[Value] = list(trace.leaves)
-        self.numbers: list[Any] = trace.numbers[: sum(len(s.call.kinds) for s in self.state.steps())]  # type: ignore[union-attr]
+        self.numbers: list[Any] = trace.numbers[: sum(len(s.call.kinds) for s in self.state.steps())]
 
 
-def run_for_another(trace: Any) -> None:
+def run_for_another(trace: Trace) -> None:
     """Makes the live values concrete that a trace of another thread has by now.
 
     That thread may be recording: nothing is donated, and the trace is left as it is.
@@ -123,7 +126,8 @@ def run_for_another(trace: Any) -> None:
 
 def _run_part(part: _Part) -> None:
     state, values, leaves, numbers = part.state, part.values, part.leaves, part.numbers
-    size = sum([1 if type(s.outs) is Aval else len(s.outs) for s in state.steps()])  # type: ignore[arg-type]
+    size = sum([1 if type(s.outs) is Aval else len(s.outs) for s in state.steps()])
+    # What only the trace refers to nobody can ask for: it need not leave the program, and XLA may fuse it away.
     live = tuple([i for i, v in enumerate(values) if i < size and _refs(v) > _ONLY_LIST and v.array is None])
     if not live:
         return
@@ -140,7 +144,7 @@ def _run_part(part: _Part) -> None:
     _step(part, state, live, values, leaves, numbers)
 
 
-def _run_trace(trace: Any) -> None:
+def _run_trace(trace: Trace) -> None:
     state: State = trace.state
     held = trace.values, trace.leaves, trace.numbers
     if state.parent is None:
@@ -166,7 +170,7 @@ def _run_trace(trace: Any) -> None:
     trace.values, trace.leaves, trace.numbers, trace.undo, trace.nbytes, trace.ran, trace.state = [], [], [], [], 0, None, trace.end
 
 
-def _compute(trace: Any, state: State, values: list[Value], leaves: list[Value], numbers: list[Any]) -> None:
+def _compute(trace: Trace, state: State, values: list[Value], leaves: list[Value], numbers: list[Any]) -> None:
     ran = trace.ran
     if ran is not None:  # an earlier run was interrupted, or failed for good
         if type(ran) is not list:
@@ -205,7 +209,7 @@ def _compute(trace: Any, state: State, values: list[Value], leaves: list[Value],
 def _set_back(state: State, count: int) -> None:
     """Notes that the kernels of a trace are part of what recording is of use for."""
     for s in state.steps():
-        shapes = s.call.shapes.get(s.avals)  # type: ignore[union-attr]
+        shapes = s.call.shapes.get(s.avals)
         if shapes is not None:
             shapes.alone -= count
 
@@ -214,6 +218,7 @@ def _free(leaves: list[Value]) -> tuple[int, ...]:
     """Inputs that nothing refers to any more."""
     found = []
     for i, v in enumerate(leaves):
+        # Both must be alone: a view by NumPy or JAX may hold the array when nobody holds the value.
         alone = _refs(v) <= _ONLY_LIST and _refs(v.array) <= _ONLY_VALUE
         if alone and v.aval.nbytes >= DONATE_BYTES and (v.meta is None or not v.meta.keep):
             found.append(i)
@@ -259,6 +264,7 @@ def _plan_for(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves
         if found is not None:
             return found
         wanted, given = set(live), set(free)
+        # A program that gives more than is wanted now saves a compilation, as long as what it gives in vain is not the most of it.
         for plan in list(plans.values()):
             if wanted <= plan.live_set and given.issuperset(plan.donated) and len(plan.live) <= 2 * len(live) + 4:
                 return plan
@@ -271,6 +277,7 @@ def _plan_for(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves
     _set_back(state, NEVER_AT_ONCE)
     if state.worth is not None:
         tiers.compiled_seconds += state.worth[1]
+    # Which inputs may be overwritten belongs to the program's name: the same ops with an input that somebody still holds are another.
     plan = _planned(state, live, free, leaves)
     plans = state.plans
     if plans is None:
@@ -299,21 +306,21 @@ def _worth_compiling(state: State) -> bool:
         return tiers.may_compile(compiling, stats.flushes)
     if state.spent:  # nothing of what follows is otherwise than it was then, but that its kernels are there
         return False
-    if any(s.call.apart for s in steps):  # type: ignore[union-attr]
+    if any(s.call.apart for s in steps):
         return False
     if any(_widens(s) for s in steps):  # a view larger than what there is of it should become part of what uses it
         return True
     cold = {}
     for s in steps:
         shapes = known(s.call, s.avals)  # type: ignore[arg-type]
-        if not shapes.on_host and s.avals not in s.call.warm:  # type: ignore[union-attr]
+        if not shapes.on_host and s.avals not in s.call.warm:
             cold[id(shapes)] = tiers.kernel_seconds(shapes.estimate)  # type: ignore[union-attr]
     return len(cold) >= 3 and sum(cold.values()) > compiling
 
 
 def _widens(step: State) -> bool:
     outs = step.outs
-    return step.call.view and type(outs) is Aval and outs.nbytes > limits.SMALL and outs.nbytes > step.avals[0].nbytes  # type: ignore[union-attr]
+    return step.call.view and type(outs) is Aval and outs.nbytes > limits.SMALL and outs.nbytes > step.avals[0].nbytes
 
 
 def _begin(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves: list[Value]) -> None:
@@ -340,7 +347,7 @@ def _planned(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves:
     first = tuple(o for _, o in heirs)
     live = first + tuple(o for o in live if o not in set(first))
     kept = tuple(i for i in range(n_leaves) if i not in set(donated))
-    kinds = [k for s in steps for k in s.call.kinds]  # type: ignore[union-attr]
+    kinds = [k for s in steps for k in s.call.kinds]
 
     def program(given: list[Any], held: list[Any], floats: Any, ints: Any, complexes: Any) -> tuple[list[Any], Any]:
         leaves: list[Any] = [None] * n_leaves
@@ -357,8 +364,8 @@ def _planned(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves:
         for s in steps:
             call = s.call
             operands = [leaves[-i - 1] if i < 0 else results[i] for i in s.ids]
-            k = len(call.kinds)  # type: ignore[union-attr]
-            out = call.jitted(*operands, *numbers[at : at + k])  # type: ignore[union-attr]
+            k = len(call.kinds)
+            out = call.jitted(*operands, *numbers[at : at + k])
             at += k
             flags = None
             if isinstance(out, Guarded):
@@ -389,7 +396,7 @@ def _pools(numbers: list[Any], kinds: Sequence[str]) -> tuple[Any, Any, Any]:
     )
 
 
-def _execute(plan: Plan, trace: Any, state: State, values: list[Value], leaves: list[Value], numbers: list[Any]) -> None:
+def _execute(plan: Plan, trace: Trace | _Part, state: State, values: list[Value], leaves: list[Value], numbers: list[Any]) -> None:
     """Runs a trace's program and gives its values what it returns.
 
     A program overwrites the inputs that it is given for good, so that an interrupt must not come between the two. Running a program
@@ -407,6 +414,7 @@ def _execute(plan: Plan, trace: Any, state: State, values: list[Value], leaves: 
         heap.one_run(cold)
     if cold and plan.key is not None:
         fn = programs.ready(fn, plan.key, (given, held, *pools), ([0] * len(plan.live), 0 if plan.checked else None))
+    # Inputs are consumed for real only where nothing can come between that and the results: see above.
     if given and (plan.wary or trace.wary):
         given = [jax.device_put(a, may_alias=False) for a in given]
     ran: list[Any] = [plan]
@@ -432,7 +440,7 @@ def _execute(plan: Plan, trace: Any, state: State, values: list[Value], leaves: 
         stats.replayed += 1
     if given:
         fn = plan.fn
-        size = fn._cache_size() if type(fn) is _Jitted else -1  # type: ignore[attr-defined]
+        size = fn._cache_size() if type(fn) is _Jitted else -1
         if size < 0 or size != plan.size:
             plan.size, plan.wary = size, True
         elif plan.wary:
@@ -445,18 +453,19 @@ def _direct(fn: Any) -> Any:
     return inner if type(inner) is _Jitted else fn
 
 
-def _bind(trace: Any, values: list[Value], ran: list[Any]) -> None:
+def _bind(trace: Trace | _Part, values: list[Value], ran: list[Any]) -> None:
     """Gives values what the program of their trace gave; to do so once more does no harm."""
     plan, (outs, flags) = ran
     if trace.asked:
         trace.flags = flags
+    # The array first: who looks at a value between the two finds it concrete, and not in no trace without data.
     for i, a in zip(plan.live, outs):
         v = values[i]
         v.array = a
         v.trace = None
 
 
-def _step(trace: Any, state: State, live: Sequence[int], values: list[Value], leaves: list[Value], numbers: list[Any]) -> None:
+def _step(trace: Trace | _Part, state: State, live: Sequence[int], values: list[Value], leaves: list[Value], numbers: list[Any]) -> None:
     """Runs the trace op by op, dropping each intermediate after its last use."""
     stats.stepped += 1
     results: list[Any] = []
@@ -555,7 +564,7 @@ def _on_device(leaves: list[Value], results: list[Any], i: int, aval: Aval) -> A
     return a
 
 
-def flags_of(trace: Any) -> Any:
+def flags_of(trace: Trace) -> Any:
     """What the checks of a trace's last call say. The trace stays as it is, and its values pending."""
     numbers, leaves = trace.numbers, trace.leaves
     results: list[Any] = []

@@ -98,18 +98,19 @@ def settle(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
     """Decides how a call by itself is to run, the first time that it is about to: by NumPy, if all of it has rules."""
     program = None
     outs = (shapes.outs,) if type(shapes.outs) is Aval else shapes.outs
-    place = outs[0].device if outs else None  # type: ignore[index]
+    place = outs[0].device if outs else None
     if not shapes.mixed and not call.demanded and values.on_host(place) and values.lost is None:
         with contextlib.suppress(Unstaged):
             program = stage(_recipe(call, avals, shapes))
     if program is None:
-        shapes.estimate = Estimate(LAUNCH, BYTE * sum([a.nbytes for a in (*avals, *outs)]), 0)  # type: ignore[misc]
+        shapes.estimate = Estimate(LAUNCH, BYTE * sum([a.nbytes for a in (*avals, *outs)]), 0)
         shapes.run, shapes.on_host = values.alone or compiled_alone(call, avals, shapes), False
     else:
         calls = program.calling
         work = max(0.0, program.cost - program.kept - calls) - LOST * program.kept
         shapes.estimate = estimate = Estimate(calls, work, len(program.steps))
         saved = _saved(call, estimate, len(avals) + len(program.outs))
+        # Known without a run, so that a first call on large arrays does not take NumPy's time and the compiler's.
         if values.alone is None and saved > PATIENCE * kernel_seconds(estimate):
             _compile_alone(call, avals, shapes, estimate)  # one run would take longer than the compiler does
         else:
@@ -259,7 +260,7 @@ def _code(
     flags = results.pop() if shapes.checks else ""
     found = results[0] if type(shapes.outs) is Aval else f"({', '.join(results)},)"
     names = {"Guarded": Guarded, "checks": shapes.checks, "ignore": _ignore, "nothing": _ignoring, "heed": _heed}
-    sizes = [a.nbytes for a in avals], [*[a.nbytes for a in outs], 0]  # type: ignore[union-attr]
+    sizes = [a.nbytes for a in avals], [*[a.nbytes for a in outs], 0]
     last = f"return Guarded({found}, {flags}, checks)" if flags else f"return {found}"
     scalars = [_SCALARS[k] for k in call.kinds]
     short = shortened(program, Form(n, scalars, sizes, call.view, names, last), _silent)
@@ -319,8 +320,8 @@ def estimate_of(steps: Sequence[State]) -> tuple[float, float]:
         saved += STEP + estimate.calls + SAVED_TRACE * estimate.work
         compiling += TRACE_OP + EQUATION * estimate.equations
         used.update(s.ids)
-        made += 1 if type(s.outs) is Aval else len(s.outs)  # type: ignore[arg-type]
-        if isinstance(s.outs, tuple) and len(s.outs) > MANY and not call.whole:  # type: ignore[union-attr]
+        made += 1 if type(s.outs) is Aval else len(s.outs)
+        if isinstance(s.outs, tuple) and len(s.outs) > MANY and not call.whole:
             many += len(s.outs)  # most of them become code of their own
     # Its inputs, and its outputs, which are nearly all that nothing in it uses.
     saved -= _handed(sum([i < 0 for i in used]) + made - sum([i >= 0 for i in used]))
@@ -332,9 +333,7 @@ def small(steps: Sequence[State]) -> tuple[Any, ...]:
     if len(steps) > FEW:
         return ()
     found = [(settled(s.call, s.avals), s.ids, len(s.call.kinds)) for s in steps]  # type: ignore[arg-type, union-attr]
-    if not all(shapes.on_host for shapes, _, _ in found) or (
-        (len(steps) > 1 or steps[0].call.whole) and estimate_of(steps)[0] > 0  # type: ignore[union-attr]
-    ):
+    if not all(shapes.on_host for shapes, _, _ in found) or ((len(steps) > 1 or steps[0].call.whole) and estimate_of(steps)[0] > 0):
         return ()
     return tuple(found)
 

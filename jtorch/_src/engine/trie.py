@@ -114,7 +114,7 @@ def grow(parent: State, key: tuple[Any, ...], call: Call, ids: tuple[int, ...], 
     node = State(parent, key, call, ids, avals, outs, checks)
     node.depth = parent.depth + 1
     if parent.call is not None:
-        node.first = parent.first + (1 if type(parent.outs) is Aval else len(parent.outs))  # type: ignore[arg-type]
+        node.first = parent.first + (1 if type(parent.outs) is Aval else len(parent.outs))
         node.numbers_at = parent.numbers_at + len(parent.call.kinds)
     first = outs[0] if type(outs) is tuple and outs else outs
     device = first.device if type(first) is Aval else parent.device
@@ -220,4 +220,4 @@ def cut(node: State, period: int) -> int:
         stack.extend(stack.pop().next.values())
         count -= 1
     end.next = _End()
-    return sum(1 if type(s.outs) is Aval else len(s.outs) for s in steps[-size:])  # type: ignore[arg-type]
+    return sum(1 if type(s.outs) is Aval else len(s.outs) for s in steps[-size:])

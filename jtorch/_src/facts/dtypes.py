@@ -110,7 +110,7 @@ class _Absent(dtype):
         self._name, self.category, self.itemsize, self.legacy, self.abbr = name, category, itemsize, legacy, abbr
 
     @property
-    def np(self) -> Any:  # type: ignore[override]
+    def np(self) -> Any:
         """There is none.
 
         Raises:

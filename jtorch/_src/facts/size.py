@@ -93,7 +93,7 @@ class Size(tuple[int, ...]):
     def __repr__(self) -> str:
         return f"torch.Size([{', '.join(map(repr, self))}])"
 
-    @overload  # type: ignore[override]
+    @overload
     def __getitem__(self, index: SupportsIndex, /) -> int: ...
     @overload
     def __getitem__(self, index: slice, /) -> Size: ...

@@ -92,7 +92,7 @@ class Archive:
     def __init__(self, file: Any) -> None:
         self.file = file
         try:
-            self._zip = zipfile.ZipFile(file if hasattr(file, "seekable") else _Source(file))  # type: ignore[arg-type]
+            self._zip = zipfile.ZipFile(file if hasattr(file, "seekable") else _Source(file))
             names = self._zip.namelist()
             self._size = file.seek(0, 2)
             self._left = _TIMES * self._size + _BESIDE
@@ -133,7 +133,7 @@ class Archive:
             with self._zip.open(info) as stream:
                 view, start = memoryview(data), 0  # type: ignore[arg-type]
                 while start < len(view):
-                    got = stream.readinto(view[start : start + (1 << 24)])  # type: ignore[attr-defined]
+                    got = stream.readinto(view[start : start + (1 << 24)])
                     if not got:
                         raise zipfile.BadZipFile("the record is shorter than its header says")
                     start += got

@@ -80,12 +80,12 @@ def _storages_in(file: Any, reader: Any, options: dict[str, Any]) -> dict[str, t
     """``{key: (storage type, location, number of elements)}`` of the next pickle, of which nothing is run."""
     found: dict[str, tuple[Any, str, int]] = {}
 
-    known = pickle._Unpickler.dispatch  # type: ignore[attr-defined]
+    known = pickle._Unpickler.dispatch
     if reader is _weights_only_unpickler:
         known = {code: known[code] for code in reader.Unpickler.dispatch}
 
     # Not the one in C, which makes room for as many objects as a number in the file says.
-    class Scanner(pickle._Unpickler):  # type: ignore[name-defined]
+    class Scanner(pickle._Unpickler):
         def find_class(self, module: str, name: str) -> Any:
             if module in ("torch", "torch.storage") and (name in DTYPE_OF or name == "UntypedStorage"):
                 return UntypedStorageType() if name == "UntypedStorage" else StorageType(name)

@@ -132,13 +132,13 @@ def _is_own(obj: Any) -> bool:
 
 
 def _make_pickler(base: type, persistent_id: Callable[[Any], Any]) -> type:
-    class Pickler(base):  # type: ignore[misc,valid-type]
+    class Pickler(base):
         def persistent_id(self, obj: Any) -> Any:
             if type(obj) is _Stored:
                 return persistent_id(obj)
             if isinstance(obj, UntypedStorage | TypedStorage):
                 typed = isinstance(obj, TypedStorage) and obj.dtype in TYPED
-                return persistent_id(_Stored(Piece(obj.untyped(), obj.dtype if typed else torch.uint8), typed))  # type: ignore[union-attr]
+                return persistent_id(_Stored(Piece(obj.untyped(), obj.dtype if typed else torch.uint8), typed))
             return None
 
         def reducer_override(self, obj: Any) -> Any:
@@ -181,7 +181,7 @@ def _make_pickler(base: type, persistent_id: Callable[[Any], Any]) -> type:
 def write_pickle(obj: Any, pickle_module: Any, protocol: int, persistent_id: Callable[[Any], Any], out: Any) -> None:
     """Writes an object; ``persistent_id`` says how the pickle refers to a storage (see ``Storages``)."""
     # The pickler written in Python: only there can globals get another name than that of the module they lie in.
-    base = pickle._Pickler if pickle_module is pickle else getattr(pickle_module, "_Pickler", pickle_module.Pickler)  # type: ignore[attr-defined]
+    base = pickle._Pickler if pickle_module is pickle else getattr(pickle_module, "_Pickler", pickle_module.Pickler)
     _make_pickler(base, persistent_id)(out, protocol=protocol).dump(obj)
 
 

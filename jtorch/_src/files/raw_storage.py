@@ -61,10 +61,10 @@ class Piece:
         alias = (owner._al and alias_of(owner)) if isinstance(owner, torch.Tensor) else owner
         self.storage: Any = owner if alias is None else alias._storage if isinstance(alias, UntypedStorage) else alias.storage
         self.key = id(self.storage)  # the reference kept here makes the id unique
-        self.dtype: torch.dtype = owner.dtype if dtype is None else dtype  # type: ignore[union-attr]
+        self.dtype: torch.dtype = owner.dtype if dtype is None else dtype
         device = owner.device
         self.location = device.type if device.index is None or device.type == "cpu" else f"{device.type}:{device.index}"
-        self.nbytes: int = owner.nbytes if alias is None else self._aval().nbytes  # type: ignore[assignment]
+        self.nbytes: int = owner.nbytes if alias is None else self._aval().nbytes
 
     def _aval(self) -> Any:
         return self.storage.value.aval if self.storage.value is not None else self.storage.aval
@@ -103,7 +103,7 @@ class LoadedStorage(TypedStorage):
         self._whole: torch.Tensor | None = None
 
     @property
-    def _untyped_storage(self) -> UntypedStorage:  # type: ignore[override]
+    def _untyped_storage(self) -> UntypedStorage:
         """The memory of the tensors: a program that saved a storage by itself gets one back."""
         if self._whole is None:
             self._whole = self._make(self.dtype, (self.size(),))
@@ -181,7 +181,7 @@ class LoadedStorage(TypedStorage):
 
     def _make(self, dtype: torch.dtype, size: tuple[int, ...]) -> torch.Tensor:
         count = math.prod(size)
-        return from_host(self.data[: count * dtype.itemsize].view(dtype.np).reshape(size), self.device)  # type: ignore
+        return from_host(self.data[: count * dtype.itemsize].view(dtype.np).reshape(size), self.device)
 
 
 def _contiguous(size: Sequence[int]) -> tuple[int, ...]:

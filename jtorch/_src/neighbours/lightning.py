@@ -18,5 +18,5 @@ def adapt(module: ModuleType) -> None:
         (interpreter, *rest), folder = command_of_hydra(local_rank)
         return [interpreter, "-m", "jtorch", *rest], folder
 
-    module._basic_subprocess_cmd = _basic_subprocess_cmd  # type: ignore[method-assign]
-    module._hydra_subprocess_cmd = _hydra_subprocess_cmd  # type: ignore[method-assign]
+    module._basic_subprocess_cmd = _basic_subprocess_cmd
+    module._hydra_subprocess_cmd = _hydra_subprocess_cmd

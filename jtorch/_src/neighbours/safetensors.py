@@ -17,6 +17,6 @@ def _to_ndarray(tensor: Any) -> tuple[np.ndarray, Any]:
 def adapt(module: ModuleType) -> None:
     """Replaces, in ``safetensors.torch``, the function that makes arrays of tensors."""
     if hasattr(module, "_to_ndarray"):
-        module._to_ndarray = _to_ndarray  # type: ignore[attr-defined]
+        module._to_ndarray = _to_ndarray
     if hasattr(module, "_tobytes"):  # of older versions
-        module._tobytes = lambda tensor, name: _to_ndarray(tensor)[0].tobytes()  # type: ignore[attr-defined]  # noqa: ARG005
+        module._tobytes = lambda tensor, name: _to_ndarray(tensor)[0].tobytes()  # noqa: ARG005

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from types import CodeType
 from typing import TypeVar
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -23,6 +24,20 @@ def schemas(*items: str) -> Callable[[F], F]:
 
     def mark(body: F) -> F:
         body.schemas = items  # type: ignore[attr-defined]
+        return body
+
+    return mark
+
+
+#: Functions that write for Python's notations and are no declarations: the operator's name by their code.
+WRITERS: dict[CodeType, str] = {}
+
+
+def writes(operator: str) -> Callable[[F], F]:
+    """Says which operator a function that is not declared calls, in torch's words of writes that transformations refuse."""
+
+    def mark(body: F) -> F:
+        WRITERS[body.__code__] = operator
         return body
 
     return mark
@@ -58,7 +73,11 @@ class Facts:
     ``out_also`` names dtypes that are converted to all the same. ``out_of_one``: what is said of an ``out`` where the result is several.
     ``castable``: the name by which it says that its result cannot be cast to ``out``, and what it calls the result there.
     ``out_apart="partly"``: ``out`` must not share a part of an operand's memory (as for the pointwise families); ``"wholly"``: nor all.
-    ``repeats``: whether in-place forms write to elements that several indices share: ``"silently"`` or ``"warned"`` of, as deprecated.
+    ``repeats``: whether in-place forms write to elements that several indices share: ``"silently"``, or with a warning that this is
+    deprecated, which gives the notation that it is, too (``"tensor[mask] = scalar"``).
+    ``writes``: the operator that torch's words say writes, where it takes the in-place form apart.
+    ``refused_as``: what an in-place form is called where ``vmap`` does not let it write an example's values into what all share: its
+    ``"name"``, ``"arithmetic"`` or ``"randomness"``; by default it is called an operator.
 
     ``opaque``: it has a kernel for MKL-DNN's layout, that of its first operand; a number says how many operands it refuses in another.
 
@@ -89,6 +108,8 @@ class Facts:
     castable: str | tuple[str, str] | None = None
     out_apart: str = ""
     repeats: str = ""
+    writes: str = ""
+    refused_as: str = ""
     opaque: bool | int = False
     autocast: str = ""
     dispatched: str = ""

@@ -271,7 +271,7 @@ def _reduce_step(x: Array, win: Windows, axis: int, outside: object, combine: ob
     n = len(win.size)
     if all(o == 1 for o in win.out) and all(d == 1 for d in win.dilation):
         reducer = jnp.max if combine is jnp.maximum else jnp.sum
-        reduced = reducer(padded, tuple(range(axis, axis + n)), keepdims=True)  # type: ignore[operator]
+        reduced = reducer(padded, tuple(range(axis, axis + n)), keepdims=True)
         return reduced.astype(x.dtype)
     if win.taps > _MAX_TAPS:
         computation = lax.max if combine is jnp.maximum else lax.add

@@ -38,7 +38,7 @@ def _sizes(function: str, output_size: Sizes, input: Array, n: int) -> tuple[int
         raise RuntimeError(
             f"{function}(): internal error: output_size.size() must be {n}" if "max" in function else f"{function}: output_size must be {n}"
         )
-    return given  # type: ignore[return-value]
+    return given
 
 
 def _negative(name: str, out: tuple[int, ...]) -> RuntimeError:
@@ -151,7 +151,7 @@ def _along(values: np.ndarray, axis: int, like: Array) -> Array:
     return jnp.asarray(values.reshape([-1 if i == axis else 1 for i in range(like.ndim)]), like.dtype)
 
 
-def _adaptive_avg_rule(function: str, n: int):  # type: ignore[no-untyped-def]
+def _adaptive_avg_rule(function: str, n: int):
     def rule(g: Array, _result: None, input: Array, output_size: Sizes) -> tuple[Array]:
         out = _sizes(function, output_size, input, n)
         size = input.shape[-n:]
@@ -299,12 +299,12 @@ def _adaptive_max(function: str, n: int, input: Array, output_size: Sizes, retur
     return (values, places) if return_indices else values
 
 
-def _adaptive_max_gradient(kernel, function: str, n: int, always_indices: bool) -> None:  # type: ignore[no-untyped-def]
-    def fwd(input, output_size, return_indices=False):  # type: ignore[no-untyped-def]
+def _adaptive_max_gradient(kernel, function: str, n: int, always_indices: bool) -> None:
+    def fwd(input, output_size, return_indices=False):
         values, places = _adaptive_argmax(function, n, input, output_size)
         return (values, places) if always_indices or return_indices else values, (places,)
 
-    def rule(g, residuals, input, output_size, return_indices=False):  # type: ignore[no-untyped-def]
+    def rule(g, residuals, input, output_size, return_indices=False):
         g = g[0] if always_indices or return_indices else g
         out, size = _sizes(function, output_size, input, n), input.shape[-n:]
         tiles = _tiles(size, out)

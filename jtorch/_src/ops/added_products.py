@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -175,6 +177,23 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alph
     return blend(input, jnp.einsum("bij,bjk->ik", batch1, batch2, preferred_element_type=unrounded(batch1)), beta, alpha)
 
 
+def _repeated(g: Any, batch: Any) -> Any:
+    return A.expand.default(A.unsqueeze.default(g, 0), [batch._aval.shape[0], *g._aval.shape])
+
+
+def _batch1(g: Any, batch2: Any, alpha: Any) -> Any:
+    wide = _repeated(g, batch2)
+    return D.times(A.bmm.default(wide, D.conj(A.transpose.int(batch2, 1, 2))), D.conj(alpha))
+
+
+def _batch2(g: Any, batch1: Any, alpha: Any) -> Any:
+    first = D.conj(A.transpose.int(batch1, 1, 2))
+    return D.times(A.bmm.default(first, _repeated(g, batch1)), D.conj(alpha))
+
+
+derivative(A.addbmm, self=lambda g, beta: D.times(g, D.conj(beta)), batch1=_batch1, batch2=_batch2)
+
+
 def _addbmm_rule(
     g: Array, result: Array, input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1
 ) -> tuple[Array, Array, Array]:
@@ -269,6 +288,14 @@ def addr(input: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Num
     if found.dtype == jnp.bool_:
         return jnp.logical_or(_switched(input, beta, found.shape), _switched(found, alpha, found.shape))
     return blend(input, found, beta, alpha)
+
+
+derivative(
+    A.addr,
+    self=lambda g, beta: D.times(g, D.conj(beta)),
+    vec1=lambda g, vec2, alpha: D.times(A.mv.default(g, D.conj(vec2)), D.conj(alpha)),
+    vec2=lambda g, vec1, alpha: D.times(A.mv.default(A.t.default(g), D.conj(vec1)), D.conj(alpha)),
+)
 
 
 def _switched(x: Array, on: Number, shape: tuple[int, ...]) -> Array:

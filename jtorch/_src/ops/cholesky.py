@@ -11,6 +11,7 @@ from jax.lax import linalg as lapack
 
 from . import _loops
 from ._declare import Array, defvjp, op
+from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._linalg import adjoint, check_float, check_kernel, check_square, diagonal, embedded, guard_info
 from .linalg_solve import triangular
@@ -189,3 +190,16 @@ def cholesky_ex(A: Array, *, upper: bool = False, check_errors: bool = False) ->
 
 
 defvjp(cholesky_ex, lambda g, result, A, *, upper=False, check_errors=False: _cholesky_rule(g[0], result[0], A, upper))
+
+
+def _cholesky_formula(g: Any, result: Any, upper: bool) -> Any:
+    factor = D.adjoint(result) if upper else result
+    g = D.adjoint(g) if upper else g
+    inner = A.tril.default(D.matmul(D.adjoint(factor), g))
+    inner = A.mul.Scalar(A.add.Tensor(inner, D.adjoint(A.tril.default(inner, -1))), 0.5)
+    inner = A.linalg_solve_triangular.default(D.adjoint(factor), inner, upper=True)
+    return A.linalg_solve_triangular.default(factor, inner, upper=False, left=False)
+
+
+derivative(A.linalg_cholesky_ex, results=(0,), self=_cholesky_formula)
+derivative(A.cholesky, self=_cholesky_formula)

@@ -205,7 +205,7 @@ def _bias_gradient(g: Array, bias: Array | None, empty: bool) -> Array | None:
 # ------------------------------------------------------------------------------------------------------------ plain convolutions
 
 
-def _conv(name: str, n: int, input: Array, weight: Array, bias: Array | None, stride, padding, dilation, groups: int) -> Array:  # type: ignore[no-untyped-def]
+def _conv(name: str, n: int, input: Array, weight: Array, bias: Array | None, stride, padding, dilation, groups: int) -> Array:
     _check_rank(name, input, n)
     x = input[None] if input.ndim == n + 1 else input
     geo = _geometry(name, x, weight, bias, stride, padding, dilation, groups, n)
@@ -213,8 +213,8 @@ def _conv(name: str, n: int, input: Array, weight: Array, bias: Array | None, st
     return result[0] if input.ndim == n + 1 else result
 
 
-def _conv_rule(name: str, n: int):  # type: ignore[no-untyped-def]
-    def rule(g: Array, _result: None, input: Array, weight: Array, bias=None, stride=1, padding=0, dilation=1, groups=1):  # type: ignore[no-untyped-def]
+def _conv_rule(name: str, n: int):
+    def rule(g: Array, _result: None, input: Array, weight: Array, bias=None, stride=1, padding=0, dilation=1, groups=1):
         unbatched = input.ndim == n + 1
         x, g = (input[None], g[None]) if unbatched else (input, g)
         geo = _geometry(name, x, weight, bias, stride, padding, dilation, groups, n)
@@ -375,7 +375,7 @@ def conv3d(
 # ------------------------------------------------------------------------------------------------------- transposed convolutions
 
 
-def _transposed_geometry(input, weight, bias, stride, padding, output_padding, groups, dilation, n):  # type: ignore[no-untyped-def]
+def _transposed_geometry(input, weight, bias, stride, padding, output_padding, groups, dilation, n):
     if weight.ndim != n + 2:
         raise RuntimeError(f"Expected {n + 2}D weight for conv_transpose{n}d, but got weight of size: {list(weight.shape)}")
     strides, paddings = _expand("stride", stride, n), _expand("padding", padding, n)
@@ -389,7 +389,7 @@ def _transposed_geometry(input, weight, bias, stride, padding, output_padding, g
     return geo, (input.shape[0], weight.shape[1] * groups, *size)
 
 
-def _conv_transpose(name: str, n: int, input, weight, bias, stride, padding, output_padding, groups, dilation) -> Array:  # type: ignore[no-untyped-def]
+def _conv_transpose(name: str, n: int, input, weight, bias, stride, padding, output_padding, groups, dilation) -> Array:
     _check_rank(name, input, n)
     x = input[None] if input.ndim == n + 1 else input
     geo, shape = _transposed_geometry(x, weight, bias, stride, padding, output_padding, groups, dilation, n)
@@ -397,8 +397,8 @@ def _conv_transpose(name: str, n: int, input, weight, bias, stride, padding, out
     return result[0] if input.ndim == n + 1 else result
 
 
-def _conv_transpose_rule(n: int):  # type: ignore[no-untyped-def]
-    def rule(g, _result, input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):  # type: ignore[no-untyped-def]
+def _conv_transpose_rule(n: int):
+    def rule(g, _result, input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
         unbatched = input.ndim == n + 1
         x, g = (input[None], g[None]) if unbatched else (input, g)
         geo, _ = _transposed_geometry(x, weight, bias, stride, padding, output_padding, groups, dilation, n)
@@ -585,7 +585,7 @@ def convolution(
     return _conv("convolution", n, input, weight, bias, stride, padding, dilation, groups)
 
 
-def _convolution_rule(g, _result, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):  # type: ignore[no-untyped-def]
+def _convolution_rule(g, _result, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     n = weight.ndim - 2
     if transposed:
         return _conv_transpose_rule(n)(g, None, input, weight, bias, stride, padding, output_padding, groups, dilation)

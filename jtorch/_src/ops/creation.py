@@ -22,12 +22,12 @@ from .indexing import number_as
 
 def factory(**options: object):
     """Declares an op of the factory family."""
-    return op(**{"family": "factory", "differentiable": False, "method": False, "out": True, **options})  # type: ignore[arg-type]
+    return op(**{"family": "factory", "differentiable": False, "method": False, "out": True, **options})
 
 
 def like(**options: object):
     """Declares a factory that takes shape and dtype from a tensor, whose values it never reads."""
-    return op(**{"family": "like", "differentiable": False, "elementwise": True, "saves": (), "method": False, **options})  # type: ignore[arg-type]
+    return op(**{"family": "like", "differentiable": False, "elementwise": True, "saves": (), "method": False, **options})
 
 
 def _sizes(name: str, size: tuple[int, ...]) -> tuple[int, ...]:

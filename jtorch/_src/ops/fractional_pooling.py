@@ -85,12 +85,12 @@ def _fractional_starts(sample: Array, size: int, out: int, kernel: int) -> Array
     return jnp.concatenate([begin, last], 1)
 
 
-def _fractional_gradient(kernel_function, n: int) -> None:  # type: ignore[no-untyped-def]
-    def fwd(input, _random_samples, kernel_size, output_size):  # type: ignore[no-untyped-def]
+def _fractional_gradient(kernel_function, n: int) -> None:
+    def fwd(input, _random_samples, kernel_size, output_size):
         values, places = _fractional(n, input, _random_samples, kernel_size, output_size)
         return (values, places), (places,)
 
-    def rule(g, residuals, input, _random_samples, _kernel_size, _output_size):  # type: ignore[no-untyped-def]
+    def rule(g, residuals, input, _random_samples, _kernel_size, _output_size):
         return add_at(g[0], residuals[0], input.shape[-n:]), None
 
     defvjp(kernel_function, rule, fwd=fwd, shown=(1,))

@@ -72,6 +72,7 @@ def _added_slices(name: str, input: Array, dim: int, index: Array, source: Array
     out_dtype="expected",
     out_apart="partly",
     truncates=True,
+    refused_as="name",
 )
 def index_add(input: Array, dim: int, index: Array, source: Array, *, alpha: Number = 1) -> Array:
     """Adds ``alpha`` times the slices of ``source`` to the slices of ``input`` along ``dim`` at the positions ``index``.
@@ -120,6 +121,7 @@ derivative(
     saves=("input", "index", "source", "result"),
     aten="index_reduce",
     out_apart="partly",
+    refused_as="name",
 )
 def index_reduce(input: Array, dim: int, index: Array, source: Array, reduce: str, *, include_self: bool = True) -> Array:
     """Reduces the slices of ``source`` into those of ``input`` at positions along ``dim``: ``"prod"``, ``"mean"``, ``"amax"``, ``"amin"``.
@@ -245,8 +247,9 @@ derivative(
     saves=("index",),
     aten="index_fill.int_Scalar",
     strides="preserve",
-    repeats="warned",
+    repeats="tensor[mask] = scalar",
     node=by_operand("IndexFill", "value", 1, 0),
+    refused_as="name",
 )
 @schemas(".int_Tensor ; _ =int_Tensor_out", ".int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor ; _ =int_Scalar_out")
 def index_fill(input: Array, dim: int, index: Array, value: Array | Number) -> Array:

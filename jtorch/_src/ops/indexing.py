@@ -70,7 +70,7 @@ def inner_dim(x: Array, index: tuple[slice | Array, ...]) -> int | None:
     arrays = [d for d, item in enumerate(index) if not isinstance(item, slice)]
     if len(arrays) != 1 or x.size == 0 or math.prod(x.shape[: arrays[0]]) == 1:
         return None
-    if index[arrays[0]].size == 0 or any(item != slice(None) for d, item in enumerate(index) if d != arrays[0]):  # type: ignore[union-attr]
+    if index[arrays[0]].size == 0 or any(item != slice(None) for d, item in enumerate(index) if d != arrays[0]):
         return None
     return arrays[0]
 
@@ -462,7 +462,7 @@ _first_places = hosted(_first_by_numpy, ns=4, calls=8, dtypes=(np.dtype(np.bool_
     unmixed=("mask",),
     saves=("mask",),
     aten="masked_fill.Scalar",
-    repeats="warned",
+    repeats="tensor[mask] = scalar",
     node=by_operand("MaskedFill", "value", 1, 0),
     elementwise=True,
 )

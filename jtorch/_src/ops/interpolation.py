@@ -286,7 +286,7 @@ def _check_sizes(input: Array, sizes: tuple[int, ...], mode: str, antialias: boo
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{d.scalar_name}'")
 
 
-def _tables(input, size, scale_factor, mode, align_corners, recompute, antialias) -> list[Table] | tuple[int, ...]:  # type: ignore[no-untyped-def]
+def _tables(input, size, scale_factor, mode, align_corners, recompute, antialias) -> list[Table] | tuple[int, ...]:
     """A table for each spatial dimension; the output size for the mode ``area``."""
     if input.ndim < 3:
         _check_mode(input, mode, align_corners, antialias)

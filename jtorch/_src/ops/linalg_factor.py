@@ -11,10 +11,13 @@ from jax.lax import linalg as lapack
 
 from ..engine.intervals import in_range
 from ._declare import Array, defvjp, guard, guard_range, op, without_derivative
+from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._linalg import adjoint, check_float, check_kernel, check_matrix
 from ._numeric import scalar_name
 from .linalg_solve import permutation, zero_pivot
+
+aten = A  # where ``A`` is the matrix
 
 
 def _qr(a: Array, full: bool) -> tuple[Array, Array]:
@@ -66,6 +69,29 @@ def qr(A: Array, mode: str = "reduced") -> tuple[Array, Array]:
         raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
     q, r = _qr(A, mode == "complete")
     return (jnp.zeros((0,), A.dtype) if mode == "r" else q), r
+
+
+def _qr_formula(A: Any, grads: Any, node: Any, mode: str, result: Any, result1: Any) -> Any:
+    m, n = A._aval.shape[-2:]
+    if mode != "reduced" or m < n or A._aval.torch_dtype.is_complex:
+        return D.general(grads, node, A, mode)
+    q, r = grads
+    if q is None and r is None:
+        return None
+    inner = None if r is None else D.matmul(r, D.adjoint(result1))
+    if q is not None:
+        other = D.matmul(D.adjoint(result), q)
+        inner = aten.neg.default(other) if inner is None else aten.sub.Tensor(inner, other)
+    inner = aten.triu.default(inner)
+    inner = aten.add.Tensor(inner, D.adjoint(inner))
+    aten.mul_.Scalar(aten.diagonal.default(inner, 0, -2, -1), 0.5)
+    found = D.matmul(result, inner)
+    if q is not None:
+        found = aten.add.Tensor(found, q)
+    return aten.linalg_solve_triangular.default(D.adjoint(result1), found, upper=False, left=False)
+
+
+derivative(A.linalg_qr, results=(0, 1), A=_qr_formula)
 
 
 def _qr_gradient(g: tuple[Array, Array], A: Array, mode: str) -> tuple[Array]:

@@ -1,4 +1,4 @@
-"""Inverses, determinants and systems of linear equations."""
+"""Inverses, systems of linear equations, and functions of matrices."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from jax import lax
 from jax.lax import linalg as lapack
 
 from ._declare import Array, defvjp, guard_range, op
+from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._kernel import unbroadcast
 from ._linalg import adjoint, batched, check_float, check_kernel, check_matrix, check_square, diagonal, eye_like, guard_info, is_vector
 from ._matrix import size_of
 from ._nodes import Made
-from ._numeric import is_complex, scalar_name
+from ._numeric import scalar_name
+
+aten = A  # where ``A`` is the matrix
 
 _adjoint = adjoint  # some ops have a parameter of that name
 _SINGULAR = "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular."
@@ -150,130 +153,12 @@ def inv_ex(A: Array, *, check_errors: bool = False) -> tuple[Array, Array]:
 defvjp(inv_ex, lambda g, result, A, *, check_errors=False: _inv_rule(g[0], result[0], A))
 
 
-def _check_det(a: Array, function: str) -> None:
-    check_square(a, function)
-    check_float(a, function, kernel="lu_cpu" if function == "linalg.det" else None)
+def _inverse_formula(g: Any, inverse: Any) -> Any:
+    right = D.matmul(g, D.adjoint(inverse))
+    return A.neg.default(D.matmul(D.adjoint(inverse), right))
 
 
-@op(namespace="linalg", out=True, aten="linalg_det", out_dtype="expected", node="LinalgDetBackward0", implicit=True)
-def det(A: Array) -> Array:
-    """The determinants of square matrices.
-
-    Shapes: A (*, n, n) -> (*).
-    Dtypes: float32, float64 and complex ones -> the same; others are refused.
-
-    Raises:
-        RuntimeError: if the matrices are not square.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.linalg.det(torch.tensor([[1.0, 2.0], [3.0, 4.5]]))
-        tensor(-1.5000)
-    """
-    _check_det(A, "linalg.det")
-    return jnp.linalg.det(A) if A.shape[-1] else jnp.ones(A.shape[:-2], A.dtype)
-
-
-@op(name="det", aten="det", node="LinalgDetBackward0", through="linalg_det")
-def torch_det(input: Array) -> Array:
-    """The determinants of square matrices: ``linalg.det``.
-
-    Shapes: input (*, n, n) -> (*).
-    Dtypes: float32, float64 and complex ones -> the same; others are refused.
-
-    Raises:
-        RuntimeError: if the matrices are not square.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.det(torch.tensor([[[2.5, 0.0], [0.0, 3.0]], [[0.0, 1.0], [1.0, 0.0]]]))
-        tensor([ 7.5000, -1.0000])
-    """
-    return det(input)
-
-
-def _slogdet(a: Array) -> tuple[Array, Array]:
-    sign, logarithm = jnp.linalg.slogdet(a)
-    return sign.astype(a.dtype), logarithm.astype(jnp.finfo(a.dtype).dtype)
-
-
-@op(
-    namespace="linalg",
-    out=True,
-    returns="linalg_slogdet",
-    fields=("sign", "logabsdet"),
-    aten="linalg_slogdet",
-    out_dtype="expected",
-    node="LinalgSlogdetBackward0",
-    implicit=True,
-)
-def slogdet(A: Array) -> tuple[Array, Array]:
-    """The signs of the determinants (complex numbers of modulus 1 for complex matrices) and the logarithms of their magnitudes.
-
-    Shapes: A (*, n, n) -> sign (*), logabsdet (*).
-    Dtypes: float32, float64 and complex ones -> the same; others are refused. Logarithms are real.
-
-    Raises:
-        RuntimeError: if the matrices are not square.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.linalg.slogdet(torch.tensor([[0.0, 2.0], [3.0, 0.0]]))
-        torch.return_types.linalg_slogdet(
-        sign=tensor(-1.),
-        logabsdet=tensor(1.7918))
-    """
-    _check_det(A, "linalg.slogdet")
-    return _slogdet(A)
-
-
-@op(
-    name="slogdet",
-    out=True,
-    returns="slogdet",
-    fields=("sign", "logabsdet"),
-    aten="slogdet",
-    out_dtype="expected",
-    node="LinalgSlogdetBackward0",
-    implicit=True,
-)
-def torch_slogdet(input: Array) -> tuple[Array, Array]:
-    """The signs of determinants and the logarithms of their magnitudes: ``linalg.slogdet``.
-
-    Shapes: input (*, n, n) -> sign (*), logabsdet (*).
-    Dtypes: float32, float64 and complex ones -> the same; others are refused. Logarithms are real.
-
-    Raises:
-        RuntimeError: if the matrices are not square.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.slogdet(torch.tensor([[0.0, 2.0], [3.0, 0.0]])).sign
-        tensor(-1.)
-    """
-    return slogdet(input)
-
-
-@op(aten="logdet", node=lambda made: "AddBackward0" if made.is_complex else "WhereBackward0", implicit=True)
-def logdet(input: Array) -> Array:
-    """The logarithms of the determinants; nan where one is negative.
-
-    Shapes: input (*, n, n) -> (*).
-    Dtypes: float32, float64 and complex ones -> the same; others are refused.
-
-    Raises:
-        RuntimeError: if the matrices are not square.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.logdet(torch.tensor([[2.0, 0.0], [0.0, 3.0]]))
-        tensor(1.7918)
-    """
-    _check_det(input, "logdet")
-    sign, logarithm = _slogdet(input)
-    if is_complex(input):
-        return lax.complex(logarithm, jnp.angle(sign))
-    return jnp.where(sign == -1, np.asarray(np.nan, logarithm.dtype), logarithm)
+derivative(A.linalg_inv_ex, results=(0,), A=lambda g, result: _inverse_formula(g, result))
 
 
 def _check_system(a: Array, b: Array, left: bool, function: str) -> None:
@@ -369,6 +254,31 @@ def solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool = Fals
     return found, info
 
 
+def _is_one_side(self: Any, other: Any) -> bool:
+    """Whether the right side of a system is a vector, or a batch of them."""
+    return other.ndim == 1 or (self._aval.ndim - 1 == other.ndim and list(self._aval.shape[:-1]) == list(other.shape))
+
+
+def _solve_formula(g: Any, A: Any, B_: Any, left: bool, result: Any, result1: Any, result2: Any, wants: Any) -> Any:
+    vector = _is_one_side(A, B_)
+
+    def matrix(x: Any) -> Any:
+        return aten.unsqueeze.default(x, -1) if vector else x
+
+    if D.recorded():
+        found = D.solve(D.adjoint(A), matrix(g), left=left)
+    else:
+        found = aten.linalg_lu_solve.default(result1, result2, matrix(g), left=left, adjoint=True)
+    first = None
+    if wants[0]:
+        x = D.adjoint(matrix(result))
+        first = aten.neg.default(D.matmul(found, x) if left else D.matmul(x, found))
+    return first, (aten.squeeze.dim(found, -1) if vector else found) if wants[1] else None
+
+
+derivative(A._linalg_solve_ex, results=(0,), A__B=_solve_formula)
+
+
 def triangular(
     a: Array, b: Array, *, upper: bool, left: bool = True, transpose: bool = False, adjoint: bool = False, unit: bool = False
 ) -> Array:
@@ -412,6 +322,19 @@ def solve_triangular(A: Array, B: Array, *, upper: bool, left: bool = True, unit
     check_kernel(A, "triangular_solve_cpu")
     a, b = batched(A, B)
     return triangular(a, b, upper=upper, left=left, unit=unitriangular)
+
+
+def _triangular_formula(g: Any, self: Any, upper: bool, left: bool, unitriangular: bool, result: Any, wants: Any) -> Any:
+    solved = A.linalg_solve_triangular.default(D.adjoint(self), g, upper=not upper, left=left, unitriangular=unitriangular)
+    first = None
+    if wants[0]:
+        x = D.adjoint(result)
+        first = A.neg.default(D.matmul(solved, x) if left else D.matmul(x, solved))
+        first = A.triu.default(first, int(unitriangular)) if upper else A.tril.default(first, -int(unitriangular))
+    return first, solved if wants[1] else None
+
+
+derivative(A.linalg_solve_triangular, self__B=_triangular_formula)
 
 
 @op(
@@ -671,6 +594,18 @@ def matrix_exp(A: Array) -> Array:
     check_square(A, "linalg.matrix_exp")
     check_float(A, "linalg.matrix_exp", low=True)
     return exponential(A)
+
+
+def _matrix_exp_formula(g: Any, self: Any) -> Any:
+    n = self._aval.shape[-1]
+    adjoint = D.adjoint(self)
+    top = A.cat.default([adjoint, g], -1)
+    rows = A.cat.default([top, A.cat.default([A.zeros_like.default(g), adjoint], -1)], -2)
+    found = A.linalg_matrix_exp.default(rows)
+    return A.slice.Tensor(A.slice.Tensor(found, -2, 0, n), -1, n, 2 * n)
+
+
+derivative(A.linalg_matrix_exp, self=_matrix_exp_formula)
 
 
 def _node_of_matrix_power(made: Made) -> str:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 from jax.lax import linalg as lapack
 
 from ..facts.errors import LinAlgError
 from ._declare import Array, defvjp, guard, op
+from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._kernel import cast
 from ._linalg import adjoint, check_kernel, check_square, diagonal, embedded, off_diagonal, zero_where_zero
 from ._numeric import is_complex, is_integral, scalar_name
+
+aten = A  # where ``A`` is the matrix
 
 _ILL = "The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues."
 _NOT_FINITE = "The algorithm failed to converge because the input matrix contained non-finite values."
@@ -86,6 +91,30 @@ def eigh(A: Array, UPLO: str = "L") -> tuple[Array, Array]:
 
 
 defvjp(eigh, lambda g, result, A, UPLO="L": (_eigh_grad(g[0], g[1], *result),))
+
+
+def _eigh_formula(A: Any, grads: Any, node: Any, UPLO: str, compute_v: bool, result: Any, result1: Any) -> Any:
+    values, vectors = grads
+    if values is None and vectors is None:
+        return None
+    adjoint = D.adjoint(result1)
+    if vectors is None:
+        return D.matmul(aten.mul.Tensor(result1, aten.unsqueeze.default(values, -2)), adjoint)
+    if A._aval.torch_dtype.is_complex:
+        return D.general(grads, node, A, UPLO, compute_v)
+    inner = D.matmul(adjoint, vectors)
+    aten.diagonal.default(inner, 0, -2, -1)  # PyTorch looks at it to check complex input
+    inner = aten.mul.Scalar(aten.sub.Tensor(inner, D.adjoint(inner)), 0.5)
+    column = aten.unsqueeze.default(result, -1)
+    distance = aten.sub.Tensor(aten.unsqueeze.default(result, -2), column)
+    aten.fill_.Scalar(aten.diagonal.default(distance, 0, -2, -1), 1)
+    inner = aten.div_.Tensor(inner, distance)
+    if values is not None:
+        inner = aten.add.Tensor(inner, aten.diag_embed.default(values))
+    return D.matmul(result1, D.matmul(inner, D.adjoint(result1)))
+
+
+derivative(A._linalg_eigh, results=(0, 1), A=_eigh_formula)
 
 
 def _eigvalsh_fwd(A: Array, UPLO: str = "L") -> tuple[Array, tuple[Array, Array]]:

@@ -11,7 +11,7 @@ from ._numeric import default_float
 from .pooling import _avg_pool, _expand
 
 
-def _lp_pool(n: int, input, norm_type, kernel_size, stride, ceil_mode) -> Array:  # type: ignore[no-untyped-def]
+def _lp_pool(n: int, input, norm_type, kernel_size, stride, ceil_mode) -> Array:
     """(sum of x ** p) ** (1 / p), where windows cut off by ``ceil_mode`` are scaled up to a full one."""
     root = 1.0 / norm_type  # a zero raises, as in torch
     input = default_float(input)

@@ -46,17 +46,17 @@ derivative(A.slice_backward, grad_output=lambda g, dim, start, end, step: A.slic
 
 
 def _put_slice_at(parent: Array, value: Array, dim: int, start: Number, length: int) -> Array:
-    return lax.dynamic_update_slice_in_dim(parent, value, start, dim)  # type: ignore[arg-type]
+    return lax.dynamic_update_slice_in_dim(parent, value, start, dim)
 
 
 @view(_put_slice_at, lambda *a: None, namespace="_C", name="_slice_at", aten="slice.Tensor", node="SliceBackward0")
 def _slice_at(input: Array, dim: int, start: Number, length: int) -> Array:
     """``_slice`` of step 1 whose start is an input of the program: a loop over minibatches compiles once."""
-    return lax.dynamic_slice_in_dim(input, start, length, dim)  # type: ignore[arg-type]
+    return lax.dynamic_slice_in_dim(input, start, length, dim)
 
 
 def _put_select(parent: Array, value: Array, dim: int, index: Number) -> Array:
-    return lax.dynamic_update_index_in_dim(parent, value, index, dim)  # type: ignore[arg-type]
+    return lax.dynamic_update_index_in_dim(parent, value, index, dim)
 
 
 def _geometry_select(shape: Ints, strides: Ints, dim: int, index: int) -> tuple[Ints, int]:
@@ -76,7 +76,7 @@ derivative(A.select_backward, grad_output=lambda g, dim, index: A.select.int(g, 
 @view(_put_select, lambda *a: None, namespace="_C", name="_select_at", aten="select.int", node="SelectBackward0")
 def _select_at(input: Array, dim: int, index: Number) -> Array:
     """``_select`` whose index is an input of the program."""
-    return lax.dynamic_index_in_dim(input, index, dim, keepdims=False)  # type: ignore[arg-type]
+    return lax.dynamic_index_in_dim(input, index, dim, keepdims=False)
 
 
 def _diagonal_index(shape: Ints, offset: int, dim1: int, dim2: int) -> tuple[int, int, int, int, int]:

@@ -54,7 +54,16 @@ def _plus(a: Any, b: Any, alpha: Any, sign: int = 1) -> Array:
 # ---- sums ------------------------------------------------------------------------------------------------------------------------
 
 
-@binary(inplace=True, operators="+", saves=(), aten="add.Tensor", old_orders=("input alpha other",), numbers_do=True, opaque=2)
+@binary(
+    inplace=True,
+    operators="+",
+    saves=(),
+    aten="add.Tensor",
+    old_orders=("input alpha other",),
+    numbers_do=True,
+    opaque=2,
+    refused_as="arithmetic",
+)
 @schemas(".Tensor ; _ =out", ".Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor ; _ =Scalar_out")
 def add(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
     """Adds ``alpha * other`` to ``input``; of bool operands it is the logical or.
@@ -105,6 +114,7 @@ def no_bools(kinds: list[dtypes.dtype]) -> None:
     spelled={"subtract": {"alpha": "alpha/"}, "Tensor.subtract": {"alpha": "alpha/"}},
     old_orders=("input alpha other",),
     numbers_do=True,
+    refused_as="arithmetic",
 )
 @schemas(
     ".Tensor ; _ =out",
@@ -237,6 +247,7 @@ derivative(A.positive, self=lambda g: g)
     numbers_do=True,
     wraps=True,
     opaque=1,
+    refused_as="arithmetic",
 )
 @schemas(".Tensor ; _ =out", ".Scalar", "multiply.Tensor ; _ =out", "multiply.Scalar ; _")
 def mul(input: Array | Number, other: Array | Number) -> Array:
@@ -295,6 +306,7 @@ def _node_of_quotient(made: Made) -> str:
     node=_node_of_quotient,
     numbers_do=True,
     wraps=True,
+    refused_as="arithmetic",
 )
 @schemas(
     ".Tensor(Tensor self, Tensor other) -> Tensor ; _ =out",
@@ -376,7 +388,14 @@ derivative(
 
 
 @binary(
-    promote="float", inplace=True, saves=("input", "other"), aten="true_divide.Tensor", node="DivBackward0", numbers_do=True, through="div"
+    promote="float",
+    inplace=True,
+    saves=("input", "other"),
+    aten="true_divide.Tensor",
+    node="DivBackward0",
+    numbers_do=True,
+    through="div",
+    refused_as="arithmetic",
 )
 @schemas(".Tensor ; _ =out", ".Scalar ; _")
 def true_divide(input: Array | Number, other: Array | Number) -> Array:

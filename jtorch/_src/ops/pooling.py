@@ -156,12 +156,12 @@ def _refuse_types(name: str, input: Array, refused: tuple[str, ...]) -> None:
 # ---------------------------------------------------------------------------------------------------------------------- maximum
 
 
-def _max_windows(function, input, kernel_size, stride, padding, dilation, ceil_mode, n: int, return_indices: bool) -> Windows:  # type: ignore[no-untyped-def]
+def _max_windows(function, input, kernel_size, stride, padding, dilation, ceil_mode, n: int, return_indices: bool) -> Windows:
     _refuse_types(function, input, ("bool", "complex64", "complex128"))
     return _windows(function, input, kernel_size, stride, padding, dilation, ceil_mode, n, n == 1 and not return_indices)
 
 
-def _max_pool(function, n, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices) -> Any:  # type: ignore[no-untyped-def]
+def _max_pool(function, n, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices) -> Any:
     win = _max_windows(function, input, kernel_size, stride, padding, dilation, ceil_mode, n, return_indices)
     if not return_indices:
         return window_max(input, win)
@@ -169,10 +169,10 @@ def _max_pool(function, n, input, kernel_size, stride, padding, dilation, ceil_m
     return values, flat_index(tap, win)
 
 
-def _max_gradients(kernel, function: str, n: int, always_indices: bool) -> None:  # type: ignore[no-untyped-def]
+def _max_gradients(kernel, function: str, n: int, always_indices: bool) -> None:
     """The maximum's place is found once, in the forward pass, and kept."""
 
-    def fwd(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):  # type: ignore[no-untyped-def]
+    def fwd(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
         with_indices = always_indices or return_indices
         win = _max_windows(function, input, kernel_size, stride, padding, dilation, ceil_mode, n, with_indices)
         values, tap = window_argmax(input, win)
@@ -181,7 +181,7 @@ def _max_gradients(kernel, function: str, n: int, always_indices: bool) -> None:
         places = flat_index(tap, win)
         return (values, places), (tap, places)
 
-    def rule(g, residuals, input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):  # type: ignore[no-untyped-def]
+    def rule(g, residuals, input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
         with_indices = always_indices or return_indices
         win = _max_windows(function, input, kernel_size, stride, padding, dilation, ceil_mode, n, with_indices)
         return (spread_to_tap(g[0] if with_indices else g, residuals[0], win),)
@@ -477,7 +477,7 @@ def _divide(total: Array, counts: int | np.ndarray) -> Array:
     return lax.div(total, divisor)  # integers are divided towards zero
 
 
-def _avg_windows(function, input, kernel_size, stride, padding, ceil_mode, divisor_override, n: int) -> Windows:  # type: ignore[no-untyped-def]
+def _avg_windows(function, input, kernel_size, stride, padding, ceil_mode, divisor_override, n: int) -> Windows:
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
     win = _windows(function, input, kernel_size, stride, padding, 1, ceil_mode, n)
@@ -486,7 +486,7 @@ def _avg_windows(function, input, kernel_size, stride, padding, ceil_mode, divis
     return win
 
 
-def _avg_pool(function, n, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) -> Array:  # type: ignore[no-untyped-def]
+def _avg_pool(function, n, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) -> Array:
     win = _avg_windows(function, input, kernel_size, stride, padding, ceil_mode, divisor_override, n)
     wide = _accumulator(input)
     return _divide(window_sum(wide, win), _counts(win, count_include_pad, divisor_override)).astype(input.dtype)
@@ -497,8 +497,8 @@ def _accumulator(x: Array) -> Array:
     return x.astype(np.float32) if x.dtype.itemsize == 2 and jnp.issubdtype(x.dtype, jnp.floating) else x
 
 
-def _avg_gradient(kernel, function: str, n: int) -> None:  # type: ignore[no-untyped-def]
-    def rule(g, _result, input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):  # type: ignore[no-untyped-def]
+def _avg_gradient(kernel, function: str, n: int) -> None:
+    def rule(g, _result, input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
         win = _avg_windows(function, input, kernel_size, stride, padding, ceil_mode, divisor_override, n)
         share = _divide(_accumulator(g), _counts(win, count_include_pad, divisor_override))
         return (spread_evenly(share, win).astype(g.dtype),)

@@ -10,7 +10,7 @@ from jax import lax
 
 from ..facts.errors import broadcast_shapes, canonical_dim
 from ._declare import Array, op
-from ._derivatives import A, derivative
+from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._matrix import check_dot, cpp_name, product
 from ._numeric import conj, is_bool, is_integral, scalar_name, unsupported
@@ -220,6 +220,13 @@ def linalg_cross(input: Array, other: Array, *, dim: int = -1) -> Array:
         raise RuntimeError(f"expected scalar type {scalar_name(input.dtype)} but found {scalar_name(other.dtype)}")
     x, y = jnp.broadcast_to(input, shape), jnp.broadcast_to(other, shape)
     return _turned(x, axis, 1) * _turned(y, axis, 2) - _turned(x, axis, 2) * _turned(y, axis, 1)
+
+
+derivative(
+    A.linalg_cross,
+    self=lambda g, other, dim: A.linalg_cross.default(D.conj(other), g, dim=dim),
+    other=lambda g, self, dim: A.linalg_cross.default(g, D.conj(self), dim=dim),
+)
 
 
 def _turned(x: Array, axis: int, by: int) -> Array:

@@ -212,6 +212,7 @@ derivative(A.scatter.value, self=lambda g, dim, index: A.scatter.value(g, dim, i
     out_dtype="expected",
     out_apart="partly",
     autocast="cuda widest",
+    refused_as="name",
 )
 def scatter_add(input: Array, dim: int, index: Array, src: Array) -> Array:
     """Adds ``src`` at the positions ``index`` along ``dim``: ``result[index[i][j]][j] += src[i][j]`` for ``dim=0``.
@@ -354,6 +355,7 @@ def _reduce_gradients(
     saves=("input", "index", "src", "result"),
     aten="scatter_reduce.two",
     out_apart="partly",
+    refused_as="name",
 )
 def scatter_reduce(input: Array, dim: int, index: Array, src: Array, reduce: str, *, include_self: bool = True) -> Array:
     """Reduces the elements of ``src`` that meet at the same position, and what ``input`` holds there unless ``include_self`` is False.

@@ -13,6 +13,7 @@ from jax.lax import linalg as lapack
 from ..facts import dtypes
 from ..facts.errors import canonical_dim
 from ._declare import Array, Dtype, defvjp, op
+from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._kernel import cast
 from ._linalg import adjoint, check_float, check_matrix, check_square, diagonal, embedded, off_diagonal, zero_where_zero
@@ -20,6 +21,8 @@ from ._nodes import Made
 from ._numeric import is_complex, is_integral, scalar_name
 from .linalg_solve import _lu_info
 from .linalg_spectral import _NOT_FINITE, _eigh, _guard_finite, _real_dtype
+
+aten = A  # where ``A`` is the matrix
 
 
 def _svd(a: Array, full: bool, function: str) -> tuple[Array, Array, Array]:
@@ -95,6 +98,22 @@ def svd(A: Array, full_matrices: bool = True, *, driver: str | None = None) -> t
     """
     _check_driver(driver)
     return _svd(A, full_matrices, "linalg.svd")
+
+
+def _svd_formula(A: Any, grads: Any, node: Any, full_matrices: bool, compute_uv: bool, driver: Any, result: Any, result2: Any) -> Any:
+    u, s, v = grads
+    if u is not None or v is not None or s is None:
+        return D.general(grads, node, A, full_matrices, compute_uv, driver)
+    m, n = A._aval.shape[-2:]
+    if full_matrices and m != n:
+        k = min(m, n)
+        result, result2 = aten.slice.Tensor(result, -1, 0, k), aten.slice.Tensor(result2, -2, 0, k)
+    if m >= n:
+        return D.matmul(result, aten.mul.Tensor(aten.unsqueeze.default(s, -1), result2))
+    return D.matmul(aten.mul.Tensor(result, aten.unsqueeze.default(s, -2)), result2)
+
+
+derivative(A._linalg_svd, results=(0, 1, 2), A=_svd_formula)
 
 
 def _check_driver(driver: str | None) -> None:
@@ -288,6 +307,29 @@ def pinv(
     """
     _check_real("torch.linalg.pinv", rcond=rcond, atol=atol, rtol=rtol)
     return _pseudoinverse(A, atol, rtol if rcond is None else rcond, hermitian)
+
+
+def _pinv_formula(g: Any, self: Any, result: Any) -> Any:
+    inverse = D.adjoint(result)
+    g = D.adjoint(g)
+    m, n = self._aval.shape[-2:]
+    if m <= n:
+        k = D.matmul(g, result)
+        right = D.matmul(k, inverse)
+        outer = D.matmul(inverse, result)
+        last = D.matmul(outer, A.sub.Tensor(g, D.matmul(k, self)))
+        third = D.matmul(D.matmul(self, result), right)
+        first = A.neg.default(D.adjoint(D.matmul(result, k)))
+        return A.add.Tensor(A.sub.Tensor(A.add.Tensor(first, right), third), last)
+    k = D.matmul(result, g)
+    left = D.matmul(inverse, k)
+    last = D.matmul(D.matmul(left, result), self)
+    second = D.matmul(D.matmul(A.sub.Tensor(g, D.matmul(self, k)), result), inverse)
+    first = A.neg.default(D.adjoint(D.matmul(k, result)))
+    return A.sub.Tensor(A.add.Tensor(A.add.Tensor(first, second), left), last)
+
+
+derivative(A.linalg_pinv.atol_rtol_tensor, self=_pinv_formula)
 
 
 def _check_real(name: str, **bounds: Array | float | None) -> None:

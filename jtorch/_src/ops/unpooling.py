@@ -19,7 +19,7 @@ def _per_dim(value: int | tuple[int, ...], n: int) -> tuple[int, ...]:
     return (value,) * n if isinstance(value, int) else tuple(value)
 
 
-def _unpool_size(size, kernel_size, stride, padding, output_size, n: int) -> tuple[int, ...]:  # type: ignore[no-untyped-def]
+def _unpool_size(size, kernel_size, stride, padding, output_size, n: int) -> tuple[int, ...]:
     kernel, pad = _per_dim(kernel_size, n), _per_dim(padding, n)
     strides = kernel if stride is None else _per_dim(stride, n)
     default = [(s - 1) * st + k - 2 * p for s, st, k, p in zip(size[-n:], strides, kernel, pad, strict=True)]
@@ -60,7 +60,7 @@ def _possible(size: Sequence[int], n: int) -> tuple[int, ...]:
     return tuple(size)
 
 
-def _unpool(n: int, input, indices, kernel_size, stride, padding, output_size) -> Array:  # type: ignore[no-untyped-def]
+def _unpool(n: int, input, indices, kernel_size, stride, padding, output_size) -> Array:
     if input.ndim not in (n + 1, n + 2):
         dim = max(n, 2)
         raise RuntimeError(
@@ -91,8 +91,8 @@ def _unpool(n: int, input, indices, kernel_size, stride, padding, output_size) -
     return filled.reshape(*lead, *size)
 
 
-def _unpool_rule(n: int):  # type: ignore[no-untyped-def]
-    def rule(g, _result, input, indices, _kernel_size, _stride=None, _padding=0, _output_size=None):  # type: ignore[no-untyped-def]
+def _unpool_rule(n: int):
+    def rule(g, _result, input, indices, _kernel_size, _stride=None, _padding=0, _output_size=None):
         planes, count = math.prod(input.shape[:-n]), math.prod(input.shape[-n:])
         taken = jnp.take_along_axis(g.reshape(planes, math.prod(g.shape[-n:])), indices.reshape(planes, count), 1)
         return taken.reshape(input.shape), None

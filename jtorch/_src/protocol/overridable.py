@@ -127,6 +127,8 @@ def _fixed_form(source: _Source, name: str, caller: Caller, kinds: Mapping[str, 
     source.given = f"({''.join(s + ', ' for s in positional)}), ({''.join(k + ', ' for k in named)})"
     slow = f"return _slow({source.given})"
 
+    # One condition decides between this text and the slow path. It must hold for the calls that programs make most, tensors by position,
+    # and cost them next to nothing: a type in a set is asked for, never ``isinstance``, as subclasses may override.
     doubtful, absent, merges, values = ["_ACTIVE.modes"], [] if bare else ["_over"], [], []
     for slot, p in zip(slots, layout.positional, strict=True):
         kind = kinds.get(p.name, "static")
@@ -149,6 +151,7 @@ def _fixed_form(source: _Source, name: str, caller: Caller, kinds: Mapping[str, 
         doubtful.append(f"not (_M is {' is '.join(absent)})")
     lines = [f"if {' or '.join(doubtful)}:", *[f"    {line}" for line in _slow_lines(slow, slots, absent, named, caller)], *merges]
     if body is not None:
+        # The core's text stands in the public function itself: one Python call less on each operation.
         # The inlined body reads the parameters under their own names.
         lines += [f"{n} = {v}" for n, v in zip(caller.all_names, values, strict=True)]
         lines += body.splitlines()
@@ -323,9 +326,9 @@ def specialise(
     function.__qualname__ = f"Tensor.{name}" if is_method else name
     function.__module__ = "jtorch" + prefix.removeprefix("torch").removesuffix(".Tensor") if prefix.startswith("torch") else prefix
     function.__doc__ = completed(impl.__doc__ if doc is None else doc, sig.parameters)
-    function.__signature__ = sig  # type: ignore[attr-defined]
-    function.__wrapped__ = impl if wrapped is None else wrapped  # type: ignore[attr-defined]
-    function._implementation = impl  # type: ignore[attr-defined]
+    function.__signature__ = sig
+    function.__wrapped__ = impl if wrapped is None else wrapped
+    function._implementation = impl
     caller.func = function if reports is None or public in _TOLD_BY_THEMSELVES else reports
     caller.handlers_off = asks == "modes"
     if enter:

@@ -120,10 +120,10 @@ class _Loader(importlib.abc.Loader):
         listed = _refused.names().get(own, {})
         home = _refused.same().get(own)
         if home is not None:
-            module.__all__ = list(importlib.import_module(f"{_ROOT}.{home}").__dict__.get("__all__", ()))  # type: ignore[attr-defined]
+            module.__all__ = list(importlib.import_module(f"{_ROOT}.{home}").__dict__.get("__all__", ()))
         else:
-            module.__all__ = [name for name in listed if not name.startswith("_")]  # type: ignore[attr-defined]
-        module.__getattr__ = missing(f"{_ROOT}.{own}")  # type: ignore[method-assign]
+            module.__all__ = [name for name in listed if not name.startswith("_")]
+        module.__getattr__ = missing(f"{_ROOT}.{own}")
 
 
 class Finder(importlib.abc.MetaPathFinder):

@@ -71,11 +71,15 @@ def _walking() -> Any:
     return walking
 
 
-@hooks.vmap.fill
-def _vmap() -> Any:
-    from ...func import vmap
+def _func() -> Any:
+    from ... import func
 
-    return vmap
+    return func
+
+
+hooks.vmap.fill(lambda: _func().vmap)
+hooks.writer.fill(lambda: _func().capturing.writer)
+hooks.shared_by_examples.fill(lambda: _func().capturing.shared_by_examples)
 
 
 @hooks.function_class.fill
@@ -212,9 +216,9 @@ def _operator_kernels() -> Any:
 
 @hooks.operator_derivatives.fill
 def _operator_derivatives() -> Any:
-    from ..aten import formulas_linalg
+    from ..aten import formulas
 
-    return formulas_linalg.formulas
+    return formulas
 
 
 @hooks.operator_routes.fill

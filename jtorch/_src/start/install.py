@@ -62,7 +62,7 @@ class _Loader(importlib.abc.Loader):
     def get_code(self, fullname: str) -> Any:
         """The code of ``jtorch.x``, for ``python -m torch.x``."""
         found = importlib.util.find_spec(self.name)
-        return found.loader.get_code(self.name) if found is not None else None  # type: ignore[union-attr]
+        return found.loader.get_code(self.name) if found is not None else None
 
 
 class _Distribution(importlib.metadata.Distribution):
@@ -126,7 +126,7 @@ def _present(module: ModuleType, name: str) -> None:
                 line = vars(value).get("__firstlineno__")
                 value.__module__ = places.get(key, name[1:])
                 if line is not None:  # from Python 3.13 on a class forgets where it begins when it gets another module
-                    value.__firstlineno__ = line  # type: ignore[attr-defined]
+                    value.__firstlineno__ = line
     if public:
         module.__name__ = name[1:]
         sys.modules.setdefault(name[1:], module)  # where inspect and typing look a class's module up
@@ -187,7 +187,7 @@ def _explain_extensions() -> None:
             _explain(error, spec.name, spec.origin)
             raise
 
-    importlib.machinery.ExtensionFileLoader.create_module = create_module  # type: ignore[method-assign]
+    importlib.machinery.ExtensionFileLoader.create_module = create_module
 
 
 class _PresentingLoader(importlib.abc.Loader):
@@ -238,7 +238,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         spec.has_location = found.has_location
         return spec
 
-    def find_distributions(self, context: Any = None) -> Iterator[importlib.metadata.Distribution]:  # type: ignore[override]
+    def find_distributions(self, context: Any = None) -> Iterator[importlib.metadata.Distribution]:
         """The distribution ``torch``."""
         name = getattr(context, "name", None)
         if name is None or name.lower() == "torch":

@@ -45,7 +45,7 @@ class _Loader(importlib.abc.Loader):
             place, _, leaf = f"{_ROOT}.{names[name] or name}".rpartition(".")
             return getattr(importlib.import_module(place), leaf)
 
-        module.__getattr__ = __getattr__  # type: ignore[method-assign]
+        module.__getattr__ = __getattr__
 
 
 class Finder(importlib.abc.MetaPathFinder):

@@ -55,18 +55,20 @@ def _bind_tensor(methods: Any) -> None:
             setattr(Tensor, path.removeprefix("Tensor."), made)
     for name in ("__copy__", "as_subclass"):
         setattr(Tensor, name, getattr(methods, name))
-    Tensor.__hash__ = object.__hash__  # type: ignore[method-assign]
-    Tensor._make_subclass = staticmethod(methods._make_subclass)  # type: ignore[attr-defined]
-    Tensor._make_wrapper_subclass = staticmethod(_make_wrapper_subclass)  # type: ignore[attr-defined]
-    Tensor.__torch_dispatch__ = dispatch.disabled_torch_dispatch_impl  # type: ignore[attr-defined]
-    Tensor._python_dispatch = property(_python_dispatch)  # type: ignore[attr-defined]
-    Tensor.__init_subclass__ = classmethod(_init_subclass)  # type: ignore[assignment,method-assign]
-    Tensor.__new__ = staticmethod(methods._new_tensor)  # type: ignore[assignment,method-assign]
-    Tensor.__init__ = _init  # type: ignore[method-assign]
-    Tensor.__torch_function__ = classmethod(dispatch.default_handler)  # type: ignore[attr-defined]
+    Tensor.__hash__ = object.__hash__
+    Tensor._make_subclass = staticmethod(methods._make_subclass)
+    Tensor._make_wrapper_subclass = staticmethod(_make_wrapper_subclass)
+    Tensor.__torch_dispatch__ = dispatch.disabled_torch_dispatch_impl
+    Tensor._python_dispatch = property(_python_dispatch)
+    Tensor.__init_subclass__ = classmethod(_init_subclass)
+    Tensor.__new__ = staticmethod(methods._new_tensor)
+    Tensor.__init__ = _init
+    Tensor.__torch_function__ = classmethod(dispatch.default_handler)
     for name in CORE_METHODS:
         body = core_module.Tensor.__dict__[name]
-        setattr(Tensor, name, specialise(body, f"torch.Tensor.{name}", ["self"], doc=body.__doc__, wrapped=body))
+        me, *rest = (told := inspect.signature(body)).parameters.values()
+        told = told.replace(parameters=[me.replace(annotation=inspect.Parameter.empty), *rest])
+        setattr(Tensor, name, specialise(body, f"torch.Tensor.{name}", ["self"], signature=told, doc=body.__doc__, wrapped=body))
     for name in (
         "shape",
         "dtype",
@@ -98,7 +100,7 @@ def _bind_indexing() -> None:
     def __getitem__(self: Any, index: Any) -> Any:
         kind = type(index)
         if ACTIVE.modes or type(self) not in TENSORS or (kind not in PLAIN and not (kind is tuple and all_plain(map(type, index)))):
-            answer = override(Tensor.__getitem__, [self, *_inside(index)], (self, index), None)  # type: ignore[attr-defined]
+            answer = override(Tensor.__getitem__, [self, *_inside(index)], (self, index), None)
             if answer is not MISSING:
                 return answer
             if ACTIVE.below is not None and (answer := ACTIVE.below(callers[0], (self, index), {})) is not MISSING:
@@ -117,7 +119,7 @@ def _bind_indexing() -> None:
             or type(value) not in PLAIN
             or (kind not in PLAIN and not (kind is tuple and all_plain(map(type, index))))
         ):
-            answer = override(Tensor.__setitem__, [self, *_inside(index), value], (self, index, value), None)  # type: ignore[attr-defined]
+            answer = override(Tensor.__setitem__, [self, *_inside(index), value], (self, index, value), None)
             if answer is not MISSING:
                 return
             if ACTIVE.below is not None and ACTIVE.below(callers[1], (self, index, value), {}) is not MISSING:
@@ -165,7 +167,7 @@ def _make_wrapper_subclass(cls: Any, size: Any, *args: Any, **kwargs: Any) -> An
 
 def _python_dispatch(t: Tensor) -> bool:
     """Whether operators on the tensor go to ``__torch_dispatch__`` of its class."""
-    return type(t).__torch_dispatch__ is not dispatch.disabled_torch_dispatch_impl  # type: ignore[attr-defined]
+    return type(t).__torch_dispatch__ is not dispatch.disabled_torch_dispatch_impl
 
 
 def _init_subclass(cls: Any, **kwargs: Any) -> None:
@@ -287,11 +289,11 @@ def _imag(t: Tensor) -> Tensor:
 
 
 def _set_real(t: Tensor, value: Any) -> None:
-    _real(t).copy_(value)  # type: ignore[attr-defined]
+    _real(t).copy_(value)
 
 
 def _set_imag(t: Tensor, value: Any) -> None:
-    _imag(t).copy_(value)  # type: ignore[attr-defined]
+    _imag(t).copy_(value)
 
 
 def _base(t: Tensor) -> Any:

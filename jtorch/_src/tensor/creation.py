@@ -250,7 +250,7 @@ def _copied(source: Tensor, dtype: dtypes.dtype | None, device: Any, requires_gr
         UserWarning,
         stacklevel=outside(),
     )
-    made = source.detach().to(device=device or source.device, dtype=dtype or source.dtype, copy=True)  # type: ignore[attr-defined]
+    made = source.detach().to(device=device or source.device, dtype=dtype or source.dtype, copy=True)
     return requiring(made) if requires_grad else made
 
 
@@ -306,7 +306,7 @@ def _of_jax(array: jax.Array, dtype: dtypes.dtype | None, device: Any, requires_
     dtypes.from_np(array.dtype)
     made = wrap(array)
     if device is not None or dtype is not None:
-        made = made.to(device=device or made.device, dtype=dtype or made.dtype)  # type: ignore[attr-defined]
+        made = made.to(device=device or made.device, dtype=dtype or made.dtype)
     if requires_grad and not made._aval.differentiable:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return requiring(made) if requires_grad else made
@@ -320,9 +320,7 @@ def _of_storage(source: Any, wanted: dtypes.dtype | None) -> np.ndarray:
     """
     mine = getattr(source, "dtype", None)
     if mine is not None and wanted not in (None, mine):
-        raise RuntimeError(
-            f"Expected a Storage of type {wanted.scalar_name} or an UntypedStorage, but got {mine.scalar_name}"  # type: ignore[union-attr]
-        )
+        raise RuntimeError(f"Expected a Storage of type {wanted.scalar_name} or an UntypedStorage, but got {mine.scalar_name}")
     dtype = wanted or mine or (dtypes.int64 if source.untyped().nbytes() else dtypes.get_default_dtype())
     data = source.untyped().memory().view(np.uint8)
     return data[: data.size // dtype.itemsize * dtype.itemsize].view(dtype.np).copy()
@@ -345,7 +343,7 @@ def _fits(value: Any, dtype: dtypes.dtype) -> bool:
 
 @composite(namespace="Tensor", operands=("self",), ignored=True)
 def new_tensor(
-    self: Any,
+    self: Tensor,
     data: Any,
     *,
     dtype: Any = None,
@@ -407,9 +405,9 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     wanted = check_dtype("as_tensor", dtype)
     if isinstance(data, Tensor):
         keep_dtype = wanted is None or wanted is data.dtype
-        if keep_dtype and (device is None or data.to(device=device) is data):  # type: ignore[attr-defined]
+        if keep_dtype and (device is None or data.to(device=device) is data):
             return data
-        return data.to(device=device or data.device, dtype=wanted or data.dtype)  # type: ignore[attr-defined]
+        return data.to(device=device or data.device, dtype=wanted or data.dtype)
     if isinstance(data, np.ndarray):
         _from_array(data)
         return _shared(data, wanted, device)
@@ -426,7 +424,7 @@ def _shared(array: np.ndarray, dtype: dtypes.dtype | None, device: Any) -> Tenso
     made = share_host(array)
     if device is None and (dtype is None or dtype is made.dtype):
         return made
-    return made.to(device=device or made.device, dtype=dtype or made.dtype)  # type: ignore[attr-defined]
+    return made.to(device=device or made.device, dtype=dtype or made.dtype)
 
 
 @composite(native=True, asks="nobody")
@@ -547,9 +545,7 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
     converts = wanted is not None and wanted is not source.dtype
     moves = device is not None and source.to(device=device) is not source
     if copy is False and converts:
-        raise ValueError(
-            f"can't alias tensor with dtype '{source.dtype.scalar_name}' into dtype '{wanted.scalar_name}'."  # type: ignore[union-attr]
-        )
+        raise ValueError(f"can't alias tensor with dtype '{source.dtype.scalar_name}' into dtype '{wanted.scalar_name}'.")
     if copy is False and moves:
         raise ValueError(f"can't alias tensor from device '{source.device}' to '{device}'.")
     made = source

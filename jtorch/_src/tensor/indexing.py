@@ -15,19 +15,22 @@ from typing import Any
 import numpy as np
 
 from ...autograd.names import named, written
-from ...core import Tensor, from_host, small_view
+from ...core import Tensor, from_host
 from ..bind.cores import BOUND, bind
+from ..bind.forms import repeats_of
 from ..engine import SPECIAL, numbers_of
 from ..facts import dtypes
 from ..facts.errors import HIGHEST_LONG, LOWEST_LONG, OVERFLOW, check_long
 from ..facts.size import slice_bounds
 from ..facts.warned_once import outside
 from ..ops import scattering as _writing  # noqa: F401
-from ..ops._declare import OPS
+from ..ops._declare import OPS, find
+from ..ops._facts import writes
 from ..ops._kernel import caches
-from ..ops.indexing import too_large
+from ..ops.indexing import masked_fill, too_large
 from ..ops.views import VIEWS, expanded_size
 from . import running as applying
+from .looking import small_view
 from .reshaping import viewed
 from .running import inplace
 from .view_steps import dynamic_step
@@ -50,6 +53,9 @@ _index_flat = _core("_C._index_flat")
 _index_put_flat = _core("_C._index_put_flat")
 _positions_of = _core("_C.index_by_mask")
 _masked_fill = _core("masked_fill")
+#: What is said of writes through this notation to elements that several indices share: as of the functions that they stand for.
+_LISTED = ("index_put_", "tensor[indices] = tensor")
+_MASKED = repeats_of(find(masked_fill))
 _masked_write = _core("_C._masked_write")
 _nonzero = _core("nonzero")
 _ne = _core("ne")
@@ -480,18 +486,19 @@ def _is_whole(index: slice, size: int) -> bool:
     return not start and (stop is None or stop >= size) and (step is None or step == 1)
 
 
+@writes("copy_")
 def _copy_to(target: Tensor, value: Any, whole: bool = False) -> None:
     if whole and target._rg and not (isinstance(value, Tensor) and value._aval.ndim):
-        written(target.fill_(value), "FillBackward3")  # type: ignore[attr-defined]
+        written(target.fill_(value), "FillBackward3")
     elif isinstance(value, Tensor):
         if value._aval.shape != target._aval.shape:
             value = _without_leading_ones(value, target)
         shape = target._aval.shape
-        target.copy_(value if value._aval.shape == shape or value._aval.ndim > len(shape) else value.expand(shape))  # type: ignore[attr-defined]
+        target.copy_(value if value._aval.shape == shape or value._aval.ndim > len(shape) else value.expand(shape))
     else:
         value = _number_for(target, value)
         check_inplace(target)
-        target.fill_(value)  # type: ignore[attr-defined]
+        target.fill_(value)
 
 
 def _number_for(target: Tensor, value: Any) -> Any:
@@ -516,7 +523,7 @@ def _without_leading_ones(value: Tensor, target: Tensor) -> Tensor:
     extra = len(shape) - len(sizes)
     if extra > 0 and all(n == 1 for n in shape[:extra]):
         shape = shape[extra:]
-        value = value.reshape(shape)  # type: ignore[attr-defined]
+        value = value.reshape(shape)
     elif extra > 0:
         shape = shape[next(i for i, n in enumerate(shape) if n != 1) :]
     expanded_size(shape, sizes)
@@ -529,16 +536,17 @@ def _settled(target: Tensor, result: Tensor) -> Tensor:
         if step == 0 and n > 1:
             changed = _ne(result, target)
             place = _argmax(_to_copy(changed, dtypes.uint8), d, True)
-            result = _gather(result, d, place).expand(target._aval.shape)  # type: ignore[attr-defined]
+            result = _gather(result, d, place).expand(target._aval.shape)
     return result
 
 
 applying.settled = _settled
 
 
+@writes("index_put_")
 def _scattered(target: Tensor, advanced: list[tuple[int, Any]], value: Any) -> None:
     """Writes at positions and through masks."""
-    check_inplace(target, idempotent="index_put_")
+    check_inplace(target, idempotent=_LISTED)
     is_tensor = isinstance(value, Tensor)
     dim, item = advanced[0]
     if len(advanced) == 1 and isinstance(item, Tensor) and _is_mask(item):
@@ -563,12 +571,12 @@ def _scattered(target: Tensor, advanced: list[tuple[int, Any]], value: Any) -> N
 def _fill_by_mask(target: Tensor, dim: int, mask: Tensor, value: Any) -> None:
     """One value wherever the mask is true; needs no positions."""
     if target._strides is not None:
-        check_inplace(target, idempotent="masked_fill_")
+        check_inplace(target, idempotent=_MASKED)
     if isinstance(value, Tensor) and value._aval.ndim:
-        value = value.reshape(())  # type: ignore[attr-defined]
+        value = value.reshape(())
     rest = target._aval.ndim - dim - max(mask._aval.ndim, 1)
     if rest or mask._aval.ndim == 0:
-        mask = mask.reshape((*(mask._aval.shape or (1,)), *(1,) * rest))  # type: ignore[attr-defined]
+        mask = mask.reshape((*(mask._aval.shape or (1,)), *(1,) * rest))
     written(inplace(target, _masked_fill(target, mask, _number_for(target, value))), "IndexPutBackward0")
 
 

@@ -59,7 +59,7 @@ class _SparseType(_TensorType):
     """The class of ``torch.sparse.FloatTensor`` and its like: an instance is any COO tensor of the dtype and device."""
 
     def __instancecheck__(cls, other: object) -> bool:
-        return super().__instancecheck__(other) and other.layout is layouts.sparse_coo  # type: ignore[attr-defined]
+        return super().__instancecheck__(other) and other.layout is layouts.sparse_coo
 
     def __call__(cls, *args: Any, device: Any = None) -> Any:
         """A COO tensor of indices and values, or without elements of the given sizes."""

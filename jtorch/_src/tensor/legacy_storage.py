@@ -62,7 +62,7 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
     _from_buffer = from_buffer
 
     @classmethod
-    def _new_shared(cls, size: int) -> TypedStorage:  # type: ignore[override]
+    def _new_shared(cls, size: int) -> TypedStorage:
         """A new storage of ``size`` elements in memory that processes share."""
         return TypedStorage(wrap_storage=UntypedStorage._new_shared(size * cls.dtype.itemsize), dtype=cls.dtype)
 

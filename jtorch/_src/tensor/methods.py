@@ -75,7 +75,7 @@ def _copy(t: Tensor) -> Tensor:
 
 
 @composite(method=True, operands=("input",), opaque=True)
-def clone(input: Any, *, memory_format: layouts.memory_format | None = layouts.preserve_format) -> Any:
+def clone(input: Tensor, *, memory_format: layouts.memory_format | None = layouts.preserve_format) -> Any:
     """A copy with its own memory; gradients pass through.
 
     Args:
@@ -113,7 +113,7 @@ def clone(input: Any, *, memory_format: layouts.memory_format | None = layouts.p
 
 @composite(namespace="Tensor", operands=("self",))
 @schemas("(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)")
-def contiguous(self: Any, memory_format: layouts.memory_format = layouts.contiguous_format) -> Any:
+def contiguous(self: Tensor, memory_format: layouts.memory_format = layouts.contiguous_format) -> Any:
     """The tensor itself if its memory is in that order, else a copy that is.
 
     Args:
@@ -159,7 +159,7 @@ def spread(t: Tensor, place: Any) -> Tensor:
     array = read(v)
     r = from_value(concrete(array if v.trace is SPECIAL else jax.device_put(array, place)))
     if t._rg and MODE.enabled:
-        r._node = _Move(v, r._v, t._edge(), r._aval.device)  # type: ignore[arg-type]
+        r._node = _Move(v, r._v, t._edge(), r._aval.device)
         r._rg = True
     return preserve_layout(r, t)
 
@@ -242,7 +242,7 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, 
     ".other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
     ".dtype_layout(Tensor(a) self, ..., bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
 )
-def to(self: Any, *args: Any, **kwargs: Any) -> Any:
+def to(self: Tensor, *args: Any, **kwargs: Any) -> Any:
     """The tensor in another dtype and on another device; itself if nothing changes and ``copy`` is false.
 
     ``to(dtype)``, ``to(device, dtype=None)`` and ``to(other)`` take, after these, ``non_blocking=False`` and ``copy=False``.
@@ -323,7 +323,7 @@ for _name, _dtype in {
 
 @composite(namespace="Tensor", operands=("self", "other"), implicit=True)
 @schemas(".")
-def type_as(self: Any, other: Any) -> Any:
+def type_as(self: Tensor, other: Any) -> Any:
     """The tensor in the dtype and on the device of ``other``.
 
     Args:
@@ -338,7 +338,7 @@ def type_as(self: Any, other: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False)
-def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
+def type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The name of the tensor's type, such as ``torch.FloatTensor``; with an argument the tensor in that dtype.
 
     Args:
@@ -375,7 +375,7 @@ def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",))
-def cpu(self: Any, memory_format: Any = layouts.preserve_format) -> Any:
+def cpu(self: Tensor, memory_format: Any = layouts.preserve_format) -> Any:
     """The tensor on the host; itself if it is there.
 
     Args:
@@ -392,7 +392,7 @@ def cpu(self: Any, memory_format: Any = layouts.preserve_format) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",))
-def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = layouts.preserve_format) -> Any:
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = layouts.preserve_format) -> Any:
     """The tensor on a GPU; itself if it is there.
 
     Shapes: self (*) -> (*).
@@ -421,12 +421,12 @@ def is_of_plain_memory(t: Tensor) -> bool:
     """Whether a tensor's memory is the engine's own, outside of transformations, and no history passes through it."""
     al = t._al
     if al is None:
-        return t._v.trace is not SPECIAL  # type: ignore[union-attr]
+        return t._v.trace is not SPECIAL
     value = al.storage.value
     return value is not None and value.trace is not SPECIAL and (al.base is None or not al.base._rg)
 
 
-@composite(namespace="Tensor", operands=("self", "other"), numbers_do=True, opaque=2)
+@composite(namespace="Tensor", operands=("self", "other"), numbers_do=True, opaque=2, refused_as="arithmetic")
 def copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
     """Writes ``other``, broadcast and cast, into the tensor.
 
@@ -480,8 +480,8 @@ def copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
     return inplace(self, result)
 
 
-@composite(namespace="Tensor", operands=("self", "value"))
-def fill_(self: Any, value: Any) -> Any:
+@composite(namespace="Tensor", operands=("self", "value"), refused_as="name")
+def fill_(self: Tensor, value: Any) -> Any:
     """Writes a number, or a 0-dim tensor's value, everywhere.
 
     Args:
@@ -525,7 +525,7 @@ _type = __builtins__["type"] if isinstance(__builtins__, dict) else __builtins__
 
 @composite(namespace="Tensor", operands=("self",), opaque=True)
 @schemas("zero. ; _ =out")
-def zero_(self: Any) -> Any:
+def zero_(self: Tensor) -> Any:
     """Writes zero everywhere.
 
     Raises:
@@ -543,7 +543,7 @@ def zero_(self: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self", "gradient"), native=False, dispatched="never")
-def backward(self: Any, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None) -> None:
+def backward(self: Tensor, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None) -> None:
     """Adds the gradient of this tensor to the ``grad`` of the leaves it depends on; see ``autograd.backward``.
 
     Args:
@@ -567,7 +567,7 @@ def backward(self: Any, gradient: Any = None, retain_graph: Any = None, create_g
 
 
 @composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
-def register_hook(self: Any, hook: Callable[[Any], Any]) -> Any:
+def register_hook(self: Tensor, hook: Callable[[Any], Any]) -> Any:
     """Calls ``hook`` with the gradient of this tensor each time it is computed; what it returns replaces the gradient.
 
     Returns: a handle, whose ``remove`` takes the hook away.
@@ -608,7 +608,7 @@ def hooks_of(t: Tensor, make: bool = False) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
-def register_post_accumulate_grad_hook(self: Any, hook: Callable[[Any], Any]) -> Any:
+def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Any], Any]) -> Any:
     """Calls ``hook`` with this leaf after a gradient was added to its ``grad``.
 
     Returns: a handle, whose ``remove`` takes the hook away.
@@ -636,7 +636,7 @@ def register_post_accumulate_grad_hook(self: Any, hook: Callable[[Any], Any]) ->
 
 @composite(namespace="Tensor", operands=("self",), dispatched="never", implicit=True)
 @schemas("(Tensor(a!) self) -> ()")
-def retain_grad(self: Any) -> Any:
+def retain_grad(self: Tensor) -> Any:
     """Makes a tensor that is no leaf keep its gradient in ``grad``.
 
     Raises:

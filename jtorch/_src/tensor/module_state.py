@@ -45,11 +45,11 @@ def owned(before: Any, tensor: Any) -> Any:
         RuntimeError: as ``check_state``.
     """
     if isinstance(tensor, TensorBase):
-        v = tensor._v  # type: ignore[attr-defined]
+        v = tensor._v
         if v is not None and v.trace is SPECIAL and isinstance(before, TensorBase):
             check_state(before, v)
         outside = outside_jax()
-        if not outside and tensor is not before and isinstance(before, TensorBase) and before._state:  # type: ignore[attr-defined]
+        if not outside and tensor is not before and isinstance(before, TensorBase) and before._state:
             check_buffer(before)
-        tensor._state = outside or (isinstance(before, TensorBase) and before._state)  # type: ignore[attr-defined]
+        tensor._state = outside or (isinstance(before, TensorBase) and before._state)
     return tensor

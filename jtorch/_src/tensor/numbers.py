@@ -47,7 +47,7 @@ def _number(t: Tensor) -> Any:
 
 @composite(namespace="Tensor", operands=("self",), implicit=True)
 @schemas("(Tensor self) -> Scalar")
-def item(self: Any) -> Any:
+def item(self: Tensor) -> Any:
     """The only element as a Python number.
 
     Raises:
@@ -69,7 +69,7 @@ def item(self: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",))
-def tolist(self: Any) -> Any:
+def tolist(self: Tensor) -> Any:
     """The elements as nested lists of Python numbers (a number for a 0-dim tensor).
 
     Raises:
@@ -87,7 +87,7 @@ def tolist(self: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",))
-def numpy(self: Any, *, force: bool = False) -> Any:
+def numpy(self: Tensor, *, force: bool = False) -> Any:
     """The data as a NumPy array on the same memory: changes made on either side are seen on the other.
 
     Of a tensor that is spread over several devices, a copy that cannot be written into.
@@ -157,7 +157,7 @@ def host_memory(t: Tensor) -> np.ndarray:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False)
-def __array__(self: Any, dtype: Any = None, copy: Any = None) -> Any:
+def __array__(self: Tensor, dtype: Any = None, copy: Any = None) -> Any:
     """What ``numpy.asarray`` sees: the tensor's own memory, or a copy in ``dtype``.
 
     Example:
@@ -173,7 +173,7 @@ def __array__(self: Any, dtype: Any = None, copy: Any = None) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), dispatched="never", native=False)
-def __array_wrap__(self: Any, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+def __array_wrap__(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
     """The result of a NumPy function as a tensor again.
 
     Example:
@@ -186,7 +186,7 @@ def __array_wrap__(self: Any, array: Any, context: Any = None, return_scalar: bo
 
 
 @composite(namespace="Tensor", operands=("self",))
-def __bool__(self: Any) -> Any:
+def __bool__(self: Tensor) -> Any:
     """The truth of the only element.
 
     Raises:
@@ -225,7 +225,7 @@ def _scalar(t: Tensor, name: str, real: str = "") -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",))
-def __float__(self: Any) -> Any:
+def __float__(self: Tensor) -> Any:
     """The only element as a float.
 
     Raises:
@@ -242,7 +242,7 @@ def __float__(self: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",))
-def __int__(self: Any) -> Any:
+def __int__(self: Tensor) -> Any:
     """The only element as an int, towards zero.
 
     Raises:
@@ -257,7 +257,7 @@ def __int__(self: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",))
-def __complex__(self: Any) -> Any:
+def __complex__(self: Tensor) -> Any:
     """The only element as a complex number.
 
     Raises:
@@ -274,7 +274,7 @@ def __complex__(self: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",))
-def __index__(self: Any) -> Any:
+def __index__(self: Tensor) -> Any:
     """The only element of an integer tensor, as an index.
 
     Raises:
@@ -291,7 +291,7 @@ def __index__(self: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
-def __len__(self: Any) -> Any:
+def __len__(self: Tensor) -> Any:
     """The size of the first dimension.
 
     Raises:
@@ -308,7 +308,7 @@ def __len__(self: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False, dispatched="never", asks="nobody", ignored=True)
-def __iter__(self: Any) -> Iterator[Any]:
+def __iter__(self: Tensor) -> Iterator[Any]:
     """An iterator over the first dimension, as ``unbind`` gives it.
 
     Returns: an iterator of tensors without that dimension.
@@ -327,7 +327,7 @@ def __iter__(self: Any) -> Iterator[Any]:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
-def __reversed__(self: Any) -> Any:
+def __reversed__(self: Tensor) -> Any:
     """The tensor flipped along its first dimension.
 
     Example:
@@ -339,7 +339,7 @@ def __reversed__(self: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
-def __contains__(self: Any, element: Any) -> Any:
+def __contains__(self: Tensor, element: Any) -> Any:
     """Whether an element equals ``element``.
 
     Raises:
@@ -356,7 +356,7 @@ def __contains__(self: Any, element: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False)
-def __repr__(self: Any, *, tensor_contents: Any = None) -> Any:
+def __repr__(self: Tensor, *, tensor_contents: Any = None) -> Any:
     """The text that torch prints.
 
     Example:
@@ -368,7 +368,7 @@ def __repr__(self: Any, *, tensor_contents: Any = None) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
-def __format__(self: Any, format_spec: str) -> Any:
+def __format__(self: Tensor, format_spec: str) -> Any:
     """The only element of a 0-dim tensor in that format; the repr of other tensors.
 
     Example:
@@ -382,7 +382,7 @@ def __format__(self: Any, format_spec: str) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
-def __dlpack__(self: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+def __dlpack__(self: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
     """The data as a DLPack capsule; on the CPU the memory is shared with whoever takes it, if NumPy has the dtype.
 
     Raises:
@@ -402,11 +402,12 @@ def __dlpack__(self: Any, *, stream: Any = None, max_version: Any = None, dl_dev
         v = self._v or self._read()
         if v.trace is not SPECIAL and type(v.aval.device) is not Several:  # the memory itself, so that what is written is seen here, too
             return host_memory(self).__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
-    return self.jax().__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+    array: Any = self.jax()  # whose stubs know none of these
+    return array.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
 
 @composite(namespace="Tensor", operands=("self",), native=False, dispatched="never")
-def __dlpack_device__(self: Any) -> Any:
+def __dlpack_device__(self: Tensor) -> Any:
     """The DLPack device of the data.
 
     Example:

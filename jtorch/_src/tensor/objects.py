@@ -42,7 +42,7 @@ def __copy__(self: Tensor) -> Tensor:
 
 
 @composite(namespace="Tensor", operands=("self",), native=False)
-def __deepcopy__(self: Any, memo: Any) -> Any:
+def __deepcopy__(self: Tensor, memo: Any) -> Any:
     """A copy with its own memory.
 
     Raises:
@@ -81,7 +81,7 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
         made._grad = self._grad.__deepcopy__(memo)
     for k, v in self.__dict__.items():
         if not k.startswith("_"):
-            made.__dict__[k] = copy_module.deepcopy(v, memo)  # type: ignore[index]
+            made.__dict__[k] = copy_module.deepcopy(v, memo)
     for k in slots_of(cls):
         if hasattr(self, k):
             setattr(made, k, copy_module.deepcopy(getattr(self, k), memo))
@@ -119,7 +119,7 @@ def _rebuild_from_array(array: np.ndarray, dtype: dtypes.dtype, requires_grad: b
     if bits:  # the array is then what is in memory
         t = with_bits(t, bits)  # type: ignore[arg-type]
     if cls is not None:
-        t = t.as_subclass(cls)  # type: ignore[attr-defined]
+        t = t.as_subclass(cls)
     t._rg = requires_grad
     return restored(t, state)
 
@@ -128,7 +128,7 @@ _rebuild_from_array.__module__ = "jtorch._utils"  # where pickles find it
 
 
 @composite(namespace="Tensor", operands=("self",), native=False)
-def __reduce_ex__(self: Any, protocol: Any) -> Any:
+def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
     """Pickles data, dtype, ``requires_grad``, class and the attributes set on the instance; history is left out.
 
     Returns: what ``pickle`` makes the tensor of again: a function and its arguments.

@@ -55,7 +55,7 @@ def made(args: tuple[Any, ...], kwargs: dict[str, Any], dtype: dtypes.dtype, pla
         asked, found = _options(dtype, where), _options(value.dtype, value.device)
         if asked != found:
             raise TypeError(f"expected {asked} (got {found})")
-        return value.as_subclass(Tensor)  # type: ignore[attr-defined]
+        return value.as_subclass(Tensor)
     if name == "data":
         return _of_data(value, dtype, where)
     size = tuple(value)

@@ -17,7 +17,7 @@ from ...core import Tensor
 from ...dispatch import disabled_torch_function_impl
 from ..bind.cores import BOUND, COMPOSITES, POINTWISE, Composite
 from ..bind.everything import PUBLIC
-from ..bind.forms import OPERATORS, paths_of
+from ..bind.forms import OPERATORS, inplace_names, paths_of
 from ..engine import SPECIAL, Laid, numbers_of, record
 from ..facts import dtypes, layouts
 from ..ops._declare import OPS, Op
@@ -25,6 +25,8 @@ from ..ops.views import VIEWS
 from .printing import _grad_fn_name, add_suffixes, numbers
 
 _new = object.__new__
+#: The operator that all looks at parts of memory come to.
+_VIEW = (OPS["_C._as_strided"].aten or "").partition(".")[0]
 _DTYPES = frozenset((dtypes.float32, dtypes.bfloat16, dtypes.float16, dtypes.uint8, dtypes.int8))
 
 
@@ -48,8 +50,8 @@ class OpaqueTensor(Tensor):
         return found
 
     @property
-    def _al(self) -> Any:  # type: ignore[override]
-        raise could_not_run("as_strided")
+    def _al(self) -> Any:
+        raise could_not_run(_VIEW)
 
     @property
     def _writes(self) -> int:
@@ -73,11 +75,11 @@ class OpaqueTensor(Tensor):
         return self._dense.jax()
 
     # Programs that look see what they would see in PyTorch, where the layout is no class.
-    __class__ = property(lambda _: Tensor)  # type: ignore[assignment]
+    __class__ = property(lambda _: Tensor)
     # What the floors below look at is the ordinary tensor's state.
-    _rg = property(lambda self: self._dense._rg, lambda self, x: setattr(self._dense, "_rg", x))  # type: ignore[assignment]
-    _node = property(lambda self: self._dense._node, lambda self, x: setattr(self._dense, "_node", x))  # type: ignore[assignment]
-    _nr = property(lambda self: self._dense._nr, lambda self, x: setattr(self._dense, "_nr", x))  # type: ignore[assignment]
+    _rg = property(lambda self: self._dense._rg, lambda self, x: setattr(self._dense, "_rg", x))
+    _node = property(lambda self: self._dense._node, lambda self, x: setattr(self._dense, "_node", x))
+    _nr = property(lambda self: self._dense._nr, lambda self, x: setattr(self._dense, "_nr", x))
 
 
 class OpaqueValue(Laid):
@@ -144,7 +146,7 @@ def zeros(size: Sequence[int], dtype: Any, device: Any) -> OpaqueTensor:
 # ---- calls -----------------------------------------------------------------------------------------------------------------------
 
 #: What errors call what the layout has no kernel for, where it is neither a view nor a new tensor like another.
-_PARTS = {**dict.fromkeys(("narrow", "select", "split", "chunk", "unbind"), "as_strided"), "unfold": "unfold"}
+_PARTS = {**dict.fromkeys(("narrow", "select", "split", "chunk", "unbind"), _VIEW), "unfold": "unfold"}
 _VIEWS = frozenset(path.rpartition(".")[2] for path in VIEWS) - _PARTS.keys()
 #: What a program is told of an opaque tensor, by the last part of the public name.
 _TABLE: dict[str, Any] = {}
@@ -162,10 +164,7 @@ def _offered() -> dict[str, Op | Composite]:
     for made in (*OPS.values(), *COMPOSITES):
         if made.opaque:
             names = [path.rpartition(".")[2] for path in paths_of(made)]
-            signs = made.operators if isinstance(made, Op) else ()
-            if made.inplace:
-                names += [f"{name}_" for name in names] + [OPERATORS[sign][1] or "" for sign in signs]
-            found.update(dict.fromkeys(names, made))
+            found.update(dict.fromkeys([*names, *inplace_names(made)], made))
     return found
 
 
@@ -198,7 +197,7 @@ class _Layout:
         if name.endswith("_like"):
             raise could_not_run("empty_strided")
         if name in _VIEWS:
-            raise could_not_run("as_strided")
+            raise could_not_run(_VIEW)
         raise could_not_run(_PARTS.get(name) or (name if bound is None else bound.op.aten or name))
 
     def get(self, name: str, t: OpaqueTensor, plain: Any) -> Any:
@@ -214,11 +213,11 @@ class _Layout:
 
     def item(self, t: Any, index: Any) -> Any:
         """``t[index]``: elements are not to be seen."""
-        raise could_not_run("as_strided")
+        raise could_not_run(_VIEW)
 
     def set_item(self, t: Any, index: Any, value: Any) -> None:
         """``t[index] = value``, likewise."""
-        raise could_not_run("as_strided")
+        raise could_not_run(_VIEW)
 
     def dense(self, roots: Sequence[Any], targets: Any, given: Sequence[Any]) -> tuple[Any, Any, Any]:
         """What ``backward`` works on in place of opaque tensors."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core import Tensor, contiguous_strides, detached, lazy_bits, view
+from ...core import Tensor, contiguous_strides, detached, lazy_bits
 from ..bind.cores import BOUND, composite
 from ..engine import Call
 from ..facts import dtypes
@@ -14,6 +14,7 @@ from ..ops import views as view_ops
 from ..ops._declare import OPS
 from ..ops._facts import schemas
 from ..ops._kernel import Fixed, T, call_of
+from .looking import view
 from .running import apply
 from .view_steps import step_of
 from .views import _EXPAND, _VIEW_DTYPE, _VIEW_SHAPE, _check_tensor, _geometries, _size, make_view
@@ -39,7 +40,7 @@ def viewed(t: Tensor, size: tuple[int, ...], name: str = "view") -> Tensor | Non
 
 @composite(namespace="Tensor", name="view", operands=("self",))
 @schemas("(Tensor(a) self, SymInt[] size) -> Tensor(a)", ".dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)")
-def view_(self: Any, *size: Any, **kwargs: Any) -> Any:
+def view_(self: Tensor, *size: Any, **kwargs: Any) -> Any:
     """The same memory in another shape, or as another dtype.
 
     Args:
@@ -113,7 +114,7 @@ def _view_as_dtype(t: Tensor, dtype: dtypes.dtype) -> Tensor:
 
 @composite(method=True, operands=("input",), varargs="shape", opaque=True)
 @schemas("(Tensor(a) self, SymInt[] shape) -> Tensor(a)")
-def reshape(input: Any, shape: Any) -> Any:
+def reshape(input: Tensor, shape: Any) -> Any:
     """The elements in another shape: a view where strides allow it, else a copy.
 
     Args:
@@ -155,7 +156,7 @@ def contiguous_copy(t: Tensor) -> Tensor:
 
 @composite(method=True, operands=("input",))
 @schemas(".using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)")
-def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
     """Joins the dimensions from ``start_dim`` to ``end_dim`` into one; a view where possible.
 
     Args:
@@ -191,7 +192,7 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 @composite(method=True, operands=("input",), implicit=True)
 @schemas("(Tensor(a) self) -> Tensor(a)")
-def ravel(input: Any) -> Any:
+def ravel(input: Tensor) -> Any:
     """All elements in one dimension; a view where possible.
 
     Shapes: any -> (n).
@@ -209,7 +210,7 @@ def ravel(input: Any) -> Any:
 
 @composite(method=True, operands=("input",), ignored=("Tensor.unflatten",))
 @schemas(".int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)")
-def unflatten(input: Any, dim: int, sizes: tuple[int, ...]) -> Any:
+def unflatten(input: Tensor, dim: int, sizes: tuple[int, ...]) -> Any:
     """Splits one dimension into several; a view.
 
     Shapes: (*, n, *) -> (*, *sizes, *), where one size may be -1 and follows from the others.
@@ -246,7 +247,7 @@ view_._core = view_  # type: ignore[attr-defined]
 
 @composite(method=True, operands=("input",), varargs="size", implicit=True)
 @schemas("(Tensor(a) self, SymInt[] size) -> Tensor(a)")
-def broadcast_to(input: Any, size: tuple[int, ...]) -> Any:
+def broadcast_to(input: Tensor, size: tuple[int, ...]) -> Any:
     """``input`` repeated along dimensions of size 1 to ``size``; a view.
 
     Shapes: ``size``.
@@ -266,7 +267,7 @@ def broadcast_to(input: Any, size: tuple[int, ...]) -> Any:
 
 @composite(namespace="Tensor", operands=("self", "other"), implicit=True)
 @schemas("(Tensor(a) self, Tensor other) -> Tensor(a)")
-def expand_as(self: Any, other: Any) -> Any:
+def expand_as(self: Tensor, other: Any) -> Any:
     """``self.expand(other.size())``.
 
     Args:
@@ -288,7 +289,7 @@ def expand_as(self: Any, other: Any) -> Any:
 
 @composite(namespace="Tensor", operands=("self", "other"), implicit=True)
 @schemas("(Tensor(a) self, Tensor other) -> Tensor(a)")
-def view_as(self: Any, other: Any) -> Any:
+def view_as(self: Tensor, other: Any) -> Any:
     """``self.view(other.size())``.
 
     Args:
@@ -310,7 +311,7 @@ def view_as(self: Any, other: Any) -> Any:
 
 @composite(namespace="Tensor", operands=("self", "other"), implicit=True)
 @schemas("(Tensor(a) self, Tensor other) -> Tensor(a)")
-def reshape_as(self: Any, other: Any) -> Any:
+def reshape_as(self: Tensor, other: Any) -> Any:
     """``self.reshape(other.size())``.
 
     Shapes: that of ``other``.

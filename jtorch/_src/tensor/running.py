@@ -29,6 +29,7 @@ _new = object.__new__
 
 def apply(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> Any:
     """Runs ``call`` on tensors whose values are ``ins``: a tensor, or a tuple of tensors."""
+    # The first operand that requires grad decides; with none, which is most calls, nothing of autograd is touched.
     for t in tensors:
         if t._rg:
             if MODE.enabled and call.extra.differentiable:
@@ -70,6 +71,7 @@ def _apply_tracked(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], 
             if t._al.origin is not None:
                 t._check_origin()
             edges.append(t._edge())
+    # A kernel with a ``fwd`` of its own gives residuals, too: only recorded calls pay for computing them.
     info = call.extra
     if info.tracked is not None:
         call = info.tracked
@@ -109,7 +111,7 @@ def _told(made: Sequence[Tensor]) -> None:
 
 def check_saved(node: Node, tensors: Sequence[Tensor]) -> None:
     """Raises torch's error if a node saves a tensor made in inference mode (or would in torch, which saves no residuals)."""
-    info = node.call.extra  # type: ignore[union-attr]
+    info = node.call.extra
     saved = info.checked if info.hidden else node.kept
     if any(t._inference and keep for t, keep in zip(tensors, saved, strict=False)):
         raise RuntimeError(UNSAVED)
@@ -240,8 +242,8 @@ def inplace(t: Tensor, result: Tensor) -> Tensor:
         if its.shape != mine.shape:
             raise RuntimeError(f"output with shape {list(mine.shape)} doesn't match the broadcast shape {list(its.shape)}")
         if mine.torch_dtype is not its.torch_dtype:
-            check_cast(its.torch_dtype, mine.torch_dtype)  # type: ignore[arg-type]
-            result = converted(result, mine.torch_dtype)  # type: ignore[arg-type]
+            check_cast(its.torch_dtype, mine.torch_dtype)
+            result = converted(result, mine.torch_dtype)
     al = t._al
     if al is None:
         v: Value = result._v or result._read()
@@ -262,7 +264,7 @@ def inplace(t: Tensor, result: Tensor) -> Tensor:
         return t
     if t._strides is not None and overlapping(mine.shape, t._strides):
         result = settled(t, result)
-    return assign(t, result._v or result._read(), (result._node, result._nr) if result._rg else None)  # type: ignore[arg-type]
+    return assign(t, result._v or result._read(), (result._node, result._nr) if result._rg else None)
 
 
 def converted(t: Tensor, dtype: dtypes.dtype) -> Tensor:
@@ -324,10 +326,10 @@ def write_out(
     if mine.device != its.device:
         raise RuntimeError(f"Expected out tensor to have device {result.device}, but got {out.device} instead")
     if mine.torch_dtype is not its.torch_dtype:
-        names = its.torch_dtype.scalar_name, mine.torch_dtype.scalar_name  # type: ignore[union-attr]
+        names = its.torch_dtype.scalar_name, mine.torch_dtype.scalar_name
         also = facts is not None and names[1] in facts.out_also.split()
         if facts is not None:
-            if facts.castable is not None and not dtypes.can_cast(its.torch_dtype, mine.torch_dtype):  # type: ignore[arg-type]
+            if facts.castable is not None and not dtypes.can_cast(its.torch_dtype, mine.torch_dtype):
                 raise uncastable(facts.castable, field, *names)
             words = facts.out_dtype.get(field) if isinstance(facts.out_dtype, dict) else facts.out_dtype
             if words == "found of real" and any(t._aval.dtype.kind == "c" for t in operands):
@@ -335,8 +337,8 @@ def write_out(
             if words is not None and not also:
                 raise wrong_out_dtype(words, *names, getattr(facts, "returns", None) or name, field)
         if not also:
-            check_cast(its.torch_dtype, mine.torch_dtype)  # type: ignore[arg-type]
-        result = converted(result, mine.torch_dtype)  # type: ignore[arg-type]
+            check_cast(its.torch_dtype, mine.torch_dtype)
+        result = converted(result, mine.torch_dtype)
     if whole and operands:
         check_inplace(out, None)
         check_overlap(out, operands, whole)

@@ -28,7 +28,7 @@ from .cells import HOST_LOCK, Storage
 try:
     import fcntl
 except ImportError:  # the system has no such files either
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None
 
 #: How the memory of storages that are shared next is passed on: ``"file_descriptor"`` or ``"file_system"``.
 STRATEGY = ["file_descriptor" if hasattr(os, "memfd_create") else "file_system"]

@@ -1,50 +1,26 @@
-"""Sizes that are not known yet: ``ShapeEnv`` names them, ``SymInt``, ``SymFloat`` and ``SymBool`` are what programs compute with.
+"""Sizes that are not known yet: ``SymInt``, ``SymFloat`` and ``SymBool`` are what programs compute with.
 
 Below the public functions such a size is an expression of JAX's (``jax.export.symbolic_shape``), with which kernels are traced as they are.
-What it must be for a program to be right is never assumed in silence: a comparison is answered from the bounds of the symbols, and where
-these do not decide, from the sizes of the example, which is noted as a guard, or refused. Floor 3.
+What it must be for a program to be right is never assumed in silence: a comparison asks the environment that the symbols belong to.
 """
 
 from __future__ import annotations
 
-import ast
-import functools
-import itertools
 import math
 import operator
-import re
-import weakref
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import jax
-from jax import export as jax_export
 
-from ..facts.size import SYMBOLIC, Size, SymBool, SymFloat, SymInt
+from ..facts.size import Size, SymBool, SymFloat, SymInt
+from .size_texts import evaluate, in_torchs_words
 
-__all__ = [
-    "ConstraintViolation",
-    "GuardOnDataDependentSymNode",
-    "Float",
-    "Guard",
-    "ShapeEnv",
-    "Sym",
-    "Truth",
-    "Undecided",
-    "any_symbolic",
-    "env_of",
-    "exact",
-    "hint_of",
-    "shown",
-]
+if TYPE_CHECKING:
+    from .shape_env import ShapeEnv
 
-_numbers = itertools.count()
-_UNKNOWN: Any = object()
+UNKNOWN: Any = object()
 Undecided = jax.errors.InconclusiveDimensionOperation
-
-
-class ConstraintViolation(RuntimeError):
-    """A program decides by a size that was said to vary."""
 
 
 class GuardOnDataDependentSymNode(RuntimeError):
@@ -58,242 +34,9 @@ class GuardOnDataDependentSymNode(RuntimeError):
         self.cond = cond
 
 
-class Guard:
-    """A comparison that held for the example's sizes."""
-
-    __slots__ = ("expr", "text")
-
-    def __init__(self, expr: Callable[[dict[str, int]], bool], text: str) -> None:
-        self.expr, self.text = expr, text
-
-    def __repr__(self) -> str:
-        return self.text
-
-
-class ShapeEnv:
-    """The symbols of one trace, what is known of them, and what was concluded from the example.
-
-    Args:
-        symbols: ``{name: (hint, lowest, highest or None)}``, all that there will be.
-        strict: a comparison that the bounds do not decide raises ``ConstraintViolation`` instead of being answered from the hints.
-
-    Attributes:
-        guards: comparisons that were answered from the hints, in order.
-    """
-
-    def __init__(self, symbols: dict[str, tuple[int, int, int | None]] | None = None, *, strict: bool = False) -> None:
-        self.strict = strict
-        self.guards: list[Guard] = []
-        #: What is known of the numbers that are computed from data, once there is one (``unknowns.of``).
-        self.data: Any = None
-        self.hints: dict[str, int] = {}
-        self.ranges: dict[str, tuple[int, int | None]] = {}
-        self._number = next(_numbers)
-        self._exprs: dict[str, Any] = {}
-        self._scope: Any = None
-        if symbols:
-            self._begin(symbols)
-
-    def _begin(self, symbols: dict[str, tuple[int, int, int | None]]) -> None:
-        own = {name: f"{name}_e{self._number}" for name in symbols}
-        bounds = []
-        for name, (hint, low, high) in symbols.items():
-            self.hints[name], self.ranges[name] = hint, (low, high)
-            bounds.append(f"{own[name]} >= {low}")
-            if high is not None:
-                bounds.append(f"{own[name]} <= {high}")
-        self._scope = jax_export.SymbolicScope(bounds)
-        _envs[self._number] = self
-        made = jax_export.symbolic_shape(", ".join(own.values()), scope=self._scope)
-        self._exprs = dict(zip(symbols, made, strict=True))
-        SYMBOLIC.update(map(type, made))
-
-    def create_symbol(self, hint: int, name: str | None = None) -> SymInt:
-        """One more symbol, for a size of at least 2."""
-        name = name or f"s{len(self._exprs)}"
-        if self._scope is None:
-            self._begin({name: (hint, 2, None)})
-        else:
-            self.more(name, 2, None)
-            self.hints[name], self.ranges[name] = hint, (2, None)
-        return Sym(self, self._exprs[name], hint)
-
-    def more(self, name: str, low: int, high: int | None) -> Any:
-        """The expression of one more symbol, which JAX takes to lie within bounds."""
-        if self._scope is None:
-            self._scope = jax_export.SymbolicScope([])
-            _envs[self._number] = self
-        own = f"{name}_e{self._number}"
-        self.told(f"{own} >= {low}")
-        if high is not None:
-            self.told(f"{own} <= {high}")
-        (expr,) = jax_export.symbolic_shape(own, scope=self._scope)
-        SYMBOLIC.add(type(expr))
-        self._exprs[name] = expr
-        return expr
-
-    def told(self, constraint: str) -> None:
-        """Says more of the symbols to JAX."""
-        add = getattr(self._scope, "_parse_and_process_explicit_constraint", None)
-        if add is not None:  # JAX has no public way to say more of a scope: without this one fewer comparisons are decided
-            add(constraint)
-
-    def symbol(self, name: str) -> Sym:
-        """A symbol by its name."""
-        return Sym(self, self._exprs[name], self.hints.get(name, _UNKNOWN))
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the symbols, in order."""
-        return list(self._exprs)
-
-    def wrap(self, expr: Any) -> Any:
-        """A size as programs see it: an int, or a ``SymInt``."""
-        if self.data is not None:
-            expr = self.data.reduced(expr)
-        return expr if type(expr) is int else _known(int(expr)) if type(expr) not in SYMBOLIC else Sym(self, expr)
-
-    def parse(self, text: str) -> Any:
-        """The expression of a text in the symbols' names, as ``shown`` writes it; an int for a number."""
-        return _evaluate(text, self._exprs)
-
-    def decide(self, holds: Callable[[], bool], guess: Callable[[], bool], text: Callable[[], str]) -> bool:
-        """Whether a comparison holds: from the bounds, else from the hints, which becomes a guard."""
-        try:
-            return holds()
-        except Undecided:
-            pass
-        answer = guess()
-        written = text() if answer else f"not ({text()})"
-        if self.strict:
-            raise ConstraintViolation(
-                f"Constraints violated: the program decides by {written}, which holds for the example's sizes but not for all that the "
-                "dynamic sizes may have. Say so by Dim(..., min=, max=), make the dimension static, or write the program without it."
-            )
-        self.guards.append(Guard(guess_of(written), written))
-        return answer
-
-    def names_in(self, exprs: Iterable[Any]) -> list[str]:
-        """The symbols that expressions are written in, in order."""
-        text = " ".join(map(str, exprs))
-        return [n for n, e in self._exprs.items() if re.search(rf"\b{e}\b", text)]
-
-    def with_hints(self, expr: Any, names: Iterable[str]) -> Any:
-        """An expression with the example's sizes for some symbols."""
-        known = set(names) & self.hints.keys()
-        return _evaluate(str(expr), {str(e): self.hints[n] if n in known else e for n, e in self._exprs.items()})
-
-    def specialise(self, why: str, names: Iterable[str]) -> None:
-        """Takes some sizes for those of the example, which becomes guards; refused where it is strict."""
-        if self.strict:
-            raise ConstraintViolation(
-                f"Constraints violated: {why}. It holds for the example's sizes but not for all that the dynamic sizes may have: say "
-                "more of them by Dim(..., min=, max=), or make them static."
-            )
-        for name in names:
-            hint = self.hints[name]
-            self.guards.append(Guard(guess_of(f"{name} == {hint}"), f"{name} == {hint}"))
-
-    def format_guards(self) -> str:
-        """The guards, one a line."""
-        return "\n".join(f" - {g}" for g in self.guards)
-
-
-_envs: weakref.WeakValueDictionary[int, ShapeEnv] = weakref.WeakValueDictionary()
-
-
-def guess_of(written: str) -> Callable[[dict[str, int]], bool]:
-    """What evaluates a comparison for other sizes of the symbols."""
-    return lambda sizes: bool(_evaluate(written.replace("not (", "not_("), {**sizes, "not_": operator.not_}))
-
-
-def env_of(expr: Any) -> ShapeEnv:
-    """The environment whose symbols an expression of JAX's is written in."""
-    text = str(expr)
-    start = text.index("_e") + 2
-    end = start
-    while end < len(text) and text[end].isdigit():
-        end += 1
-    return _envs[int(text[start:end])]
-
-
-def _known(n: int) -> int:
-    return n
-
-
-# ---- expressions -----------------------------------------------------------------------------------------------------------------
-
-_CALLS: dict[str, Callable[..., Any]] = {
-    "floordiv": operator.floordiv, "mod": operator.mod, "max": jax.core.max_dim, "min": jax.core.min_dim,
-}  # fmt: skip
-_BINARY: dict[type, Callable[..., Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-}  # fmt: skip
-_COMPARED: dict[type, Callable[..., Any]] = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-}
-
-
-def _evaluate(text: str, names: dict[str, Any]) -> Any:
-    """The value of arithmetic on sizes: numbers, names, ``+ - * // % **``, ``floordiv mod max min``, comparisons; nothing else is run."""
-
-    def value(node: ast.AST) -> Any:
-        if isinstance(node, ast.Constant) and type(node.value) is int:
-            return node.value
-        if isinstance(node, ast.Name) and node.id in names:
-            return names[node.id]
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            return -value(node.operand)
-        if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
-            return _BINARY[type(node.op)](value(node.left), value(node.right))
-        if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARED:
-            return _COMPARED[type(node.ops[0])](value(node.left), value(node.comparators[0]))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
-            call = _CALLS.get(node.func.id.lower()) or names.get(node.func.id)
-            if call is not None:
-                return call(*[value(a) for a in node.args])
-        raise ValueError(f"{text!r} is no expression of sizes")
-
-    return value(ast.parse(text.replace("^", "**"), mode="eval").body)
-
-
-def parsed(text: str, env: ShapeEnv) -> Any:
-    """The expression of a text in the names that JAX knows the symbols by."""
-    return _evaluate(text, {str(e): e for e in env._exprs.values()})
-
-
-@functools.lru_cache(maxsize=4096)
-def _shown(text: str) -> str:
-    def written(node: ast.AST, inside: int = 0) -> str:
-        if isinstance(node, ast.Name):
-            return node.id.partition("_e")[0]
-        if isinstance(node, ast.Constant):
-            return str(node.value)
-        if isinstance(node, ast.Call):
-            name = node.func.id  # type: ignore[attr-defined]
-            if name in ("floordiv", "mod"):
-                a, b = (written(x, 9) for x in node.args)
-                return f"({a}//{b})" if name == "floordiv" else f"Mod({a.strip('()')}, {b})"
-            return f"{name.capitalize()}({', '.join(written(x) for x in node.args)})"
-        if isinstance(node, ast.UnaryOp):
-            return f"-{written(node.operand, 9)}"
-        assert isinstance(node, ast.BinOp)
-        sign, rank = {ast.Add: (" + ", 1), ast.Sub: (" - ", 1), ast.Mult: ("*", 2), ast.Pow: ("**", 3)}[type(node.op)]
-        text = f"{written(node.left, rank)}{sign}{written(node.right, rank + isinstance(node.op, (ast.Sub, ast.Pow)))}"
-        return f"({text})" if rank < inside else text
-
-    return written(ast.parse(text.replace("^", "**"), mode="eval").body)
-
-
 def shown(expr: Any) -> str:
     """An expression as PyTorch writes it: ``2*s28``, ``(s17//2)``."""
-    return _shown(str(exact(expr)))
+    return in_torchs_words(str(exact(expr)))
 
 
 def exact(x: Any) -> Any:
@@ -308,19 +51,6 @@ def exact(x: Any) -> Any:
     return x
 
 
-def visible(x: Any) -> Any:
-    """The reverse of ``exact``: sizes as programs see them."""
-    kind = type(x)
-    if kind in SYMBOLIC:
-        return env_of(x).wrap(x)
-    return kind([visible(i) for i in x]) if kind is list or kind is tuple else x
-
-
-def hint_of(x: Any) -> Any:
-    """The example's size."""
-    return x.hint if isinstance(x, (Sym, Float)) else env_of(x).wrap(x).hint if type(x) in SYMBOLIC else x
-
-
 # ---- what programs see -----------------------------------------------------------------------------------------------------------
 
 
@@ -329,17 +59,17 @@ class Sym(SymInt):
 
     __slots__ = ("env", "expr", "_hint")
 
-    def __init__(self, env: ShapeEnv, expr: Any, hint: Any = _UNKNOWN) -> None:
+    def __init__(self, env: ShapeEnv, expr: Any, hint: Any = UNKNOWN) -> None:
         self.env, self.expr, self._hint = env, expr, hint
 
     @property
     def hint(self) -> int:
         """What it is for the example."""
-        if self._hint is _UNKNOWN:
+        if self._hint is UNKNOWN:
             if self.on_data:
                 raise GuardOnDataDependentSymNode(self)
             sizes = {str(self.env._exprs[n]): v for n, v in self.env.hints.items()}
-            self._hint = _evaluate(str(self.expr), sizes)
+            self._hint = evaluate(str(self.expr), sizes)
         return self._hint
 
     @property
@@ -392,7 +122,7 @@ class Sym(SymInt):
         return self
 
     def __abs__(self) -> Any:
-        return self if bool(self.__ge__(0)) else -self  # type: ignore[attr-defined]
+        return self if bool(self.__ge__(0)) else -self
 
     def __round__(self, digits: Any = None) -> Any:
         return self
@@ -525,12 +255,12 @@ def _true_division_of(self: Sym, other: Any) -> Any:
     return Float(self.env, "truediv", (other, _float_of(self) if type(other) is float else self))
 
 
-Sym.__truediv__, Sym.__rtruediv__ = _true_division, _true_division_of  # type: ignore[attr-defined]
-Sym.__sym_float__ = _float_of  # type: ignore[attr-defined]
-Sym.__sym_int__ = lambda self: self  # type: ignore[attr-defined]
-Sym.__sym_sqrt__ = lambda self: Float(self.env, "sym_sqrt", (_float_of(self),))  # type: ignore[attr-defined]
-Sym.__sym_max__ = lambda self, other: self.env.wrap(jax.core.max_dim(self.expr, exact(other)))  # type: ignore[attr-defined]
-Sym.__sym_min__ = lambda self, other: self.env.wrap(jax.core.min_dim(self.expr, exact(other)))  # type: ignore[attr-defined]
+Sym.__truediv__, Sym.__rtruediv__ = _true_division, _true_division_of
+Sym.__sym_float__ = _float_of
+Sym.__sym_int__ = lambda self: self
+Sym.__sym_sqrt__ = lambda self: Float(self.env, "sym_sqrt", (_float_of(self),))
+Sym.__sym_max__ = lambda self, other: self.env.wrap(jax.core.max_dim(self.expr, exact(other)))
+Sym.__sym_min__ = lambda self, other: self.env.wrap(jax.core.min_dim(self.expr, exact(other)))
 
 
 def _comparison(name: str, sign: str, run: Callable[[Any, Any], Any], sure: Callable[[Any], bool]) -> None:
@@ -559,7 +289,7 @@ def _comparison(name: str, sign: str, run: Callable[[Any, Any], Any], sure: Call
         try:
             return holds()
         except Undecided:
-            guess = run(self.hint, hint_of(other))
+            guess = run(self.hint, other.hint if type(other) is Sym else other)
             return Truth(self.env, holds, lambda: guess, lambda: f"{shown(self.expr)} {sign} {shown(against)}", (sign, self.expr, against))
 
     method.__name__ = f"__{name}__"
@@ -583,7 +313,7 @@ _comparison("gt", ">", operator.gt, lambda d: bool(d > 0))
 _comparison("ge", ">=", operator.ge, lambda d: bool(d >= 0))
 _comparison("eq", "==", operator.eq, _equal)
 _comparison("ne", "!=", operator.ne, lambda d: not _equal(d))
-Sym.__hash__ = lambda self: hash(self.expr)  # type: ignore[method-assign]
+Sym.__hash__ = lambda self: hash(self.expr)
 
 
 # ---- floats ----------------------------------------------------------------------------------------------------------------------
@@ -616,7 +346,7 @@ class Float(SymFloat):
     @property
     def hint(self) -> float:
         """What it is for the example; of data any number."""
-        return 2.0 if self.on_data else self.where(hint_of)
+        return 2.0 if self.on_data else self.where(lambda size: size.hint)
 
     @property
     def on_data(self) -> bool:
@@ -717,9 +447,4 @@ def _comparison_of_floats(name: str, run: Callable[[Any, Any], Any]) -> None:
 
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     _comparison_of_floats(_name, getattr(operator, _name))
-Float.__hash__ = lambda self: hash(repr(self))  # type: ignore[method-assign]
-
-
-def any_symbolic(items: Iterable[Any]) -> bool:
-    """Whether one of several sizes is not a number."""
-    return any(type(i) in SYMBOLIC or isinstance(i, Sym) for i in items)
+Float.__hash__ = lambda self: hash(repr(self))

@@ -251,7 +251,7 @@ class TypedStorage(StorageBase):
         return self._untyped_storage.memory().view(self.dtype.np).tolist()
 
     @property
-    def device(self) -> devices.device:  # type: ignore[override]
+    def device(self) -> devices.device:
         """Where the memory lies."""
         return self._untyped_storage.device
 

@@ -13,7 +13,9 @@ import re
 from typing import Any
 
 from ..facts.size import SYMBOLIC
-from .symbols import Float, ShapeEnv, Sym, Truth, Undecided, _evaluate, shown
+from .shape_env import ShapeEnv
+from .size_texts import evaluate
+from .symbols import Float, Sym, Truth, Undecided, shown
 
 __all__ = ["Unknowns", "of"]
 
@@ -98,7 +100,7 @@ class Unknowns:
         if not self._equal or not self.among(expr):
             return expr
         names = {str(e): self._equal.get(n, e) for n, e in self.env._exprs.items()}
-        again = _evaluate(str(expr), names)
+        again = evaluate(str(expr), names)
         return again if str(again) == str(expr) else self.reduced(again)
 
     # ---- deciding --------------------------------------------------------------------------------------------------------------
@@ -171,7 +173,7 @@ class Unknowns:
         names = self.names_in(fact)
         if len(names) == 1 and len(self.env.names_in([fact])) == 1:
             name = names[0]
-            at = [_evaluate(str(fact), {str(self.env._exprs[name]): n}) for n in (0, 1, 2)]
+            at = [evaluate(str(fact), {str(self.env._exprs[name]): n}) for n in (0, 1, 2)]
             step = at[1] - at[0]
             if at[2] - at[1] == step and abs(step) == 1:
                 low, high = self.bounds[name]
@@ -226,7 +228,7 @@ def _interval(node: ast.AST, known: dict[str, Interval]) -> Interval:
         return -high, -low
     if isinstance(node, ast.Call):
         (a, b), (c, d) = (_interval(x, known) for x in node.args)
-        name = node.func.id  # type: ignore[attr-defined]
+        name = node.func.id
         if name in ("max", "min"):
             pick = max if name == "max" else min
             return pick(a, c), pick(b, d)

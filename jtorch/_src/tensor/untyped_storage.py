@@ -56,7 +56,7 @@ class StorageBase:
         return iter([self[i] for i in range(len(self))])  # type: ignore[index,arg-type]
 
     def __copy__(self) -> Any:
-        return self.clone()  # type: ignore[attr-defined]
+        return self.clone()
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
         return self._around(storage_of(copied_storage(self.untyped()._storage, memo)))
@@ -171,9 +171,9 @@ class UntypedStorage(StorageBase):
 
     def _in_order(self, array: Any) -> np.ndarray:
         strides = self._storage.strides
-        if strides is not None and not is_contiguous(array.shape, strides):  # type: ignore[union-attr]
-            order = sorted(range(len(strides)), key=lambda i: -strides[i])  # type: ignore[index]
-            array = np.transpose(array, order)  # type: ignore[arg-type]
+        if strides is not None and not is_contiguous(array.shape, strides):
+            order = sorted(range(len(strides)), key=lambda i: -strides[i])
+            array = np.transpose(array, order)
         return np.ascontiguousarray(array).reshape(-1)
 
     def _to_bytes(self) -> bytes:

@@ -11,7 +11,7 @@ import numpy as np
 from ...autograd.grad_mode import MODE
 from ...autograd.names import named
 from ...autograd.tape import Node
-from ...core import Tensor, contiguous_strides, lazy_bits, unread, view, wide
+from ...core import Tensor, contiguous_strides, lazy_bits
 from ..bind.arguments import whole
 from ..bind.cores import composite
 from ..engine import META, SPECIAL, Call, aval_of, numbers_of, on_host, record, settled
@@ -21,7 +21,9 @@ from ..facts.size import slice_bounds
 from ..ops._declare import OPS
 from ..ops._facts import schemas
 from ..ops._kernel import Fixed, T, caches, call_of
+from .aliases import wide
 from .cells import Step
+from .looking import unread, view
 from .view_steps import dynamic_step, step_of
 from .views import _SELECT, _SLICE, SELECT_AT, _check_tensor, _is_data, slice_at
 
@@ -65,7 +67,7 @@ def _several(
     if v is None or unread(t, v):
         made = tuple([view(t, s, st, base_offset + o) for s, st, o in zip(steps, strides, offsets, strict=True)])
         for r in made:
-            r._al.origin = r._al.origin or "multi"  # type: ignore[union-attr]
+            r._al.origin = r._al.origin or "multi"
         return made
     values = record(call, (v,))
     node = None
@@ -74,8 +76,8 @@ def _several(
     made = []
     for j, (s, st, o) in enumerate(zip(steps, strides, offsets, strict=True)):
         r = view(t, s, st, base_offset + o, values[j], (node, j) if node is not None else None, v)
-        if r._al.origin is None:  # type: ignore[union-attr]
-            r._al.origin = "multi"  # type: ignore[union-attr]
+        if r._al.origin is None:
+            r._al.origin = "multi"
         made.append(r)
     return tuple(made)
 
@@ -85,7 +87,7 @@ def _several(
     ".Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
     ".sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]",
 )
-def split_method(self: Any, split_size: Any, dim: int = 0) -> Any:
+def split_method(self: Tensor, split_size: Any, dim: int = 0) -> Any:
     """Views of consecutive parts: of ``split_size`` elements each (the last may be smaller), or of the sizes listed.
 
     Args:
@@ -163,7 +165,7 @@ def _sections(sizes: Sequence[Any], n: int, shape: Sequence[int]) -> tuple[int, 
 
 @composite(method=True, operands=("input",))
 @schemas("(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]")
-def split_with_sizes(input: Any, split_sizes: tuple[int, ...], dim: int = 0) -> Any:
+def split_with_sizes(input: Tensor, split_sizes: tuple[int, ...], dim: int = 0) -> Any:
     """Views of consecutive parts of the sizes listed.
 
     Shapes: that of ``input`` but for size ``dim``.
@@ -182,7 +184,7 @@ def split_with_sizes(input: Any, split_sizes: tuple[int, ...], dim: int = 0) -> 
 
 @composite(method=True, operands=("input",))
 @schemas("(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]")
-def chunk(input: Any, chunks: int, dim: int = 0) -> Any:
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
     """At most ``chunks`` views of equal size along a dimension (the last may be smaller).
 
     Args:
@@ -229,7 +231,7 @@ def _parts(name: str, *given: Any) -> Any:
     ".tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]",
 )
 def tensor_split(
-    input: Any,
+    input: Tensor,
     indices_or_sections: Any = None,
     dim: int = 0,
     *,
@@ -267,7 +269,7 @@ def tensor_split(
             raise RuntimeError(
                 f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {indices_or_sections.dtype.scalar_name}"
             )
-        indices_or_sections = indices_or_sections.tolist()  # type: ignore[attr-defined]
+        indices_or_sections = indices_or_sections.tolist()
     if not isinstance(indices_or_sections, (tuple, list)):
         indices_or_sections = whole("tensor_split", "sections", indices_or_sections)
         if indices_or_sections <= 0:
@@ -283,7 +285,7 @@ def tensor_split(
 @composite(method=True, operands=("input",), implicit=True)
 @schemas(".int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", ".array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]")
 def hsplit(
-    input: Any,
+    input: Tensor,
     indices_or_sections: int | tuple[int, ...] | None = None,
     *,
     sections: int | None = None,
@@ -309,7 +311,7 @@ def hsplit(
 @composite(method=True, operands=("input",), implicit=True)
 @schemas(".int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", ".array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]")
 def vsplit(
-    input: Any,
+    input: Tensor,
     indices_or_sections: int | tuple[int, ...] | None = None,
     *,
     sections: int | None = None,
@@ -335,7 +337,7 @@ def vsplit(
 @composite(method=True, operands=("input",), implicit=True)
 @schemas(".int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", ".array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]")
 def dsplit(
-    input: Any,
+    input: Tensor,
     indices_or_sections: int | tuple[int, ...] | None = None,
     *,
     sections: int | None = None,
@@ -370,7 +372,7 @@ def _even_split(name: str, t: Tensor, parts: Any, dim: int) -> Any:
 
 @composite(method=True, operands=("input",))
 @schemas(".int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]")
-def unbind(input: Any, dim: int = 0) -> Any:
+def unbind(input: Tensor, dim: int = 0) -> Any:
     """A tuple of views, one for each index of a dimension.
 
     Args:
@@ -431,5 +433,5 @@ def _rows(t: Tensor, d: int) -> tuple[Tensor, ...] | None:
 
 
 def _multi(t: Tensor) -> Tensor:
-    t._al.origin = t._al.origin or "multi"  # type: ignore[union-attr]
+    t._al.origin = t._al.origin or "multi"
     return t

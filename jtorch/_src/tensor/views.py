@@ -7,7 +7,7 @@ from typing import Any
 
 from ...autograd.grad_mode import MODE
 from ...autograd.tape import Node
-from ...core import Tensor, alias_of, contiguous_strides, count_apart, detached, lazy_bits, start_of, view
+from ...core import Tensor, alias_of, contiguous_strides, detached, lazy_bits
 from ..bind.arguments import plain, sizes, whole
 from ..bind.cores import composite, signature_of
 from ..bind.forms import annotations_of, packed, spelled, spellings
@@ -21,7 +21,10 @@ from ..ops._declare import OPS, Op, Param
 from ..ops._facts import schemas
 from ..ops._kernel import Fixed, T, caches, call_of
 from ..protocol.overridable import specialise
+from .aliases import start_of
 from .cells import Alias, Counter, bits_of
+from .looking import view
+from .recorded import count_apart
 from .running import rebind
 from .view_steps import detaching, dynamic_step, memory_steps, step_of
 from .writing import check_captured, check_inplace
@@ -55,7 +58,7 @@ def make_view(record_: view_ops.View, t: Tensor, statics: tuple[Any, ...]) -> Te
     offset = t._al.offset if t._al is not None else 0
     if not record_.geometric:  # counted in elements of the new size
         out = shapes_of(step.get, (aval,), aval.device).outs
-        offset = offset * aval.dtype.itemsize // out.dtype.itemsize  # type: ignore[union-attr]
+        offset = offset * aval.dtype.itemsize // out.dtype.itemsize
     return view(t, step, strides, offset + delta)
 
 
@@ -87,7 +90,7 @@ def _public(record_: view_ops.View) -> Callable[..., Tensor]:
         return make_view(record_, input, tuple(statics))
 
     core.__doc__ = op.body.__doc__
-    core.__signature__ = signature_of(op)  # type: ignore[attr-defined]
+    core.__signature__ = signature_of(op)
     return core
 
 
@@ -113,7 +116,7 @@ def bind_view(record_: view_ops.View) -> dict[str, Callable[..., Any]]:
             signature = signature_of(op, "self")
             if others := spellings(op, f"Tensor.{name}_"):
                 signature = spelled(signature, others)[0]
-            update.__signature__ = signature  # type: ignore[attr-defined]
+            update.__signature__ = signature
             found[f"Tensor.{name}_"] = specialise(
                 update,
                 f"torch.Tensor.{name}_",
@@ -170,10 +173,10 @@ def _is_data(t: Tensor) -> bool:
     v = t._v
     if v is None:
         al = t._al
-        if al.storage.host is not None:  # type: ignore[union-attr]
+        if al.storage.host is not None:
             return True
-        v = al.storage.value or alias_of(t).storage.value  # type: ignore[union-attr]
-    return v.array is not None and v.trace is not SPECIAL  # type: ignore[union-attr]
+        v = al.storage.value or alias_of(t).storage.value
+    return v.array is not None and v.trace is not SPECIAL
 
 
 #: Positions at which pending values were indexed, by shape, dimension and length.
@@ -199,7 +202,7 @@ def _check_tensor(name: str, t: Any) -> None:
 
 @composite(method=True, operands=("input",))
 @schemas(".int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)")
-def select(input: Any, dim: int, index: int) -> Any:
+def select(input: Tensor, dim: int, index: int) -> Any:
     """One element of a dimension, which disappears; a view.
 
     Shapes: that of ``input`` without dimension ``dim``.
@@ -258,7 +261,7 @@ def slice_at(t: Tensor, dim: int, start: int, stop: int, step: int) -> Tensor:
 
 
 @composite(namespace="_C", operands=("input",))
-def _slice(input: Any, dim: int = 0, start: int | None = None, stop: int | None = None, step: int = 1) -> Any:
+def _slice(input: Tensor, dim: int = 0, start: int | None = None, stop: int | None = None, step: int = 1) -> Any:
     """``input[start:stop:step]`` of one dimension with Python's rules for bounds; a view."""
     shape = input._aval.shape
     if not shape:
@@ -275,7 +278,7 @@ def _slice(input: Any, dim: int = 0, start: int | None = None, stop: int | None 
     "(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
     ".Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)",
 )
-def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
+def narrow(input: Tensor, dim: int, start: Any, length: int) -> Any:
     """``length`` elements of a dimension from ``start`` on; a view.
 
     Args:
@@ -324,7 +327,7 @@ def _size(name: str, args: Sequence[Any]) -> tuple[int, ...]:
 
 @composite(method=True, operands=("input",), ignored=("as_strided",))
 @schemas("(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a) ; _")
-def as_strided(input: Any, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None) -> Any:
+def as_strided(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None) -> Any:
     """Any strided look at the tensor's storage.
 
     Shapes: ``size``.
@@ -379,14 +382,14 @@ def as_strided(input: Any, size: tuple[int, ...], stride: tuple[int, ...], stora
         root = view(root, step, (1,), 0)
     made = view(root, steps[-1], stride, offset)
     if al.chain:
-        made._al.base = al.base if al.base is not None else input  # type: ignore[union-attr]
-        made._al.origin = al.origin if MODE.enabled else "no_grad"  # type: ignore[union-attr]
+        made._al.base = al.base if al.base is not None else input
+        made._al.origin = al.origin if MODE.enabled else "no_grad"
         v = input._v or input._read()
         if input._rg and MODE.enabled and v.aval.differentiable:
             if al.origin is not None:
                 input._check_origin()
             geometry = (input._strides or contiguous_strides(v.aval.shape), al.offset, size, stride, offset)
-            made._node = Node(_part_call(geometry), (v,), (input._edge(),), (), (made._v or made._read(),))  # type: ignore[union-attr]
+            made._node = Node(_part_call(geometry), (v,), (input._edge(),), (), (made._v or made._read(),))
             made._rg = True
     return made
 
@@ -398,7 +401,7 @@ def _check_part(t: Any, al: Alias, size: tuple[int, ...], stride: tuple[int, ...
     shape, begin = t._aval.shape, start_of(al)
     last = offset + 1 + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)])
     pair = [getattr(al.storage, name, None) for name in ("primal", "tangent")]
-    if pair[0] is not None and not any(hasattr(t._read(), "physical") for t in pair):  # type: ignore[union-attr]
+    if pair[0] is not None and not any(hasattr(t._read(), "physical") for t in pair):
         if offset < begin or (last - begin) * t._aval.dtype.itemsize > al.storage.aval.nbytes:
             raise not_offered("as_strided of a dual tensor, beyond the value that it was made of,", "its tangent has no more elements")
         return
@@ -434,7 +437,7 @@ def _whole(al: Any) -> Tensor:
 
 @composite(namespace="torch", method=False, operands=("input",), implicit=True)
 @schemas("(Tensor(a) self) -> Tensor(a)")
-def real(input: Any) -> Any:
+def real(input: Tensor) -> Any:
     """The real parts: a view of a complex tensor, the tensor itself if it is real.
 
     Shapes: that of ``input``.
@@ -453,7 +456,7 @@ def real(input: Any) -> Any:
 
 @composite(namespace="torch", method=False, operands=("input",), implicit=True)
 @schemas("(Tensor(a) self) -> Tensor(a)")
-def imag(input: Any) -> Any:
+def imag(input: Tensor) -> Any:
     """The imaginary parts of a complex tensor, as a view.
 
     Shapes: that of ``input``.
@@ -477,7 +480,7 @@ def imag(input: Any) -> Any:
 
 @composite(method=True, operands=("input",), opaque=True)
 @schemas("(Tensor(a) self) -> Tensor(a) ; _")
-def detach(input: Any) -> Any:
+def detach(input: Tensor) -> Any:
     """The same data without history; in-place changes are seen in both.
 
     Shapes: that of ``input``.
@@ -496,7 +499,7 @@ def detach(input: Any) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",), differentiable=False)
-def detach_(self: Any) -> Any:
+def detach_(self: Tensor) -> Any:
     """Cuts the tensor from its history, in place.
 
     Raises:
@@ -539,7 +542,7 @@ def with_bits(t: Tensor, bits: tuple[bool, bool]) -> Tensor:
 
 @composite(method=True, operands=("input",), implicit=True)
 @schemas("(Tensor(a) self) -> Tensor(a)")
-def adjoint(input: Any) -> Any:
+def adjoint(input: Tensor) -> Any:
     """The conjugate transpose of the last two dimensions; a view.
 
     Shapes: (*, m, n) -> (*, n, m).

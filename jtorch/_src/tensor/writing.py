@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 import weakref
 from collections.abc import Sequence
@@ -12,22 +11,24 @@ from typing import Any
 from ...autograd.grad_mode import MODE
 from ...autograd.names import plain_name
 from ...autograd.tape import Node, next_seq, tracked
-from ...core import BIRTHS, DETACHED, Tensor, _from
+from ...core import Tensor
 from .. import hooks
 from ..engine import LOCAL, SPECIAL, Lifted, Meta, Value
 from ..engine.record import number_in
 from ..facts.errors import not_offered
 from ..facts.layouts import contiguous_strides, is_dense
 from ..facts.warned_once import outside
+from .aliases import BIRTHS, DETACHED, derived
 from .cells import OVERLAP, Alias, repeating, writable
 from .module_state import check_buffer, check_state
 from .view_history import AMBIGUOUS, CUSTOM, MULTI, UNMIXED, base_steps
 
 
-def check_inplace(t: Tensor, idempotent: bool | str | None = False) -> None:
+def check_inplace(t: Tensor, idempotent: bool | tuple[str, str] | None = False) -> None:
     """Raises torch's errors for in-place changes that autograd forbids, and for writes to repeated elements unless each gets one value.
 
-    With a function's name as ``idempotent``, such writes are warned of, as deprecated; None says that it is an ``out=``.
+    With a function's name and Python's notation for it as ``idempotent``, such writes are warned of, as deprecated; None says that it is an
+    ``out=``.
     """
     al = t._al
     count = t._ver if al is None else al.counter.n
@@ -58,9 +59,9 @@ def check_inplace(t: Tensor, idempotent: bool | str | None = False) -> None:
     if idempotent is not True and t._strides is not None and t._al is not None and overlapping(t._aval.shape, t._strides):
         if not idempotent:
             raise RuntimeError(OVERLAP)
-        example = "tensor[indices] = tensor" if idempotent == "index_put_" else "tensor[mask] = scalar"
+        name, example = idempotent
         warnings.warn(
-            f"Use of {idempotent} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. "
+            f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. "
             f"This also applies to advanced indexing e.g. {example}",
             stacklevel=outside(),
         )
@@ -68,7 +69,7 @@ def check_inplace(t: Tensor, idempotent: bool | str | None = False) -> None:
 
 def check_captured(t: Tensor) -> None:
     """Raises torch's error if a function that is being differentiated changes a tensor that was there before: nobody would know of it."""
-    if (t._birth if t._al is None else t._al.storage.birth) < MODE.starts[-1] and (operator := writer()) and not _is_given(t):
+    if (t._birth if t._al is None else t._al.storage.birth) < MODE.starts[-1] and (operator := hooks.writer()) and not _is_given(t):
         raise RuntimeError(
             f"During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation ({operator}) that "
             "would mutate a captured Tensor. This is not supported; please rewrite the function being transformed to explicitly accept the "
@@ -86,14 +87,6 @@ def _is_given(t: Tensor) -> bool:
         if not any(t is g or (storage is not None and g._al is not None and g._al.storage is storage) for g in MODE.given.get(start, ())):
             return False
     return True
-
-
-def writer() -> str:
-    """The operator that the program is calling, which writes into its first operand, or "" for those that torch lets do it.
-
-    Set by the floor that has transformations.
-    """
-    raise NotImplementedError
 
 
 INFERENCE = (
@@ -153,12 +146,6 @@ def check_overlap(t: Tensor, operands: Sequence[Any], whole: bool = False) -> No
         raise RuntimeError(SHARED)
 
 
-#: In-place functions whose own rule for ``vmap`` torch's message names, and those that it calls arithmetic; others it names as operators.
-_NAMED = frozenset("fill_ index_put_ index_add_ index_fill_ scatter_add_ scatter_reduce_ index_reduce_".split())
-_RANDOM = frozenset("bernoulli_ cauchy_ exponential_ geometric_ log_normal_ normal_ random_ uniform_".split())
-_ARITHMETIC = frozenset("add_ sub_ mul_ div_ copy_ __setitem__ setitem __iadd__ __isub__ __imul__ __itruediv__".split())
-
-
 def check_lifted(t: Tensor, v: Value) -> None:
     """Raises torch's error if the value of one example of a ``vmap`` is written into a tensor that all examples share.
 
@@ -169,31 +156,7 @@ def check_lifted(t: Tensor, v: Value) -> None:
         return
     if v.may_replace(t._read()):
         return
-    frame: Any = sys._getframe(1)
-    name = ""
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("jtorch", "torch"):
-        code = frame.f_code.co_name
-        if (code.endswith("_") and not code.startswith("__")) or code in _ARITHMETIC:
-            name = code
-        if code == "_scattered":  # by ``x[index] = value``
-            name = "index_put_"
-            break
-        frame = frame.f_back
-    if name in _RANDOM:
-        raise RuntimeError(
-            "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. If this is "
-            "necessary for your usage, please file an issue with functorch."
-        )
-    if name.startswith("_foreach"):
-        raise RuntimeError(f"Batching rule not implemented for aten::{name}. We could not generate a fallback.")
-    what = name if name in _NAMED else "inplace arithmetic" if name in _ARITHMETIC or not name else f"aten::{name}"
-    where = f"at level {v.depth}" if what.startswith("aten") else "in a vmap"
-    raise RuntimeError(
-        f"vmap: {what}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more elements than "
-        f"`self`. This happened due to `other` being vmapped over but `self` not being vmapped over {where}. Please try to use "
-        f"out-of-place operators instead of {what}. If said operator is being called inside the PyTorch framework, please file a bug "
-        "report instead."
-    )
+    raise hooks.shared_by_examples(v)
 
 
 def stale(v: Value | None, owner: Any, version: int, node: Node | None = None) -> None:
@@ -274,7 +237,7 @@ def assign(t: Tensor, v: Value, edge: Any) -> Tensor:
     if storage.host is None:
         al.now(v, version)
         if al.chain:
-            _from(v, storage.value)
+            derived(v, storage.value)
     return t
 
 

@@ -67,8 +67,8 @@ _OPCODES = (
 ).split()
 
 
-class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined,misc]  # the one written in Python: its steps can be replaced
-    dispatch = {getattr(pickle, name)[0]: pickle._Unpickler.dispatch[getattr(pickle, name)[0]] for name in _OPCODES}  # type: ignore[attr-defined]
+class _Unpickler(pickle._Unpickler):  # the one written in Python: its steps can be replaced
+    dispatch = {getattr(pickle, name)[0]: pickle._Unpickler.dispatch[getattr(pickle, name)[0]] for name in _OPCODES}
 
     def find_class(self, module: str, name: str) -> Any:
         """The allowed class or function of that name."""

@@ -62,7 +62,7 @@ def set_element(root: Any, path: OBJ_PATH, value: Any) -> None:
     for key, following in itertools.pairwise(path):
         empty: Any = {} if isinstance(following, str) else []
         if isinstance(at, Mapping):
-            at = at.setdefault(key, empty)  # type: ignore[attr-defined]
+            at = at.setdefault(key, empty)
         else:
             at += [None] * (int(key) + 1 - len(at))
             if at[key] is None:

@@ -45,7 +45,7 @@ class BroadcastingTorchSaveReader(StorageReader):
         Raises:
             RuntimeError: for something else than a tensor.
         """
-        state: Any = planner.state_dict  # type: ignore[attr-defined]  # that of the default planners
+        state: Any = planner.state_dict  # that of the default planners
         read: dict[str, Any] = {}
         if self.is_coordinator:
             assert self.checkpoint_id is not None

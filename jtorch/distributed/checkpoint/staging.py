@@ -52,7 +52,7 @@ def _copied(value: Any) -> Any:
         ).requires_grad_(value.requires_grad)
     if isinstance(value, torch.Tensor):
         copy = value.detach().cpu().clone()
-        copy.jax()  # type: ignore[attr-defined]  # what is pending runs here, in the thread that recorded it
+        copy.jax()  # what is pending runs here, in the thread that recorded it
         return copy.requires_grad_(value.requires_grad)
     return value
 

@@ -53,7 +53,7 @@ def _storage_setup(storage: Any, checkpoint_id: str | os.PathLike[str] | None, r
     kind: type[StorageReader | StorageWriter] = FileSystemReader if reader else FileSystemWriter
     if not kind.validate_checkpoint_id(checkpoint_id):
         raise RuntimeError("Cannot detect which StorageReader or StorageWriter to use. Please specify the storage_reader/storage_writer.")
-    made: Any = kind(checkpoint_id)  # type: ignore[call-arg]
+    made: Any = kind(checkpoint_id)
     made.reset(checkpoint_id)
     return made
 

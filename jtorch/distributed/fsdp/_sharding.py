@@ -110,7 +110,7 @@ class FSDPModule:
     def _states(self, recurse: bool = True) -> Iterable[FSDPState]:
         if not recurse:
             return [self._fsdp_state]
-        modules: Any = self.modules()  # type: ignore[attr-defined]  # of nn.Module
+        modules: Any = self.modules()  # of nn.Module
         return [module._fsdp_state for module in modules if isinstance(module, FSDPModule)]
 
     def reshard(self) -> None:
@@ -217,7 +217,7 @@ class FSDPModule:
 
     def _apply(self, *args: Any, **kwargs: Any) -> Any:
         self.reshard()
-        done = super()._apply(*args, **kwargs)  # type: ignore[misc]  # of nn.Module
+        done = super()._apply(*args, **kwargs)  # of nn.Module
         for p in self._fsdp_state.group.params:
             p.refresh()
         return done
@@ -338,7 +338,7 @@ def fully_shard(
     automatic = reshard_after_forward is None
     if not automatic and not isinstance(reshard_after_forward, bool):
         size = mesh.size(mesh.ndim - 1)
-        if reshard_after_forward < 1 or size % reshard_after_forward:  # type: ignore[operator]
+        if reshard_after_forward < 1 or size % reshard_after_forward:
             raise ValueError(f"If passing reshard_after_forward as an int, it should be a factor of {size}, not {reshard_after_forward}")
         reshard_after_forward = reshard_after_forward != size
     _apply_sharding(
@@ -374,8 +374,8 @@ def _apply_sharding(
     group.reshard_after_forward = reshard
     state = FSDPState(modules, group, mp_policy, automatic)
     for top in modules:
-        top._fsdp_state = state  # type: ignore[assignment]
-        top.__class__ = _sharded_class(type(top))  # type: ignore[assignment]
+        top._fsdp_state = state
+        top.__class__ = _sharded_class(type(top))
         top.register_forward_pre_hook(state.before, prepend=True, with_kwargs=True)
         top.register_forward_hook(lambda m, _, output: state.after(m, output))
         top.register_state_dict_pre_hook(lambda *_: group.reshard())

@@ -194,7 +194,7 @@ class FullyShardedDataParallel(nn.Module):
 
     def check_is_root(self) -> bool:
         """Whether the module is the outermost that is sharded."""
-        state = self._fsdp_wrapped_module._fsdp_state  # type: ignore[attr-defined]
+        state = self._fsdp_wrapped_module._fsdp_state
         state.begin()
         return state.root is state
 

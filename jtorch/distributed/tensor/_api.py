@@ -420,7 +420,7 @@ def distribute_module(
     if output_fn is not None:
         _takes_three("output_fn", output_fn)
         module.register_forward_hook(lambda m, _, outputs: output_fn(m, outputs, mesh))
-    module._distribute_module_applied = True  # type: ignore[assignment]
+    module._distribute_module_applied = True
     return module
 
 

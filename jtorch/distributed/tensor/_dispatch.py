@@ -88,7 +88,7 @@ class Call:
     def place(self, name: str) -> int | None:
         """The number among the operands of the tensor that a parameter holds; None if it holds none."""
         at = (self.schema.places.get(name), None)
-        return self.leaves.index(at) if at in self.leaves else None  # type: ignore[arg-type]
+        return self.leaves.index(at) if at in self.leaves else None
 
     @property
     def mesh(self) -> Any:
@@ -472,8 +472,8 @@ def _possible(call: Call, d: int, now: Sequence[Placement], ins: Sequence[Placem
     n = call.mesh.shape[d]
     for spec, a, b in zip(call.specs, now, ins, strict=True):
         if _is_shard_like(b) and a != b:
-            dim: int = b.dim  # type: ignore[attr-defined]
-            others = math.prod(call.mesh.shape[i] for i, p in enumerate(spec.placements) if i != d and _is_shard_like(p) and p.dim == dim)  # type: ignore[attr-defined]
+            dim: int = b.dim
+            others = math.prod(call.mesh.shape[i] for i, p in enumerate(spec.placements) if i != d and _is_shard_like(p) and p.dim == dim)
             if spec.shape[dim] < n * others:
                 return False
     return True

@@ -94,7 +94,7 @@ class DTensorSpec:
         found = [1] * self.ndim
         for n, p in zip(self.mesh.shape, self.placements, strict=True):
             if _is_shard_like(p):
-                found[p.dim] *= n  # type: ignore[attr-defined]
+                found[p.dim] *= n
         return found
 
     @property
@@ -108,7 +108,7 @@ class DTensorSpec:
         found = [-1] * self.ndim
         for i, p in enumerate(self.placements):
             if _is_shard_like(p):
-                found[p.dim] = i  # type: ignore[attr-defined]
+                found[p.dim] = i
         return found
 
     @property
@@ -173,7 +173,7 @@ def cuts(mesh_shape: Sequence[int], placements: Sequence[Placement]) -> dict[int
         p = placements[i]
         if not _is_shard_like(p):
             continue
-        order = found.setdefault(p.dim, [])  # type: ignore[attr-defined]
+        order = found.setdefault(p.dim, [])
         place = after(mesh_shape, order, p)
         order.insert(place or 0, i)
     return found

@@ -65,7 +65,7 @@ def elementwise(call: Call) -> list[Way]:
         for shape in call.shapes:
             mine = d - (rank - len(shape))
             ins.append(Shard(mine) if mine >= 0 and shape[mine] == out.shape[d] else R)
-        ways.append((Shard(d), ins))  # type: ignore[arg-type]
+        ways.append((Shard(d), ins))
     tensors = len([1 for i, _ in call.leaves if i not in call.schema.outs])
     parts = _PARTS.get(call.name.rstrip("_") if not call.name.startswith("__") else call.name, ())
     if call.arg("rounding_mode") is not None:  # rounded quotients of summands are not the summands of the rounded quotient
@@ -79,7 +79,7 @@ def elementwise(call: Call) -> list[Way]:
 @rule("detach", "alias", "lift_fresh", "contiguous", "_conj", "_neg_view", "resolve_conj", "pin_memory")
 def same(call: Call) -> list[Way]:
     """The result lies as the operand does."""
-    return [(s.placements[i], [s.placements[i]]) for s in call.specs for i in range(call.mesh.ndim)]  # type: ignore[misc]
+    return [(s.placements[i], [s.placements[i]]) for s in call.specs for i in range(call.mesh.ndim)]
 
 
 @rule("_to_copy")

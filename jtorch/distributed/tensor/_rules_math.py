@@ -24,7 +24,7 @@ def ways_of(outs: Sequence[Labels], ins: Sequence[Labels], sums: dict[Any, Place
     for x in labels:
         made = [_at(dims, x, (sums or {}).get(x)) for dims in outs]
         if all(p is not None for p in made) and (x in (sums or {}) or any(x in dims for dims in outs)):
-            found.append((made, [_at(dims, x, R) for dims in ins]))  # type: ignore[misc]
+            found.append((made, [_at(dims, x, R) for dims in ins]))
     return found
 
 
@@ -43,9 +43,9 @@ def follow(call: Call, image: Any, partial: Any = None, first: int = 0) -> list[
     found: list[Way] = []
     for p in call.specs[first].placements:
         if _is_shard_like(p):
-            out = image(p.dim)  # type: ignore[attr-defined]
+            out = image(p.dim)
             if out is not None:
-                made = p._moved(out) if isinstance(out, int) else out  # type: ignore[attr-defined]
+                made = p._moved(out) if isinstance(out, int) else out
                 found.append((made, [p]))
         elif p.is_partial() and partial is not None:
             out = partial(p)
@@ -89,8 +89,8 @@ def _fair(call: Call, d: int, combined: Placement | None) -> bool:
     spec = call.specs[0]
     n, parts = spec.shape[d], spec.num_shards_map[d]
     if combined is None or any(isinstance(p, _StridedShard) and p.dim == d for p in spec.placements):
-        return combined is not None and combined.reduce_op != "avg"  # type: ignore[attr-defined]
-    op = combined.reduce_op  # type: ignore[attr-defined]
+        return combined is not None and combined.reduce_op != "avg"
+    op = combined.reduce_op
     if op == "avg":
         return n % parts == 0
     return op not in ("max", "min") or n > -(-n // parts) * (parts - 1)
@@ -157,7 +157,7 @@ def ordered(call: Call) -> list[Way]:
         return []
     dim = (-1 if dim is None else dim) % max(rank, 1)
     labels = numbered(rank, [dim])
-    out = labels if len(call.outs[0].shape) == rank else labels[:dim] + labels[dim + 1 :]  # type: ignore[union-attr]
+    out = labels if len(call.outs[0].shape) == rank else labels[:dim] + labels[dim + 1 :]
     return ways_of([out] * len(call.outs), [labels])
 
 
@@ -181,16 +181,16 @@ def product(call: Call) -> list[Way]:
         assert (x in inner) == (x not in out)
     found += [([p], q) for p in (SUM, AVG) for q in ([p, R], [R, p])]
     if len(call.specs) == 2:
-        return found  # type: ignore[return-value]
+        return found
     rank = len(out)
-    shape, result = call.shapes[0], call.outs[0].shape  # type: ignore[union-attr]
+    shape, result = call.shapes[0], call.outs[0].shape
     more: list[Way] = []
     for outs, ins in found:
         p: Any = outs[0]
         if isinstance(p, Shard):
             d = p.dim - (rank - len(shape))
             p = Shard(d) if d >= 0 and shape[d] == result[p.dim] else R
-        more.append((outs, [p, *ins]))  # type: ignore[list-item]
+        more.append((outs, [p, *ins]))
     return more
 
 

@@ -33,7 +33,7 @@ def embedding(call: Call) -> list[Way]:
 def embedding_local(_call: Call, plan: Plan) -> None:
     """A part of the rows answers the indices that are its own; zeros stand for others."""
     target = plan.targets[0]
-    if not any(_is_shard_like(p) and p.dim == 0 for p in target.placements):  # type: ignore[attr-defined]
+    if not any(_is_shard_like(p) and p.dim == 0 for p in target.placements):
         return
     shape, offset = compute_local_shape_and_global_offset(target.shape, target.mesh, target.placements)
 

@@ -98,7 +98,7 @@ def view(call: Call) -> list[Way]:
     """Dimensions that stay, and the outermost of those that are joined or split."""
     spec, out = call.specs[0], call.outs[0]
     if call.name == "view" and call.func._overloadname == "dtype":
-        return [(p, [p]) for p in spec.placements if not p.is_partial()]  # type: ignore[misc]
+        return [(p, [p]) for p in spec.placements if not p.is_partial()]
     assert out is not None
     found: list[Way] = []
     for p in spec.placements:
@@ -157,7 +157,7 @@ def cut(call: Call) -> list[Way]:
 def cut_local(call: Call, plan: Plan) -> None:
     """Where everything is taken, everything of the part is."""
     dim = call.arg("dim") % len(call.shapes[0])
-    if any(_is_shard_like(p) and p.dim == dim for p in plan.targets[0].placements):  # type: ignore[attr-defined]
+    if any(_is_shard_like(p) and p.dim == dim for p in plan.targets[0].placements):
         places = call.schema.places
         if call.name == "slice":
             plan.values[places["start"]] = plan.values[places["end"]] = None
@@ -220,7 +220,7 @@ def cat(call: Call) -> list[Way]:
     if any(len(s) != rank for s in call.shapes):
         return []
     placements = dict.fromkeys(p for s in call.specs for p in s.placements)
-    return [([p], [p] * len(call.specs)) for p in placements if not (_is_shard_like(p) and p.dim == dim)]  # type: ignore[attr-defined]
+    return [([p], [p] * len(call.specs)) for p in placements if not (_is_shard_like(p) and p.dim == dim)]
 
 
 @rule("stack")
@@ -229,8 +229,8 @@ def stack(call: Call) -> list[Way]:
     dim = call.arg("dim") % (len(call.shapes[0]) + 1)
     found: list[Way] = []
     for p in dict.fromkeys(p for s in call.specs for p in s.placements):
-        out = p._moved(p.dim + (p.dim >= dim)) if _is_shard_like(p) else p  # type: ignore[attr-defined]
-        found.append((out, [p] * len(call.specs)))  # type: ignore[arg-type]
+        out = p._moved(p.dim + (p.dim >= dim)) if _is_shard_like(p) else p
+        found.append((out, [p] * len(call.specs)))
     return found
 
 

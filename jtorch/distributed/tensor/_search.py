@@ -80,14 +80,14 @@ def search(specs: Sequence[DTensorSpec], ways: Sequence[Any]) -> list[Any] | Non
 
 def _neighbours(goals: Sequence[Placement], now: Sequence[Placement], d: int) -> Iterator[Placement]:
     """The placements that one step leads to. What later dimensions of the mesh have cut further is not taken apart, nor cut before them."""
-    later = {p.dim for p in now[d + 1 :] if _is_shard_like(p)}  # type: ignore[attr-defined]
+    later = {p.dim for p in now[d + 1 :] if _is_shard_like(p)}
     p: Any = now[d]
     if _is_shard_like(p) and p.dim in later:
         return
     if not p.is_replicate():
         yield Replicate()
     for q in goals:
-        if q != p and ((_is_shard_like(q) and q.dim not in later) or (q.is_partial() and p.is_replicate())):  # type: ignore[attr-defined]
+        if q != p and ((_is_shard_like(q) and q.dim not in later) or (q.is_partial() and p.is_replicate())):
             yield q
 
 

@@ -77,7 +77,7 @@ def compute_global_tensor_info(tensor: torch.Tensor, mesh: DeviceMesh, placement
     shape, stride = list(tensor.shape), list(tensor.stride())
     for i, p in enumerate(placements):
         if _is_shard_like(p):
-            d: int = p.dim  # type: ignore[attr-defined]
+            d: int = p.dim
             if d < 0:
                 raise AssertionError(f"Shard placements should have negative dims normalized in the user-facing APIs: {p}")
             if d >= len(shape):
@@ -96,7 +96,7 @@ def assert_no_mixed_partial_types(placements: Sequence[Placement]) -> None:
     Raises:
         ValueError: in that case.
     """
-    kinds = {(type(p), p.reduce_op) for p in placements if p.is_partial()}  # type: ignore[attr-defined]
+    kinds = {(type(p), p.reduce_op) for p in placements if p.is_partial()}
     if len(kinds) > 1 and not (len({t for t, _ in kinds}) == 1 and {o for _, o in kinds} == {"sum", "avg"}):
         raise ValueError(f"Mixed Partial reduce types are not supported: {tuple(placements)}")
 

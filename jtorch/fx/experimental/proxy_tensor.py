@@ -18,8 +18,9 @@ from jtorch._src.aten.wrapping import is_transformed
 from jtorch._src.facts.errors import not_offered
 from jtorch._src.refusals import stand_ins as _refusals
 from jtorch._src.tensor import unknowns
-from jtorch._src.tensor.symbols import Float, ShapeEnv, Sym, Truth, parsed
-from jtorch._src.tensor.symbols import _evaluate as evaluate
+from jtorch._src.tensor.shape_env import ShapeEnv, parsed
+from jtorch._src.tensor.size_texts import evaluate
+from jtorch._src.tensor.symbols import Float, Sym, Truth
 from jtorch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from jtorch.utils import _pytree as pytree
 from jtorch.utils._python_dispatch import TorchDispatchMode
@@ -186,7 +187,7 @@ class PythonKeyTracer(TracerBase):
         if isinstance(node, ast.UnaryOp):
             return self.create_proxy("call_function", operator.neg, (self._part(env, node.operand),), {})
         if isinstance(node, ast.Call):
-            target = _OF_SIZES[node.func.id]  # type: ignore[attr-defined]
+            target = _OF_SIZES[node.func.id]
             return self.create_proxy("call_function", target, tuple([self._part(env, a) for a in node.args]), {})
         assert isinstance(node, ast.BinOp)
         left, right, target = node.left, node.right, _OF_SIGNS[type(node.op)]

@@ -32,7 +32,7 @@ class AST_Rewriter(ast.NodeTransformer):
         definition.decorator_list = []
         # Inside a function that has its free names, the code finds its cells again.
         outer = ast.parse(f"def outer():\n    {'; '.join(f'{n} = None' for n in fn.__code__.co_freevars) or 'pass'}")
-        outer.body[0].body.append(definition)  # type: ignore[attr-defined]
+        outer.body[0].body.append(definition)
         whole = compile(ast.fix_missing_locations(outer), inspect.getsourcefile(fn) or "<rewritten>", "exec", dont_inherit=True)
         code = next(c for c in whole.co_consts if inspect.iscode(c))
         code = next(c for c in code.co_consts if inspect.iscode(c) and c.co_name == fn.__code__.co_name)

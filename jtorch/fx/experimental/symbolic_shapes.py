@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from jtorch import SymInt
-from jtorch._src.tensor.symbols import ConstraintViolation, GuardOnDataDependentSymNode, ShapeEnv, Sym, Truth, hint_of
+from jtorch._src.tensor.shape_env import ConstraintViolation, ShapeEnv, hint_of
+from jtorch._src.tensor.symbols import GuardOnDataDependentSymNode, Sym, Truth
 
 __all__ = [
     "ConstraintViolationError", "GuardOnDataDependentSymNode", "ShapeEnv", "definitely_true", "free_symbols", "free_unbacked_symbols",

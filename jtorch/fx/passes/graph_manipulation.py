@@ -64,7 +64,7 @@ def get_size_of_node(fx_module: GraphModule, node: Node) -> size_bytes:
     """The bytes of a node's result and, of a module, also of its parameters and buffers."""
     total = 0
     if node.op == "call_module":
-        module = dict(fx_module.named_modules())[node.target]  # type: ignore[index]
+        module = dict(fx_module.named_modules())[node.target]
         total = sum(t.nelement() * t.element_size() for t in (*module.parameters(), *module.buffers()))
     meta = get_tensor_meta(node)
     output = torch.Size(meta.shape).numel() * torch.tensor([], dtype=meta.dtype).element_size()

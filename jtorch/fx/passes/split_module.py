@@ -85,11 +85,11 @@ def split_module(
     for node in m.graph.nodes:
         if node.op == "placeholder":
             default = node.args[0] if node.args else ...
-            base_env[node] = base.placeholder(node.target, type_expr=node.type, default_value=default)  # type: ignore[arg-type]
+            base_env[node] = base.placeholder(node.target, type_expr=node.type, default_value=default)
             base_env[node].meta = node.meta.copy()
         elif node.op == "get_attr" and any(u.op == "output" for u in node.users):
-            base_env[node] = base.get_attr(node.target)  # type: ignore[arg-type]
-            attributes[node.target] = _get_attr(m, node.target)  # type: ignore[index, arg-type]
+            base_env[node] = base.get_attr(node.target)
+            attributes[node.target] = _get_attr(m, node.target)
     for name in order:
         part = parts[name]
         _fill(part, m, root_m, qualname_map)
@@ -119,7 +119,7 @@ def _fill(part: Partition, m: GraphModule, root_m: torch.nn.Module, qualname_map
     def load(n: Node) -> Node:
         if n.op == "get_attr" and n not in part.env:
             name = str(n.target).replace(".", "_")
-            part.targets[name] = _get_attr(m, n.target)  # type: ignore[arg-type]
+            part.targets[name] = _get_attr(m, n.target)
             part.env[n] = part.graph.get_attr(name)
         return part.env[n]
 
@@ -128,7 +128,7 @@ def _fill(part: Partition, m: GraphModule, root_m: torch.nn.Module, qualname_map
         target = node.target
         if node.op == "call_module":
             target = str(node.target).replace(".", "_")
-            part.targets[target] = _get_attr(root_m, node.target)  # type: ignore[arg-type]
+            part.targets[target] = _get_attr(root_m, node.target)
             if qualname_map is not None:
                 qualname_map[f"{part.submod_name}.{target}"] = str(node.target)
         made = part.graph.create_node(node.op, target, args, kwargs, type_expr=node.type, name=node.name)

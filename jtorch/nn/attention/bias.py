@@ -45,7 +45,7 @@ class CausalBias(Tensor):
         """The mask as an ordinary tensor of truth values."""
         return _elements(self.variant, self.seq_len_q, self.seq_len_kv, device)
 
-    def __repr__(self) -> str:  # type: ignore[override]
+    def __repr__(self) -> str:
         return repr(self._materialize())
 
     @classmethod

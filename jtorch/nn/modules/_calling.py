@@ -125,7 +125,7 @@ class Calling:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "_call_impl" in vars(cls) or "_wrapped_call_impl" in vars(cls):  # a class with its own way to call is called that way
-            cls.__call__ = lambda self, *args, **kwargs: self._wrapped_call_impl(*args, **kwargs)  # type: ignore[method-assign]
+            cls.__call__ = lambda self, *args, **kwargs: self._wrapped_call_impl(*args, **kwargs)
         # `act = torch.relu` in a class: PyTorch's functions in C do not become methods.
         for name, value in list(vars(cls).items()):
             if type(value) is FunctionType and value in NAMES and torch.overrides._is_builtin(value):

@@ -221,7 +221,7 @@ class _LazyConvXdMixin(LazyModuleMixin):
 
     def reset_parameters(self) -> None:
         if not self.has_uninitialized_params() and self.in_channels != 0:
-            super().reset_parameters()  # type: ignore[misc]
+            super().reset_parameters()
 
     def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
         """Makes the parameters for ``input``."""

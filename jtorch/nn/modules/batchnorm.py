@@ -11,7 +11,7 @@ from ...types import Device, _dtype
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter
-from .lazy import LazyModuleMixin
+from .lazy import LazyModuleMixin, documented
 from .module import Module
 
 __all__ = ["BatchNorm1d", "LazyBatchNorm1d", "BatchNorm2d", "LazyBatchNorm2d", "BatchNorm3d", "LazyBatchNorm3d", "SyncBatchNorm"]
@@ -63,9 +63,9 @@ class _NormBase(Module):
     def reset_running_stats(self) -> None:
         """Forgets the batches seen: mean 0, variance 1."""
         if self.track_running_stats:
-            self.running_mean.zero_()  # type: ignore[union-attr]
-            self.running_var.fill_(1)  # type: ignore[union-attr]
-            self.num_batches_tracked.zero_()  # type: ignore[union-attr]
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+            self.num_batches_tracked.zero_()
 
     def reset_parameters(self) -> None:
         """Forgets the batches seen; weight 1, bias 0."""
@@ -162,7 +162,7 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         if not self.has_uninitialized_params() and self.num_features != 0:
             super().reset_parameters()
 
-    def initialize_parameters(self, input: Tensor) -> None:  # type: ignore[override]
+    def initialize_parameters(self, input: Tensor) -> None:
         """Makes parameters and statistics for ``input``."""
         if not self.has_uninitialized_params():
             return
@@ -204,20 +204,11 @@ class BatchNorm1d(_BatchNorm):
         _expect(input, 2, 3)
 
 
+@documented
 class LazyBatchNorm1d(_LazyNormBase, _BatchNorm):
-    """A ``BatchNorm1d`` whose ``num_features`` is taken from the first input.
+    """A ``BatchNorm1d`` whose ``num_features`` is taken from the first input."""
 
-    Args:
-        eps: added to the variance.
-        momentum: how much of the new mean and variance enters the running ones; None for a plain average of all.
-        affine: whether there is a weight, and a bias, for each channel.
-        track_running_stats: whether running means and variances are kept, and used in evaluation.
-        device: where parameters and buffers are made.
-        dtype: the dtype of parameters and buffers.
-        bias: whether the affine part has a bias.
-    """
-
-    cls_to_become = BatchNorm1d  # type: ignore[assignment]
+    cls_to_become = BatchNorm1d
 
     def _check_input_dim(self, input: Tensor) -> None:
         _expect(input, 2, 3)
@@ -241,20 +232,11 @@ class BatchNorm2d(_BatchNorm):
         _expect(input, 4)
 
 
+@documented
 class LazyBatchNorm2d(_LazyNormBase, _BatchNorm):
-    """A ``BatchNorm2d`` whose ``num_features`` is taken from the first input.
+    """A ``BatchNorm2d`` whose ``num_features`` is taken from the first input."""
 
-    Args:
-        eps: added to the variance.
-        momentum: how much of the new mean and variance enters the running ones; None for a plain average of all.
-        affine: whether there is a weight, and a bias, for each channel.
-        track_running_stats: whether running means and variances are kept, and used in evaluation.
-        device: where parameters and buffers are made.
-        dtype: the dtype of parameters and buffers.
-        bias: whether the affine part has a bias.
-    """
-
-    cls_to_become = BatchNorm2d  # type: ignore[assignment]
+    cls_to_become = BatchNorm2d
 
     def _check_input_dim(self, input: Tensor) -> None:
         _expect(input, 4)
@@ -278,20 +260,11 @@ class BatchNorm3d(_BatchNorm):
         _expect(input, 5)
 
 
+@documented
 class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
-    """A ``BatchNorm3d`` whose ``num_features`` is taken from the first input.
+    """A ``BatchNorm3d`` whose ``num_features`` is taken from the first input."""
 
-    Args:
-        eps: added to the variance.
-        momentum: how much of the new mean and variance enters the running ones; None for a plain average of all.
-        affine: whether there is a weight, and a bias, for each channel.
-        track_running_stats: whether running means and variances are kept, and used in evaluation.
-        device: where parameters and buffers are made.
-        dtype: the dtype of parameters and buffers.
-        bias: whether the affine part has a bias.
-    """
-
-    cls_to_become = BatchNorm3d  # type: ignore[assignment]
+    cls_to_become = BatchNorm3d
 
     def _check_input_dim(self, input: Tensor) -> None:
         _expect(input, 5)

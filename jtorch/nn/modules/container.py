@@ -72,7 +72,7 @@ class Sequential(Module):
         *args: the modules in order, or one dict of them by name.
     """
 
-    _modules: dict[str, Module]  # type: ignore[assignment]
+    _modules: dict[str, Module]
 
     def __init__(self, *args: Any) -> None:
         super().__init__()
@@ -178,7 +178,7 @@ class ModuleList(Module):
         modules: the modules to begin with.
     """
 
-    _modules: dict[str, Module]  # type: ignore[assignment]
+    _modules: dict[str, Module]
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
@@ -267,7 +267,7 @@ class ModuleDict(Module):
         modules: the modules by name: a mapping or pairs.
     """
 
-    _modules: dict[str, Module]  # type: ignore[assignment]
+    _modules: dict[str, Module]
 
     def __init__(self, modules: Mapping[str, Module] | None = None) -> None:
         super().__init__()
@@ -375,7 +375,7 @@ class ParameterList(Module):
 
     def append(self: Self, value: Any) -> Self:
         """Adds a value at the end."""
-        self._size += 1  # type: ignore[attr-defined]
+        self._size += 1
         self[self._size - 1] = value  # type: ignore[index, attr-defined]
         return self
 

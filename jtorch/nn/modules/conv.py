@@ -8,6 +8,7 @@ from ...types import Device, _dtype
 from .. import functional as F
 from ..common_types import _size_1_t, _size_2_t, _size_3_t
 from ._convolving import PaddingMode, _ConvNd, _ConvTransposeNd, _LazyConvXdMixin
+from .lazy import documented
 from .utils import _pair, _single, _triple
 
 __all__ = [
@@ -303,23 +304,11 @@ class ConvTranspose3d(_ConvTransposeNd):
         return F.conv_transpose3d(*self._arguments(input, output_size))
 
 
+@documented
 class LazyConv1d(_LazyConvXdMixin, Conv1d):  # type: ignore[misc]
-    """A ``Conv1d`` whose ``in_channels`` is taken from the first input.
+    """A ``Conv1d`` whose ``in_channels`` is taken from the first input."""
 
-    Args:
-        out_channels: channels of the output.
-        kernel_size: the size of the window, one number or one for each dimension.
-        stride: how far the window moves from one output to the next.
-        padding: how much is added on both sides of each dimension; ``"valid"`` for nothing, ``"same"`` for as much as keeps the size.
-        dilation: how far the elements of the window lie apart.
-        groups: into how many groups channels fall that do not see each other.
-        bias: whether a bias is added, and learnt.
-        padding_mode: what is added: ``"zeros"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
-        device: where parameters and buffers are made.
-        dtype: the dtype of parameters and buffers.
-    """
-
-    cls_to_become = Conv1d  # type: ignore[assignment]
+    cls_to_become = Conv1d
 
     def __init__(
         self,
@@ -338,23 +327,11 @@ class LazyConv1d(_LazyConvXdMixin, Conv1d):  # type: ignore[misc]
         self._uninitialize(out_channels, bias, device, dtype)
 
 
+@documented
 class LazyConv2d(_LazyConvXdMixin, Conv2d):  # type: ignore[misc]
-    """A ``Conv2d`` whose ``in_channels`` is taken from the first input.
+    """A ``Conv2d`` whose ``in_channels`` is taken from the first input."""
 
-    Args:
-        out_channels: channels of the output.
-        kernel_size: the size of the window, one number or one for each dimension.
-        stride: how far the window moves from one output to the next.
-        padding: how much is added on both sides of each dimension; ``"valid"`` for nothing, ``"same"`` for as much as keeps the size.
-        dilation: how far the elements of the window lie apart.
-        groups: into how many groups channels fall that do not see each other.
-        bias: whether a bias is added, and learnt.
-        padding_mode: what is added: ``"zeros"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
-        device: where parameters and buffers are made.
-        dtype: the dtype of parameters and buffers.
-    """
-
-    cls_to_become = Conv2d  # type: ignore[assignment]
+    cls_to_become = Conv2d
 
     def __init__(
         self,
@@ -373,23 +350,11 @@ class LazyConv2d(_LazyConvXdMixin, Conv2d):  # type: ignore[misc]
         self._uninitialize(out_channels, bias, device, dtype)
 
 
+@documented
 class LazyConv3d(_LazyConvXdMixin, Conv3d):  # type: ignore[misc]
-    """A ``Conv3d`` whose ``in_channels`` is taken from the first input.
+    """A ``Conv3d`` whose ``in_channels`` is taken from the first input."""
 
-    Args:
-        out_channels: channels of the output.
-        kernel_size: the size of the window, one number or one for each dimension.
-        stride: how far the window moves from one output to the next.
-        padding: how much is added on both sides of each dimension; ``"valid"`` for nothing, ``"same"`` for as much as keeps the size.
-        dilation: how far the elements of the window lie apart.
-        groups: into how many groups channels fall that do not see each other.
-        bias: whether a bias is added, and learnt.
-        padding_mode: what is added: ``"zeros"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
-        device: where parameters and buffers are made.
-        dtype: the dtype of parameters and buffers.
-    """
-
-    cls_to_become = Conv3d  # type: ignore[assignment]
+    cls_to_become = Conv3d
 
     def __init__(
         self,
@@ -408,24 +373,11 @@ class LazyConv3d(_LazyConvXdMixin, Conv3d):  # type: ignore[misc]
         self._uninitialize(out_channels, bias, device, dtype)
 
 
+@documented
 class LazyConvTranspose1d(_LazyConvXdMixin, ConvTranspose1d):  # type: ignore[misc]
-    """A ``ConvTranspose1d`` whose ``in_channels`` is taken from the first input.
+    """A ``ConvTranspose1d`` whose ``in_channels`` is taken from the first input."""
 
-    Args:
-        out_channels: channels of the output.
-        kernel_size: the size of the window, one number or one for each dimension.
-        stride: how far the window moves in the output from one input to the next.
-        padding: how much is taken off both sides of each dimension of the output.
-        output_padding: how much is added to one side of the output, where several sizes have the same input size.
-        groups: into how many groups channels fall that do not see each other.
-        bias: whether a bias is added, and learnt.
-        dilation: how far the elements of the window lie apart.
-        padding_mode: ``"zeros"``, the only one there is.
-        device: where parameters and buffers are made.
-        dtype: the dtype of parameters and buffers.
-    """
-
-    cls_to_become = ConvTranspose1d  # type: ignore[assignment]
+    cls_to_become = ConvTranspose1d
 
     def __init__(
         self,
@@ -445,24 +397,11 @@ class LazyConvTranspose1d(_LazyConvXdMixin, ConvTranspose1d):  # type: ignore[mi
         self._uninitialize(out_channels, bias, device, dtype)
 
 
+@documented
 class LazyConvTranspose2d(_LazyConvXdMixin, ConvTranspose2d):  # type: ignore[misc]
-    """A ``ConvTranspose2d`` whose ``in_channels`` is taken from the first input.
+    """A ``ConvTranspose2d`` whose ``in_channels`` is taken from the first input."""
 
-    Args:
-        out_channels: channels of the output.
-        kernel_size: the size of the window, one number or one for each dimension.
-        stride: how far the window moves in the output from one input to the next.
-        padding: how much is taken off both sides of each dimension of the output.
-        output_padding: how much is added to one side of the output, where several sizes have the same input size.
-        groups: into how many groups channels fall that do not see each other.
-        bias: whether a bias is added, and learnt.
-        dilation: how far the elements of the window lie apart.
-        padding_mode: ``"zeros"``, the only one there is.
-        device: where parameters and buffers are made.
-        dtype: the dtype of parameters and buffers.
-    """
-
-    cls_to_become = ConvTranspose2d  # type: ignore[assignment]
+    cls_to_become = ConvTranspose2d
 
     def __init__(
         self,
@@ -482,24 +421,11 @@ class LazyConvTranspose2d(_LazyConvXdMixin, ConvTranspose2d):  # type: ignore[mi
         self._uninitialize(out_channels, bias, device, dtype)
 
 
+@documented
 class LazyConvTranspose3d(_LazyConvXdMixin, ConvTranspose3d):  # type: ignore[misc]
-    """A ``ConvTranspose3d`` whose ``in_channels`` is taken from the first input.
+    """A ``ConvTranspose3d`` whose ``in_channels`` is taken from the first input."""
 
-    Args:
-        out_channels: channels of the output.
-        kernel_size: the size of the window, one number or one for each dimension.
-        stride: how far the window moves in the output from one input to the next.
-        padding: how much is taken off both sides of each dimension of the output.
-        output_padding: how much is added to one side of the output, where several sizes have the same input size.
-        groups: into how many groups channels fall that do not see each other.
-        bias: whether a bias is added, and learnt.
-        dilation: how far the elements of the window lie apart.
-        padding_mode: ``"zeros"``, the only one there is.
-        device: where parameters and buffers are made.
-        dtype: the dtype of parameters and buffers.
-    """
-
-    cls_to_become = ConvTranspose3d  # type: ignore[assignment]
+    cls_to_become = ConvTranspose3d
 
     def __init__(
         self,

@@ -10,6 +10,7 @@ from jtorch import Tensor
 from ...types import Device, _dtype
 from .. import functional as F
 from .batchnorm import _expect, _LazyNormBase, _NormBase
+from .lazy import documented
 
 __all__ = [
     "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d", "LazyInstanceNorm3d",
@@ -102,20 +103,11 @@ class InstanceNorm1d(_InstanceNorm):
         _expect(input, 2, 3)
 
 
+@documented
 class LazyInstanceNorm1d(_LazyNormBase, _InstanceNorm):
-    """An ``InstanceNorm1d`` whose ``num_features`` is taken from the first input.
+    """An ``InstanceNorm1d`` whose ``num_features`` is taken from the first input."""
 
-    Args:
-        eps: added to the variance.
-        momentum: how much of the new mean and variance enters the running ones; None for a plain average of all.
-        affine: whether there is a weight, and a bias, for each channel.
-        track_running_stats: whether running means and variances are kept, and used in evaluation.
-        device: where parameters and buffers are made.
-        dtype: the dtype of parameters and buffers.
-        bias: whether the affine part has a bias.
-    """
-
-    cls_to_become = InstanceNorm1d  # type: ignore[assignment]
+    cls_to_become = InstanceNorm1d
 
     def _get_no_batch_dim(self) -> int:
         return 2
@@ -145,20 +137,11 @@ class InstanceNorm2d(_InstanceNorm):
         _expect(input, 3, 4)
 
 
+@documented
 class LazyInstanceNorm2d(_LazyNormBase, _InstanceNorm):
-    """An ``InstanceNorm2d`` whose ``num_features`` is taken from the first input.
+    """An ``InstanceNorm2d`` whose ``num_features`` is taken from the first input."""
 
-    Args:
-        eps: added to the variance.
-        momentum: how much of the new mean and variance enters the running ones; None for a plain average of all.
-        affine: whether there is a weight, and a bias, for each channel.
-        track_running_stats: whether running means and variances are kept, and used in evaluation.
-        device: where parameters and buffers are made.
-        dtype: the dtype of parameters and buffers.
-        bias: whether the affine part has a bias.
-    """
-
-    cls_to_become = InstanceNorm2d  # type: ignore[assignment]
+    cls_to_become = InstanceNorm2d
 
     def _get_no_batch_dim(self) -> int:
         return 3
@@ -188,20 +171,11 @@ class InstanceNorm3d(_InstanceNorm):
         _expect(input, 4, 5)
 
 
+@documented
 class LazyInstanceNorm3d(_LazyNormBase, _InstanceNorm):
-    """An ``InstanceNorm3d`` whose ``num_features`` is taken from the first input.
+    """An ``InstanceNorm3d`` whose ``num_features`` is taken from the first input."""
 
-    Args:
-        eps: added to the variance.
-        momentum: how much of the new mean and variance enters the running ones; None for a plain average of all.
-        affine: whether there is a weight, and a bias, for each channel.
-        track_running_stats: whether running means and variances are kept, and used in evaluation.
-        device: where parameters and buffers are made.
-        dtype: the dtype of parameters and buffers.
-        bias: whether the affine part has a bias.
-    """
-
-    cls_to_become = InstanceNorm3d  # type: ignore[assignment]
+    cls_to_become = InstanceNorm3d
 
     def _get_no_batch_dim(self) -> int:
         return 4

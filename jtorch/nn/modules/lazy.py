@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from typing import Any, TypeVar
 
 import jtorch as torch
 
 from ..parameter import is_lazy
 
 __all__ = ["LazyModuleMixin"]
+
+C = TypeVar("C", bound="type[LazyModuleMixin]")
+
+
+def documented(cls: C) -> C:
+    """Describes the arguments of a lazy class as those of the class that it turns into, but for the first, which it learns."""
+    _, section, told = (inspect.getdoc(cls.cls_to_become) or "").partition("\nArgs:\n")
+    if section and cls.__doc__:
+        _, *rest = told.partition("\n\n")[0].splitlines()
+        cls.__doc__ += "\n\n    Args:\n" + "".join(f"    {line}\n" for line in rest) + "    "
+    return cls
 
 
 class LazyModuleMixin:
@@ -25,8 +37,8 @@ class LazyModuleMixin:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._load_hook = self._register_load_state_dict_pre_hook(self._lazy_load_hook)  # type: ignore[attr-defined]
-        self._initialize_hook = self.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)  # type: ignore[attr-defined]
+        self._load_hook = self._register_load_state_dict_pre_hook(self._lazy_load_hook)
+        self._initialize_hook = self.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         # An uninitialized parameter has nothing to detach: it is saved as it is.
@@ -57,7 +69,7 @@ class LazyModuleMixin:
         """The forward pre-hook that initializes, then removes itself and turns the module into its ordinary class."""
         module.initialize_parameters(*args, **(kwargs or {}))
         if module.has_uninitialized_params():
-            raise RuntimeError(f"module {self._get_name()} has not been fully initialized")  # type: ignore[attr-defined]
+            raise RuntimeError(f"module {self._get_name()} has not been fully initialized")
         module._initialize_hook.remove()
         module._load_hook.remove()
         delattr(module, "_initialize_hook")

@@ -154,7 +154,7 @@ class LazyLinear(LazyModuleMixin, Linear):
         dtype: the dtype of parameters and buffers.
     """
 
-    cls_to_become = Linear  # type: ignore[assignment]
+    cls_to_become = Linear
     weight: Any
     bias: Any
 
@@ -170,7 +170,7 @@ class LazyLinear(LazyModuleMixin, Linear):
         if not self.has_uninitialized_params() and self.in_features != 0:
             super().reset_parameters()
 
-    def initialize_parameters(self, input: Tensor) -> None:  # type: ignore[override]
+    def initialize_parameters(self, input: Tensor) -> None:
         """Makes the parameters for ``input``, or checks that an earlier state dict's fit."""
         if self.has_uninitialized_params():
             with torch.no_grad():

@@ -35,7 +35,7 @@ class LinearCrossEntropyOptions:
         if self.acc_policy not in ("auto", "accurate", "balanced", "compact"):
             raise ValueError(f"invalid acc_policy: {self.acc_policy!r}")
         method = self.chunking_method
-        if method not in (None, "auto") and not re.fullmatch(r"aspect_ratio(:0*[1-9][0-9]*)?", method):  # type: ignore[arg-type]
+        if method not in (None, "auto") and not re.fullmatch(r"aspect_ratio(:0*[1-9][0-9]*)?", method):
             raise ValueError(f"invalid chunking_method: {method!r}")
         size = self.batch_chunk_size
         if size is not None and not (isinstance(size, int) and size > 0):

@@ -131,7 +131,7 @@ class DistributedDataParallel(Module):
     @staticmethod
     def _set_params_and_buffers_to_ignore_for_model(module: Module, params_and_buffers_to_ignore: Any) -> None:
         """Says which parameters and buffers, by name, a module's ``DistributedDataParallel`` is to leave alone."""
-        module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore  # type: ignore[assignment]
+        module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore
 
     def _set_static_graph(self) -> None:
         """Says that all passes reach the same parameters."""

@@ -166,7 +166,7 @@ def _inject_new_class(module: Module) -> None:
         replica = self.__new__(self.__class__)
         memo[id(self)] = replica
         replica.__dict__ = deepcopy(self.__dict__, memo)
-        for slot in copyreg._slotnames(self.__class__):  # type: ignore[attr-defined]
+        for slot in copyreg._slotnames(self.__class__):
             if hasattr(self, slot):
                 setattr(replica, slot, deepcopy(getattr(self, slot), memo))
         return replica

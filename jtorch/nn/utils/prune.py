@@ -57,7 +57,7 @@ class BasePruningMethod(ABC):
             del module._forward_pre_hooks[key]
             container = old if isinstance(old, PruningContainer) else PruningContainer(old)
             container.add_pruning_method(method)
-            method = container  # type: ignore[assignment]
+            method = container
         original = getattr(module, name)
         if importance_scores is None:
             scores = original
@@ -103,7 +103,7 @@ class BasePruningMethod(ABC):
         if hasattr(module, name):
             delattr(module, name)
         original = module._parameters[name + "_orig"]
-        original.data = weight.data  # type: ignore[union-attr]
+        original.data = weight.data
         del module._parameters[name + "_orig"]
         del module._buffers[name + "_mask"]
         setattr(module, name, original)
@@ -183,7 +183,7 @@ class Identity(BasePruningMethod):
         return default_mask
 
     @classmethod
-    def apply(cls, module: Module, name: str) -> Any:  # type: ignore[override]
+    def apply(cls, module: Module, name: str) -> Any:
         """Adds a mask of ones to parameter ``name``."""
         return super().apply(module, name)
 
@@ -209,7 +209,7 @@ class RandomUnstructured(BasePruningMethod):
         return mask
 
     @classmethod
-    def apply(cls, module: Module, name: str, amount: Any) -> Any:  # type: ignore[override]
+    def apply(cls, module: Module, name: str, amount: Any) -> Any:
         """Prunes parameter ``name``."""
         return super().apply(module, name, amount=amount)
 
@@ -235,7 +235,7 @@ class L1Unstructured(BasePruningMethod):
         return mask
 
     @classmethod
-    def apply(cls, module: Module, name: str, amount: Any, importance_scores: Tensor | None = None) -> Any:  # type: ignore[override]
+    def apply(cls, module: Module, name: str, amount: Any, importance_scores: Tensor | None = None) -> Any:
         """Prunes parameter ``name``."""
         return super().apply(module, name, amount=amount, importance_scores=importance_scores)
 
@@ -270,7 +270,7 @@ class RandomStructured(BasePruningMethod):
         return default_mask * _channel_mask(t, self.dim, (chances > threshold).to(t.device)).to(dtype=default_mask.dtype)
 
     @classmethod
-    def apply(cls, module: Module, name: str, amount: Any, dim: int = -1) -> Any:  # type: ignore[override]
+    def apply(cls, module: Module, name: str, amount: Any, dim: int = -1) -> Any:
         """Prunes parameter ``name``."""
         return super().apply(module, name, amount=amount, dim=dim)
 
@@ -299,9 +299,7 @@ class LnStructured(BasePruningMethod):
         return default_mask * _channel_mask(t, self.dim, kept.indices).to(dtype=default_mask.dtype)
 
     @classmethod
-    def apply(  # type: ignore[override]
-        cls, module: Module, name: str, amount: Any, n: Any, dim: int, importance_scores: Tensor | None = None
-    ) -> Any:
+    def apply(cls, module: Module, name: str, amount: Any, n: Any, dim: int, importance_scores: Tensor | None = None) -> Any:
         """Prunes parameter ``name``."""
         return super().apply(module, name, amount=amount, n=n, dim=dim, importance_scores=importance_scores)
 
@@ -321,7 +319,7 @@ class CustomFromMask(BasePruningMethod):
         return default_mask * self.mask.to(dtype=default_mask.dtype)
 
     @classmethod
-    def apply(cls, module: Module, name: str, mask: Tensor) -> Any:  # type: ignore[override]
+    def apply(cls, module: Module, name: str, mask: Tensor) -> Any:
         """Prunes parameter ``name``."""
         return super().apply(module, name, mask=mask)
 

@@ -225,7 +225,7 @@ def pad_sequence(
         missing = longest - item.size(0)
         ends = [missing, 0] if padding_side == "left" else [0, missing]
         padded.append(F.pad(item, [0, 0] * (item.dim() - 1) + ends, value=padding_value) if missing else item)
-    return torch.stack(padded, 0 if batch_first else 1)._written(1 + len(items))  # type: ignore[return-value]
+    return torch.stack(padded, 0 if batch_first else 1)._written(1 + len(items))
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:

@@ -261,4 +261,4 @@ def random_split(dataset: Dataset[_T], lengths: Sequence[int | float], generator
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
     indices = torch.randperm(size, generator=generator).tolist()
     ends = itertools.accumulate(lengths)
-    return [Subset(dataset, indices[end - length : end]) for end, length in zip(ends, lengths)]  # type: ignore[misc]
+    return [Subset(dataset, indices[end - length : end]) for end, length in zip(ends, lengths)]

@@ -108,7 +108,7 @@ class MaskedTensor(Tensor):
         """False: the data are strided."""
         return False
 
-    def __repr__(self) -> str:  # type: ignore[override]
+    def __repr__(self) -> str:
         data, mask = self.get_data().detach().tolist(), self.get_mask().tolist()
         if self.dim() == 0:
             return f"MaskedTensor({_number(data) if mask else '--'}, {mask})"
@@ -180,8 +180,8 @@ def joined(data: Tensor, mask: Tensor, cls: type[MaskedTensor] = MaskedTensor) -
 
     ``as_subclass`` would make another object, and another step of the history.
     """
-    data.__class__ = cls  # type: ignore[assignment]
-    data._masked_mask = mask  # type: ignore[attr-defined]
+    data.__class__ = cls
+    data._masked_mask = mask
     return data  # type: ignore[return-value]
 
 
@@ -257,7 +257,7 @@ def _mark_of(data: Tensor) -> list[Tensor] | None:
         return None
     mark = getattr(data, "_masks_of_grad", None)
     if mark is None:
-        mark = data._masks_of_grad = []  # type: ignore[attr-defined]
+        mark = data._masks_of_grad = []
         masks: list[Tensor] = []
 
         def take(_: Tensor) -> None:  # runs for ``autograd.grad`` too, whose gradient is not stored

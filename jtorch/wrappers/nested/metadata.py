@@ -392,7 +392,7 @@ def grad(input: NestedTensor) -> Any:
         return None
     seen = input.__dict__.get("_grad_seen")
     if seen is None or seen._values is not found:
-        seen = input.__dict__["_grad_seen"] = input._like(found)  # type: ignore[index]
+        seen = input.__dict__["_grad_seen"] = input._like(found)
     return seen
 
 
@@ -402,7 +402,7 @@ def set_grad(input: NestedTensor, value: Any) -> None:
     if isinstance(value, Tensor) and not isinstance(value, NestedTensor):
         raise RuntimeError("the gradient of a nested tensor must be a nested tensor of its structure")
     input._values.grad = None if value is None else value._values
-    input.__dict__["_grad_seen"] = value  # type: ignore[index]
+    input.__dict__["_grad_seen"] = value
 
 
 @TABLE.implements("grad.__delete__")

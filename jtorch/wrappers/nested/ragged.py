@@ -93,7 +93,7 @@ class NestedInt(SymInt):
     def __int__(self) -> int:
         raise _unknown("int_")
 
-    __index__ = __float__ = __int__  # type: ignore[assignment]
+    __index__ = __float__ = __int__
 
     def __bool__(self) -> bool:
         return True

@@ -70,7 +70,7 @@ def _is_transparent(cls: type) -> bool:
     return own is _default_handler or handler is torch._C._disabled_torch_function_impl
 
 
-_default_handler = Tensor.__torch_function__.__func__  # type: ignore[attr-defined]
+_default_handler = Tensor.__torch_function__.__func__
 
 
 class NestedTensor(Nested):
@@ -165,7 +165,7 @@ class NestedTensor(Nested):
         return torch.zeros(self._cut.smallest, 0)
 
     @property
-    def _strides(self) -> Any:  # type: ignore[override]
+    def _strides(self) -> Any:
         strides = self._values.stride()
         return (self._cut.size * strides[self._ragged_idx - 1], *strides)
 

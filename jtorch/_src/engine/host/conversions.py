@@ -109,7 +109,7 @@ def _reduce_precision(e: Equation) -> Compute | None:
     return _rounded_bits(dtype, own.nmant - mantissa, own.nexp - exponent)
 
 
-def _rounded_bits(dtype: Any, fewer: int, narrower: int) -> Compute:
+def _rounded_bits(dtype: np.dtype, fewer: int, narrower: int) -> Compute:
     """What rounds off ``fewer`` bits of the mantissa, to even, and makes infinite or zero what an exponent with ``narrower`` bits less
     cannot tell.
 

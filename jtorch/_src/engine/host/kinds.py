@@ -13,7 +13,7 @@ HALVES = frozenset((BFLOAT16, np.dtype(np.float16)))
 _ORDINARY = frozenset("biufc")
 
 
-def kind(dtype: Any) -> str:
+def kind(dtype: np.dtype) -> str:
     """One of "b", "i", "u", "f" (32 and 64 bits), "c"; "h" for float16 and bfloat16; "" for what NumPy only stores (float8, int4)."""
     dtype = np.dtype(dtype)
     if dtype in HALVES:
@@ -22,7 +22,7 @@ def kind(dtype: Any) -> str:
     return dtype.kind if dtype.kind in _ORDINARY and dtype.isbuiltin != 2 else ""
 
 
-def identity(name: str, dtype: Any) -> Any:
+def identity(name: str, dtype: np.dtype) -> Any:
     """What the reduction ``name`` of no elements gives, as a scalar of ``dtype``."""
     dtype = np.dtype(dtype)
     if name in ("max", "min"):

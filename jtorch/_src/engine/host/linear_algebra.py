@@ -36,7 +36,7 @@ def _by_flops(weight: float, routines: int = 1) -> Callable[[Equation], float]:
     return cost
 
 
-def _routine(name: str, dtype: Any) -> Any:
+def _routine(name: str, dtype: np.dtype) -> Any:
     """The routine of LAPACK or BLAS for this dtype; None where there is none."""
     letter = _LETTERS.get(np.dtype(dtype).char)
     if letter is None:
@@ -46,7 +46,7 @@ def _routine(name: str, dtype: Any) -> Any:
     return getattr(blas if name == "trsm" else lapack, letter + name)
 
 
-def _of_kind(real: str, hermitian: str, dtype: Any) -> Any:
+def _of_kind(real: str, hermitian: str, dtype: np.dtype) -> Any:
     """The routine that has another name for complex matrices."""
     return _routine(hermitian if np.dtype(dtype).kind == "c" else real, dtype)
 
@@ -56,7 +56,7 @@ def _size(work: Any) -> int:
     return int(np.asarray(work).ravel()[0].real)
 
 
-def _asked(routine: Any, dtype: Any, *shapes: Sequence[int]) -> int:
+def _asked(routine: Any, dtype: np.dtype, *shapes: Sequence[int]) -> int:
     """The size of the workspace that a routine asks for when called with arrays of these shapes."""
     found = routine(*[np.zeros(shape, dtype, order="F") for shape in shapes], lwork=-1)
     return max(1, _size(found[-2]))
@@ -108,7 +108,7 @@ def _cholesky(e: Equation) -> Compute | None:
     if potrf is None:
         return None
 
-    def one(a: Any) -> tuple[Any, ...]:
+    def one(a: np.ndarray) -> tuple[Any, ...]:
         factor, info = potrf(a, lower=1, clean=0)
         return failed if info else (factor,)
 
@@ -158,7 +158,7 @@ def _lu(e: Equation) -> Compute | None:
         unmoved.append(np.broadcast_to(np.arange(rows, dtype=np.int32), e.outs[2].shape))
         return lambda _: list(unmoved)
 
-    def one(a: Any) -> tuple[Any, ...]:
+    def one(a: np.ndarray) -> tuple[Any, ...]:
         factors, pivots, _ = getrf(a)  # SciPy counts pivots from 0, as JAX does; singular is no failure
         return factors, pivots, _permutation(pivots, rows)
 
@@ -204,7 +204,7 @@ def _triangular_solve(e: Equation) -> Compute | None:
     transposed = 0 if not p["transpose_a"] else 2 if p["conjugate_a"] else 1
     side, lower, unit = int(not p["left_side"]), int(p["lower"]), int(p["unit_diagonal"])
 
-    def one(a: Any, b: Any) -> tuple[Any, ...]:
+    def one(a: np.ndarray, b: np.ndarray) -> tuple[Any, ...]:
         return (trsm(1.0, np.conj(a) if conjugated else a, b, side, lower, transposed, unit),)
 
     return _only(_each(e, one))
@@ -229,14 +229,14 @@ def _householder(e: Equation) -> _One | None:
         return None
     room = _asked(geqrf, e.ins[0].dtype, (m, n)) if m and n else 1
 
-    def one(a: Any) -> tuple[Any, ...]:
+    def one(a: np.ndarray) -> tuple[Any, ...]:
         packed, taus, _, _ = geqrf(a, lwork=room)
         return packed, taus
 
     return one
 
 
-def _product(dtype: Any, m: int, n: int, k: int) -> Callable[[Any, Any], Any] | None:
+def _product(dtype: np.dtype, m: int, n: int, k: int) -> Callable[[Any, Any], Any] | None:
     """Multiplies k reflectors out to the first n columns of their product."""
     orgqr = _of_kind("orgqr", "ungqr", dtype)
     if orgqr is None:
@@ -283,7 +283,7 @@ def _qr(e: Equation) -> Compute | None:
         return None
     upper, zero = ~np.tri(k, n, -1, dtype=np.bool_), np.zeros((), dtype)
 
-    def one(a: Any) -> tuple[Any, ...]:
+    def one(a: np.ndarray) -> tuple[Any, ...]:
         packed, taus, *places = factor(a)
         reflectors = packed[:, :k]
         if k > n:
@@ -294,14 +294,14 @@ def _qr(e: Equation) -> Compute | None:
     return _each(e, one)
 
 
-def _pivoted(dtype: Any, m: int, n: int) -> _One | None:
+def _pivoted(dtype: np.dtype, m: int, n: int) -> _One | None:
     """As ``_householder``, with the columns in the order of their norms."""
     geqp3 = _routine("geqp3", dtype)
     if geqp3 is None:
         return None
     room = _asked(geqp3, dtype, (m, n))
 
-    def one(a: Any) -> tuple[Any, ...]:
+    def one(a: np.ndarray) -> tuple[Any, ...]:
         packed, places, taus, _, _ = geqp3(a, lwork=room)
         return packed, taus, places - np.int32(1)
 
@@ -316,7 +316,7 @@ def _eigh(e: Equation) -> Compute | None:
         return None
     lower = int(p["lower"])
 
-    def one(a: Any) -> tuple[Any, ...]:
+    def one(a: np.ndarray) -> tuple[Any, ...]:
         values, vectors, info = evd(a, compute_v=1, lower=lower)
         return failed if info else (vectors, values)
 
@@ -345,7 +345,7 @@ def _svd(e: Equation) -> Compute | None:
     vectors, full = int(p["compute_uv"]), int(bool(p["full_matrices"]))
     room = _size(asked(m, n, compute_uv=vectors, full_matrices=full)[0])
 
-    def one(a: Any) -> tuple[Any, ...]:
+    def one(a: np.ndarray) -> tuple[Any, ...]:
         u, s, vt, info = decompose(a, compute_uv=vectors, full_matrices=full, lwork=room)
         if info:
             return failed
@@ -364,7 +364,7 @@ def _eig(e: Equation) -> Compute | None:
     real, result = dtype.kind != "c", e.outs[0].dtype
     room = _size(asked(n, compute_vl=left, compute_vr=right)[0]) if n else 1
 
-    def one(a: Any) -> tuple[Any, ...]:
+    def one(a: np.ndarray) -> tuple[Any, ...]:
         if not np.isfinite(a).all():  # JAX's, too, does not ask LAPACK, which may not come back from these
             return failed
         *values, vl, vr, info = geev(a, compute_vl=left, compute_vr=right, lwork=room)
@@ -380,7 +380,7 @@ def _eig(e: Equation) -> Compute | None:
     return _each(e, one)
 
 
-def _unpacked(vectors: Any, imaginary: Any, dtype: Any) -> np.ndarray:
+def _unpacked(vectors: np.ndarray, imaginary: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """The eigenvectors of a real matrix: of conjugate pairs LAPACK gives the real parts, then the imaginary ones."""
     found = vectors.astype(dtype)
     first = np.flatnonzero(imaginary > 0)
@@ -403,7 +403,7 @@ def _schur(e: Equation) -> Compute | None:
 
     room = _size(gees(select, np.zeros((n, n), e.ins[0].dtype, order="F"), compute_v=vectors, lwork=-1)[-2]) if n else 1
 
-    def one(a: Any) -> tuple[Any, ...]:
+    def one(a: np.ndarray) -> tuple[Any, ...]:
         if n > _SMALL and not np.isfinite(a).all():
             return failed
         found = gees(select, a, compute_v=vectors, lwork=room)
@@ -423,7 +423,7 @@ def _hessenberg(e: Equation) -> Compute | None:
         return lambda a: [a, no_factors]
     room = _size(asked(n, 0, n - 1)[0])
 
-    def one(a: Any) -> tuple[Any, ...]:
+    def one(a: np.ndarray) -> tuple[Any, ...]:
         packed, taus, info = gehrd(a, lo=0, hi=n - 1, lwork=room)
         return failed if info else (packed, taus)
 
@@ -439,7 +439,7 @@ def _tridiagonal(e: Equation) -> Compute | None:
     lower = int(e.params["lower"])
     room = _size(asked(n, lower=lower)[0])
 
-    def one(a: Any) -> tuple[Any, ...]:
+    def one(a: np.ndarray) -> tuple[Any, ...]:
         packed, d, off, taus, info = trd(a, lower=lower, lwork=room)
         return failed if info else (packed, d, off, taus)
 
@@ -455,7 +455,7 @@ def _tridiagonal_solve(e: Equation) -> Compute | None:
     count = math.prod(shape[:-2])
     failed = np.full(shape[-2:], complex(np.nan, np.nan) if e.out.dtype.kind == "c" else np.nan, e.out.dtype)
 
-    def solve(below: Any, diagonal: Any, above: Any, b: Any) -> np.ndarray:
+    def solve(below: Any, diagonal: Any, above: Any, b: np.ndarray) -> np.ndarray:
         lines = [x.reshape(count, n) for x in (below, diagonal, above)]
         sides = b.reshape(count, *shape[-2:])
         found = np.empty(sides.shape, sides.dtype)

@@ -113,14 +113,14 @@ def _of_complex(e: Equation) -> Compute | None:
     return _OF_COMPLEX.get(e.name) if e.ins[0].dtype in _COMPLEX else None
 
 
-def _is_float(dtype: Any) -> bool:
+def _is_float(dtype: np.dtype) -> bool:
     return dtype in _REALS
 
 
 # ---- integers --------------------------------------------------------------------------------------------------------------------
 
 
-def _of_ints(dtype: Any, compute: Any) -> Compute:
+def _of_ints(dtype: np.dtype, compute: Any) -> Compute:
     """What computes integers without dimensions by Python's, and wraps them."""
     make, info = dtype.type, np.iinfo(dtype)
     least, count = int(info.min), 1 << info.bits
@@ -137,17 +137,17 @@ def _remainder(x: int, y: int) -> int:
     return x - y * _quotient(x, y) if y else x
 
 
-def _all(x: Any) -> bool:
+def _all(x: np.ndarray) -> bool:
     return count_nonzero(x) == x.size
 
 
-def _truncated(x: Any, y: Any) -> Any:
+def _truncated(x: np.ndarray, y: np.ndarray) -> Any:
     # Without its remainder x is a multiple of y, so the floor of the quotient is the quotient.
     found = np.floor_divide(np.subtract(x, np.fmod(x, y)), y)
     return found if _all(y) else np.subtract(found, np.equal(y, 0))  # by zero it is 0 in NumPy and -1 in XLA
 
 
-def _truncated_unsigned(x: Any, y: Any) -> Any:
+def _truncated_unsigned(x: np.ndarray, y: np.ndarray) -> Any:
     found = np.floor_divide(x, y)
     return found if _all(y) else np.subtract(found, np.equal(y, 0))
 
@@ -171,7 +171,7 @@ def _div(e: Equation) -> Compute | None:
     return np.divide if _is_float(dtype) else _of_complex(e)
 
 
-def _rest(x: Any, y: Any) -> Any:
+def _rest(x: np.ndarray, y: np.ndarray) -> Any:
     found = np.fmod(x, y)
     return found if _all(y) else where(np.equal(y, 0), x, found)
 
@@ -194,7 +194,7 @@ def _mulhi(e: Equation) -> Compute | None:
     return lambda x, y: np.right_shift(np.multiply(x.astype(wide), y.astype(wide)), amount).astype(dtype)
 
 
-def _unsigned(dtype: Any) -> np.dtype:
+def _unsigned(dtype: np.dtype) -> np.dtype:
     return np.dtype(f"u{dtype.itemsize}")
 
 
@@ -226,7 +226,7 @@ def _clz(e: Equation) -> Compute | None:
     shifts = [bits.type(1 << k) for k in range(width.bit_length() - 1)]
     all_bits = np.uint8(width)
 
-    def compute(x: Any) -> Any:
+    def compute(x: np.ndarray) -> Any:
         x = x.view(bits)
         for n in shifts:  # every bit below the highest becomes 1
             x = np.bitwise_or(x, np.right_shift(x, n))
@@ -295,7 +295,7 @@ def _integer_pow(e: Equation) -> Compute | None:
     if y == -1:
         return lambda x: divide(one, x)
 
-    def power(x: Any, n: int = abs(y)) -> Any:
+    def power(x: np.ndarray, n: int = abs(y)) -> Any:
         # The same products in the same order as XLA's.
         found = None
         while True:
@@ -344,26 +344,26 @@ def _logistic(e: Equation) -> Compute | None:
 # want of them): so these are computed from their parts.
 
 
-def _complex_of(re: Any, im: Any, dtype: Any) -> Any:
+def _complex_of(re: np.ndarray, im: np.ndarray, dtype: np.dtype) -> Any:
     found = np.empty(re.shape, dtype)
     found.real = re
     found.imag = im
     return found
 
 
-def _modulus(x: Any) -> Any:
+def _modulus(x: np.ndarray) -> Any:
     found = np.absolute(x)
     if _all(np.isfinite(found)):
         return found
     return where(np.isnan(x), found.dtype.type(np.nan), found)  # that of inf+nanj is inf, of which XLA's functions know nothing
 
 
-def _complex_sign(x: Any) -> Any:
+def _complex_sign(x: np.ndarray) -> Any:
     size = _modulus(x)
     return where(np.equal(size, 0), x, _complex_of(x.real / size, x.imag / size, x.dtype))
 
 
-def _complex_exp(x: Any) -> Any:
+def _complex_exp(x: np.ndarray) -> Any:
     found = np.exp(x)
     if _all(np.isfinite(found)) and _all(x.imag):  # the imaginary part of XLA's is 0.0 where that of x is zero
         return found
@@ -371,14 +371,14 @@ def _complex_exp(x: Any) -> Any:
     return _complex_of(size * np.cos(angle), where(np.equal(angle, 0), angle.dtype.type(0), size * np.sin(angle)), x.dtype)
 
 
-def _complex_log(x: Any) -> Any:
+def _complex_log(x: np.ndarray) -> Any:
     found = np.log(x)
     if _all(np.isfinite(found)):
         return found
     return _complex_of(np.log(_modulus(x)), np.arctan2(x.imag, x.real), x.dtype)
 
 
-def _complex_sqrt(x: Any) -> Any:
+def _complex_sqrt(x: np.ndarray) -> Any:
     re, im = x.real, x.imag
     t = np.sqrt((np.absolute(re) + _modulus(x)) / 2)
     other = where(np.equal(t, 0), t, np.absolute(im) / (t + t))
@@ -388,7 +388,7 @@ def _complex_sqrt(x: Any) -> Any:
     return _complex_of(where(endless, np.absolute(im), along), where(endless, im, across), x.dtype)
 
 
-def _complex_quotient(x: Any, y: Any) -> Any:
+def _complex_quotient(x: np.ndarray, y: np.ndarray) -> Any:
     found = np.divide(x, y)
     if _all(np.isfinite(found)):
         return found
@@ -435,7 +435,7 @@ def _conj(e: Equation) -> Compute | None:
 def _complex(e: Equation) -> Compute | None:
     shape, dtype, empty = e.out.shape, e.out.dtype, np.empty
 
-    def compute(x: Any, y: Any) -> Any:
+    def compute(x: np.ndarray, y: np.ndarray) -> Any:
         found = empty(shape, dtype)
         found.real = x
         found.imag = y
@@ -457,7 +457,7 @@ def _total_order(e: Equation) -> Compute | None:
     bits = np.dtype(f"i{dtype.itemsize}")
     greatest = np.iinfo(bits).max
 
-    def key(x: Any) -> Any:
+    def key(x: np.ndarray) -> Any:
         # As integers the bits are in order but for negative numbers, which run backwards.
         x = x.view(bits)
         return where(np.less(x, 0), np.bitwise_xor(x, greatest), x)
@@ -482,7 +482,7 @@ def _select_n(e: Equation) -> Compute | Reordered | None:
             return lambda at, no, yes: yes if at else no
 
         # Nothing is copied.
-        def shaped(x: Any) -> Any:
+        def shaped(x: np.ndarray) -> Any:
             return x if x.shape == shape else np.broadcast_to(x, shape)
 
         if n == 2 and which.dtype == _BOOL:

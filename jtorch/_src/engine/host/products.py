@@ -18,7 +18,7 @@ FLOP, SLOW_FLOP = 4e-11, 1e-9
 _FEW = 4096
 
 
-def seconds(dtype: Any, flops: float) -> float:
+def seconds(dtype: np.dtype, flops: float) -> float:
     """About how long a product takes."""
     dtype = np.dtype(dtype)
     k = kind(dtype)

@@ -22,7 +22,7 @@ def _cost(e: Equation) -> float:
     return 1.5 * CALL + BYTE * nbytes(e.ins) * (0.6 if kind(e.ins[0].dtype) == "h" else 0.25)
 
 
-def ufunc_of(name: str, dtype: Any) -> np.ufunc | None:
+def ufunc_of(name: str, dtype: np.dtype) -> np.ufunc | None:
     """The ufunc that reduces ``dtype`` with "add", "mul", "max", "min", "and", "or" or "xor"."""
     k = kind(dtype)
     if k == "b":

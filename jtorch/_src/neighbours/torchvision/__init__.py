@@ -84,4 +84,4 @@ def define() -> None:
 def adapt(module: ModuleType) -> None:
     """Tells ``torchvision.extension`` that the operators are there."""
     define()
-    module._has_ops = lambda: True  # type: ignore[attr-defined]
+    module._has_ops = lambda: True

@@ -131,7 +131,7 @@ def getArtifactLogger(module_qname: str, artifact_name: str) -> logging.Logger:
             f"register_artifact({artifact_name!r}) in torch._logging.registrations."
         )
     logger = logging.getLogger(f"{module_qname}.__{artifact_name}")
-    logger.artifact_name = artifact_name  # type: ignore[attr-defined]
+    logger.artifact_name = artifact_name
     return logger
 
 

@@ -199,7 +199,7 @@ class OrderedSet(MutableSet[_T]):
     def update(self, *others: Iterable[_T]) -> None:
         """Adds the elements of others."""
         for other in others:
-            self |= other  # type: ignore[misc]
+            self |= other
 
     def union(self, *others: Iterable[_T]) -> OrderedSet[_T]:
         """The elements of all."""
@@ -242,7 +242,7 @@ class OrderedSet(MutableSet[_T]):
     def __or__(self, other: Iterable[Any]) -> OrderedSet[Any]:
         return OrderedSet([*self, *other])
 
-    def __ior__(self, other: Iterable[_T]) -> OrderedSet[_T]:  # type: ignore[override,misc]
+    def __ior__(self, other: Iterable[_T]) -> OrderedSet[_T]:
         self._elements.update(dict.fromkeys(other))
         return self
 

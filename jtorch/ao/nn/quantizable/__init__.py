@@ -22,7 +22,7 @@ class _SplitGates(nn.Module):
             self.add_module(gate, nn.Linear(features, hidden, bias=bias, **factory))
 
     def __getitem__(self, gate: str) -> nn.Module:
-        return self._modules[gate]  # type: ignore[return-value]
+        return self._modules[gate]
 
     def forward(self, x: Any) -> Any:
         """The gates' values, one after the other in the last dimension."""

@@ -102,8 +102,8 @@ def _take(tensor: torch.Tensor, at: np.ndarray) -> torch.Tensor:
     # as a whole for each batch.
     alias = tensor._al
     hosted = alias is not None and not alias.storage.adopt()
-    found = (tensor.numpy() if hosted else np.asarray(tensor.jax()))[at]  # type: ignore
-    return torch.from_jax(jax.device_put(found, jax.local_devices(backend="cpu")[0]))  # type: ignore
+    found = (tensor.numpy() if hosted else np.asarray(tensor.jax()))[at]
+    return torch.from_jax(jax.device_put(found, jax.local_devices(backend="cpu")[0]))
 
 
 class _DatasetKind:

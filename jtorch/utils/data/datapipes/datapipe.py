@@ -78,7 +78,7 @@ class _Pipe:
         if found is None:
             raise AttributeError(f"'{self.__class__.__name__}' object has no attribute '{attribute_name}")
         bound = functools.partial(found, self)
-        bound.__doc__ = found.__doc__  # type: ignore[misc]
+        bound.__doc__ = found.__doc__
         return bound
 
     @classmethod

@@ -34,7 +34,7 @@ class SamplerIterDataPipe(IterDataPipe[_T_co]):
         if not isinstance(datapipe, Sized):
             raise AssertionError("Sampler class requires input datapipe implemented `__len__`")
         super().__init__()
-        self.datapipe = datapipe  # type: ignore[assignment]
+        self.datapipe = datapipe
         self.sampler_args = sampler_args or ()
         self.sampler_kwargs = {} if sampler_kwargs is None else sampler_kwargs
         self.sampler_kwargs["data_source"] = datapipe
