@@ -348,17 +348,17 @@ def _loaded() -> int:
 
 
 def test_programs_not_used_lately_are_unloaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"EVERY": 8, "LIMIT": 20, "SHARE": 0.5, "mappings": _loaded}.items():
+    for name, value in {"EVERY": 4, "LIMIT": 10, "SHARE": 0.5, "mappings": _loaded}.items():
         monkeypatch.setattr(room, name, value)
     trie.clear()
     most = 0
-    for n in range(2, 42):  # 40 shapes, three runs each so that the traces compile
+    for n in range(2, 20):  # 18 shapes, three runs each so that the traces compile
         for _ in range(3):
             x = torch.ones(n, n)
-            y = torch.tanh(x @ x) @ x.softmax(-1) + x.cumsum(0)
+            y = torch.tanh(x @ x) + x.cumsum(0)
             np.testing.assert_allclose(y.sum().item(), n * n * np.tanh(n) + n * n * (n + 1) / 2, rtol=1e-4)
         most = max(most, _loaded())
-    assert 8 < most <= 18  # the limit and what came in since the last look
+    assert 4 < most <= 9  # the limit and what came in since the last look
     if room._limit() is not None:
         monkeypatch.undo()
         before = room.mappings()

@@ -104,5 +104,36 @@ def test_what_tracing_showed_is_dropped_once_it_was_used() -> None:
     y = (torch.ones(41) * 2).sum()
     assert y.item() == 82
     for call in calls.all_calls():
-        if call.last is not None and (known := call.shapes.get(call.last[0])) is not None:
-            assert known.estimate is None, call
+        for avals in call.traces:
+            if (known := call.shapes.get(avals)) is not None:
+                assert known.estimate is None, call
+
+
+def test_a_call_that_is_pending_with_several_shapes_is_traced_once_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[tuple[str, Any]] = []
+    inlined = tracing._inlined
+    monkeypatch.setattr(tracing, "_inlined", lambda call, avals: (found.append((call.name, avals)), inlined(call, avals))[1])
+    monkeypatch.setattr(programs, "_place", lambda: None)
+    forget_calls()
+    with torch.execution("deferred"):
+        parts = [torch.cat([torch.ones(n, 2), torch.zeros(n, 2)]) for n in range(1, 7)]
+        assert [p.sum().item() for p in parts] == [2.0 * n for n in range(1, 7)]
+    joined = [avals for name, avals in found if name == "cat"]
+    assert len(joined) == len(set(joined)) == 6
+
+
+def test_what_was_traced_is_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "_place", lambda: None)
+    kernels: list[Any] = []
+    whole = tracing.traced
+    monkeypatch.setattr(tracing, "traced", lambda call, avals: (kernels.append(call), whole(call, avals))[1])
+    forget_calls()
+    with torch.execution("deferred"):
+        parts = [torch.cat([torch.ones(n), torch.zeros(n)]) for n in range(1, 3 * tracing.PENDING)]
+        (cat,) = {call for call in kernels if call.name == "cat"}
+        assert 0 < len(cat.traces) <= tracing.PENDING
+        assert [p.sum().item() for p in parts] == [float(n) for n in range(1, 3 * tracing.PENDING)]
+    assert len(cat.traces) <= tracing.PENDING
+    one = torch.cat([torch.ones(100), torch.zeros(1)])
+    assert one.tolist()[-1] == 0
+    assert all(avals[0].shape != (100,) for avals in cat.traces)  # it has run

@@ -289,6 +289,7 @@ def test_functions_of_elements_wrap_around_and_take_expanded_tensors():
     assert torch.ones(1).expand(2).apply_(lambda x: x + 1).tolist() == [2.0, 2.0]
 
 
+@pytest.mark.filterwarnings("ignore:torch.set_default_tensor_type")  # given once: to whichever test comes first
 @pytest.mark.parametrize("given", [torch.float32, 3, torch.IntTensor])
 def test_default_types_are_types_of_floats(given: Any):
     with pytest.raises(TypeError):

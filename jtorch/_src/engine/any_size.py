@@ -158,7 +158,7 @@ def _tried(call: Call, avals: tuple[Aval, ...]) -> Form | None:
     try:
         with programs.told():
             jaxpr, out = tracing.traced(call, avals)
-        call.last = None
+        call.traces.pop(avals, None)
         if programs.warned != warned:
             return None
         single = hasattr(out, "shape")

@@ -73,7 +73,7 @@ class Call:
         "view",
         "general",
         "forms",
-        "last",
+        "traces",
         "_alone",
         "_jitted",
         "__weakref__",
@@ -86,7 +86,7 @@ class Call:
         self.fn = fn
         self.kinds = kinds
         self._jitted: Any = None
-        self.last: Any = None
+        self.traces: dict[tuple[Aval, ...], Any] = {}
         self.shapes: dict[tuple[Aval, ...], Shapes] = {}
         self.warm: set[tuple[Aval, ...]] = set()
         self.extra = extra

@@ -115,7 +115,7 @@ def settle(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
             _compile_alone(call, avals, shapes, estimate)  # one run would take longer than the compiler does
         else:
             shapes.run = _runner(call, avals, shapes, program, saved)
-    call.last = None
+    call.traces.pop(avals, None)
 
 
 def _handed(count: int) -> float:

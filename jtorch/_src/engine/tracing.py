@@ -23,6 +23,8 @@ from .values import Aval
 if TYPE_CHECKING:
     from .calls import Call
 
+#: Of so many shapes a call keeps what was traced, from when it is recorded until it runs: a trace may have the same call many times.
+PENDING = 16
 #: What a number of each kind is while a kernel is traced.
 NUMBER_SDS = {
     "f": jax.ShapeDtypeStruct((), "float64"),
@@ -38,9 +40,9 @@ def traced(call: Call, avals: tuple[Aval, ...]) -> tuple[Any, Any]:
     Raises:
         Exception: what the kernel, or JAX, says of wrong operands.
     """
-    last = call.last
-    if last is not None and last[0] == avals:
-        return last[1]
+    found = call.traces.get(avals)
+    if found is not None:
+        return found
     warned = programs.warned
     found = _inlined(call, avals) if call.identity is not None else None
     if found is None or warned != programs.warned:
@@ -48,7 +50,10 @@ def traced(call: Call, avals: tuple[Aval, ...]) -> tuple[Any, Any]:
         with programs.told() if warned != programs.warned else contextlib.nullcontext():
             whole = call.jitted.trace(*[a.sds for a in avals], *[NUMBER_SDS[k] for k in call.kinds])
         found = whole.jaxpr, whole.out_info
-    call.last = avals, found
+    call.traces[avals] = found
+    if len(call.traces) > PENDING:
+        for old in list(call.traces)[: PENDING // 2]:
+            call.traces.pop(old, None)
     return found
 
 
