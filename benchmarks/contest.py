@@ -86,6 +86,10 @@ class Contest:
 
 #: What time is: that of the clock on the wall, or with ``BENCHMARKS_CLOCK=cpu`` that of the processor, for machines that others use.
 CLOCK = time.process_time if os.environ.get("BENCHMARKS_CLOCK") == "cpu" else time.perf_counter
+#: What is taken of several times: their median, or with ``BENCHMARKS_LEAST=1`` the least, for machines that others use: these make times
+#: longer, never shorter.
+LEAST = os.environ.get("BENCHMARKS_LEAST") == "1"
+typical: Callable[[Sequence[float]], float] = min if LEAST else statistics.median
 #: Seconds of one contestant's turn in a round.
 TURN = 0.1
 #: A step is called so often, or for so many seconds, before it is timed, and then for some seconds more until it is hot: what repeats is
@@ -129,16 +133,19 @@ def same_program(program: Callable[..., Step], **others: Builder) -> dict[str, B
 
 @dataclasses.dataclass
 class Result:
-    """Median times of a contest, in seconds, and the times of each round."""
+    """Times of a contest, in seconds (medians, or the least), and the times of each round."""
 
     contest: Contest
     times: dict[str, float]
     rounds: dict[str, list[float]]
 
     def ratio(self, a: str, b: str) -> float | None:
-        """The median over rounds of ``a``'s time by ``b``'s in the same round, so that drifts of the machine cancel."""
+        """The median over rounds of ``a``'s time by ``b``'s in the same round, so that drifts of the machine cancel; or the least by the
+        least."""
         if a not in self.rounds or b not in self.rounds:
             return None
+        if LEAST:
+            return min(self.rounds[a]) / min(self.rounds[b])
         return statistics.median(x / y for x, y in zip(self.rounds[a], self.rounds[b], strict=True))
 
     def verdict(self, bar: Bar) -> tuple[float | None, bool | None]:
@@ -168,7 +175,7 @@ class Here:
             return self.contest.calls or _calls(self.step, turn)
 
     def turn(self, calls: int) -> float:
-        """Seconds of one call: the median of a turn's."""
+        """Seconds of one call: the median of a turn's, or the least."""
         with mode_of(self.name):
             return _turn(self.step, calls, warm=self.contest.calls is None)
 
@@ -209,7 +216,7 @@ def run(contest: Contest, who: Sequence[str] = CONTESTANTS, rounds: int = 7, tur
     finally:
         for c in contestants.values():
             c.close()
-    return Result(contest, {n: statistics.median(t) for n, t in found.items()}, found)
+    return Result(contest, {n: typical(t) for n, t in found.items()}, found)
 
 
 def _call(step: Step) -> Any:
@@ -249,7 +256,7 @@ def _turn(step: Step, calls: int, warm: bool) -> float:
         spent.append(CLOCK() - begun)
         if step.after is not None:
             step.after()
-    return statistics.median(spent)
+    return typical(spent)
 
 
 def _compare(contest: Contest, first: dict[str, list[Any]]) -> None:

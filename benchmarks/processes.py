@@ -7,7 +7,6 @@ import importlib.util
 import json
 import os
 import resource
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -15,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from .contest import CLOCK, CONTESTANTS, Bar, Contest, Result
+from .contest import CLOCK, CONTESTANTS, Bar, Contest, Result, typical
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "digits_cnn.py"
@@ -54,7 +53,7 @@ def import_time(rounds: int = 5) -> Result:
             for who, command in commands.items():
                 found[who].append(_seconds(["-c", command], env))
     contest = Contest("import", {}, [Bar("deferred", 1.3, "jnp", plus=0.15)])
-    return Result(contest, {who: statistics.median(t) for who, t in found.items()}, found)
+    return Result(contest, {who: typical(t) for who, t in found.items()}, found)
 
 
 def first_import(rounds: int = 5) -> Result:
@@ -69,7 +68,7 @@ def first_import(rounds: int = 5) -> Result:
                 spent, _ = fresh.run([sys.executable, "-c", "import jtorch"], fresh.environment(cache), scratch)
                 times.append(spent.cpu)
     contest = Contest(FIRST_IMPORT, {}, [Bar("deferred", 1.3, "later")])
-    return Result(contest, {who: statistics.median(t) for who, t in found.items()}, found)
+    return Result(contest, {who: typical(t) for who, t in found.items()}, found)
 
 
 FIRST_IMPORT = "first import, empty caches"
@@ -107,7 +106,7 @@ def cold_start(rounds: int = 1) -> Result:
             found["without compiling"].append(figures["start"] + figures["times"][1])
     found["empty cache"] *= rounds
     contest = Contest("cold start of digits_cnn.py, second run", {}, [Bar("deferred", 2.0, "without compiling")])
-    return Result(contest, {who: statistics.median(t) for who, t in found.items()}, found)
+    return Result(contest, {who: typical(t) for who, t in found.items()}, found)
 
 
 # ---- peak memory -----------------------------------------------------------------------------------------------------------------
@@ -201,7 +200,7 @@ def _loops(name: str, module: str, second: bool, limit: float) -> Callable[[], R
                             results.update(f"{x:.4g}" for x in more)
         if len(results) > 1:
             raise AssertionError(f"{name}: results differ: {results}")
-        return Result(Contest(name, {}, [Bar("deferred", limit, "torch")]), {w: statistics.median(t) for w, t in found.items()}, found)
+        return Result(Contest(name, {}, [Bar("deferred", limit, "torch")]), {w: typical(t) for w, t in found.items()}, found)
 
     return run
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import jtorch as torch
+from jtorch._src.ops._matrix import by_weight
 
 SHAPES = [
     ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4)), ((5, 1, 2, 3), (4, 3, 2)),
@@ -58,6 +59,24 @@ def test_linear_with_a_vector_and_a_scalar_bias() -> None:
     assert bias.grad.item() == 12 and weight.grad.tolist() == [12, 12]
     with pytest.raises(RuntimeError, match="mat2 must be a matrix, got 1-D tensor"):
         torch.nn.functional.linear(torch.ones(3, 2), weight, bias)
+
+
+@pytest.mark.parametrize(("count", "turned"), [(1, True), (32, True), (33, False)])
+def test_few_rows_with_a_large_weight(count: int, turned: bool) -> None:
+    r = np.random.default_rng(0)
+    x, w = (r.standard_normal(shape).astype(np.float32) for shape in ((count, 256), (300, 256)))
+    products = [e for e in jax.make_jaxpr(by_weight)(x, w).eqns if e.primitive.name == "dot_general"]
+    assert [e.outvars[0].aval.shape for e in products] == [(300, count) if turned else (count, 300)]
+    wanted = x.astype(np.float64) @ w.T
+    np.testing.assert_allclose(jax.jit(by_weight)(x, w), wanted, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(jax.jit(by_weight)(x[None], w)[0], wanted, rtol=1e-4, atol=1e-4)
+
+    given, weight = torch.tensor(x), torch.tensor(w)
+    value, tangent = torch.func.jvp(lambda v: torch.nn.functional.linear(v, weight), (given,), (2 * given,))
+    np.testing.assert_allclose(value.numpy(), wanted, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(tangent.numpy(), 2 * wanted, rtol=1e-4, atol=1e-4)
+    pairs = torch.func.vmap(lambda v: torch.nn.functional.linear(v, weight))(torch.stack([given, -given]))
+    np.testing.assert_allclose(pairs.numpy(), np.stack([wanted, -wanted]), rtol=1e-4, atol=1e-4)
 
 
 def test_second_derivative_of_linear() -> None:

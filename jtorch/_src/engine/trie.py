@@ -167,21 +167,16 @@ def clear() -> None:
 _own: dict[str, bool] = {}
 
 
-def is_own(frame: FrameType) -> bool:
-    """Whether a frame runs code of this package."""
-    file = frame.f_code.co_filename
-    own = _own.get(file)
-    if own is None:
-        own = _own[file] = frame.f_globals.get("__name__", "").partition(".")[0] in ("jtorch", "torch")
-    return own
-
-
 def user_line() -> tuple[str, int] | None:
     """File and line of the innermost frame outside this package: the line that recorded an op."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
-        if not is_own(frame):
-            return frame.f_code.co_filename, frame.f_lineno
+        file = frame.f_code.co_filename
+        own = _own.get(file)
+        if own is None:
+            own = _own[file] = frame.f_globals.get("__name__", "").partition(".")[0] in ("jtorch", "torch")
+        if not own:
+            return file, frame.f_lineno
         frame = frame.f_back
     return None
 

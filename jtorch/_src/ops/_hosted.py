@@ -13,6 +13,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from ..engine import intervals
+from ..engine.host.direct import special
 from ..engine.host.rules import Compute, Equation, by_elements, rule
 from ..engine.intervals import Interval
 from ._declare import Array
@@ -123,9 +124,4 @@ def hosted(
 def by_scipy(name: str) -> Callable[[], Compute]:
     """A function of ``scipy.special``, for ``hosted``."""
 
-    def make() -> Compute:
-        import scipy.special
-
-        return getattr(scipy.special, name)
-
-    return make
+    return lambda: special(name)

@@ -14,6 +14,7 @@ from jax import lax
 from ._declare import Array, Number
 from ._kernel import cast
 from ._numeric import conj, is_bool, is_float, scalar_name, unsupported
+from ._sizes import fewer
 from ._whole import whole_product
 
 _CPP_NAMES = {
@@ -174,6 +175,25 @@ def product(a: Array, b: Array, dtype: np.dtype | None = None) -> Array:
     if a.dtype.kind not in "iu":
         return multiply(a, b)
     return whole_product(multiply, a, b, a.shape[-1], math.prod(a.shape[:-1]) * b.shape[-1])
+
+
+#: Of so few rows with a weight of so many elements XLA's product on CPU takes 0.6 to 0.8 of the time if the weight comes first, and the
+#: result is turned around.
+_FEW_ROWS, _LARGE_WEIGHT = 32, 1 << 16
+
+
+def by_weight(x: Array, weight: Array, dtype: np.dtype | None = None) -> Array:
+    """``x weightᵀ``, as it is or in a wider ``dtype``: what a layer makes of its input.
+
+    Shapes: ``(*, k)``, ``(n, k)`` -> ``(*, n)``.
+    """
+    count, last = math.prod(x.shape[:-1]), x.ndim - 1
+    few = fewer(count, _FEW_ROWS + 1) and not fewer(weight.size, _LARGE_WEIGHT) and x.dtype == np.float32
+    if not few or not count or jax.default_backend() != "cpu":
+        return lax.dot_general(x, weight, (((last,), (1,)), ((), ())), preferred_element_type=dtype)
+    # The barrier keeps XLA from exchanging the operands again.
+    found = lax.optimization_barrier(lax.dot_general(weight, x.reshape(count, x.shape[-1]), (((1,), (1,)), ((), ()))))
+    return found.T.reshape((*x.shape[:-1], weight.shape[0]))
 
 
 #: XLA's product on CPU reads the left operand of ``aᵀ b`` down its columns. Where rows follow each other at a multiple of so many bytes,

@@ -16,7 +16,7 @@ from jax import lax
 
 from . import _loops
 from ._declare import Array
-from ._matrix import over_rows
+from ._matrix import by_weight, over_rows
 
 State = tuple[Array, ...]  # h, and for LSTM c
 
@@ -49,7 +49,7 @@ class Cell(NamedTuple):
 
 def affine(x: Array, weight: Array, bias: Array | None) -> Array:
     """``x @ weight.T + bias``."""
-    y = x @ weight.T
+    y = by_weight(x, weight)
     return y if bias is None else y + jnp.reshape(bias, (1,) * (y.ndim - 1) + bias.shape)
 
 

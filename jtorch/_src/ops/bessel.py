@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import jax.scipy.special as jsp
 import numpy as np
 
+from ..engine.host.direct import special
 from ..facts.dtypes import finfo
 from . import _cephes
 from ._declare import Array, defvjp, unary
@@ -476,9 +477,7 @@ def airy_ai(input: Array) -> Array:
 
 
 def _by_scipys_airy() -> Callable[[np.ndarray], np.ndarray]:
-    import scipy.special
-
-    airy = scipy.special.airy
+    airy = special("airy")
 
     def compute(x: np.ndarray) -> np.ndarray:
         found = airy(x)[0]

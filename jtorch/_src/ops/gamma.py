@@ -11,7 +11,7 @@ import numpy as np
 from jax import lax
 
 from ..engine import limits
-from ..engine.host.direct import count_nonzero
+from ..engine.host.direct import count_nonzero, special
 from ..engine.host.rules import Compute
 from ..facts import dtypes
 from ..facts.devices import of_placement
@@ -75,9 +75,7 @@ def _digamma(x: Array) -> Array:
 
 
 def _trigamma_by_scipy() -> Compute:
-    import scipy.special
-
-    zeta = scipy.special.zeta
+    zeta = special("zeta")
 
     def compute(x: np.ndarray) -> np.ndarray:
         reflected = np.less(x, 0.5)

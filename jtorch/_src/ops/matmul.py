@@ -15,6 +15,7 @@ from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._kernel import unbroadcast
 from ._matrix import (
+    by_weight,
     check_bmm,
     check_dot,
     check_mm,
@@ -180,7 +181,7 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
     if bias is not None:
         expanded(bias, (flat.shape[0], weight.shape[0]))
     dtype = None if bias is None else unrounded(input)
-    found = lax.dot_general(input, weight, (((input.ndim - 1,), (1,)), ((), ())), preferred_element_type=dtype)
+    found = by_weight(input, weight, dtype)
     if bias is None:
         return found
     bias = bias.reshape((1,) * (found.ndim - 1) + (-1,)) if bias.ndim <= 1 else bias.reshape(found.shape)

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.util
+import os
+import sys
 from collections.abc import Callable
+from importlib.machinery import PathFinder
 from typing import Any
 
 import numpy as np
@@ -41,6 +45,37 @@ def pocketfft() -> Any:
     except ImportError:
         return None
     return module if all(hasattr(module, name) for name in ("c2c", "r2c", "c2r")) else None
+
+
+@functools.cache
+def special(name: str) -> Any:
+    """A function of ``scipy.special``.
+
+    Most are in one of its modules of C++, which is loaded in 2 ms; the package with all that it imports takes 50 times as long. It stays as
+    it is for who imports it later.
+    """
+    functions = None if "scipy.special" in sys.modules else _special_functions()
+    found = getattr(functions, name, None)
+    return getattr(importlib.import_module("scipy.special"), name) if found is None else found
+
+
+@functools.cache
+def _special_functions() -> Any:
+    """That module by itself; None where it is not where it was."""
+    try:
+        scipy = importlib.util.find_spec("scipy")
+        folders = [os.path.join(folder, "special") for folder in (scipy and scipy.submodule_search_locations) or ()]
+        spec = PathFinder.find_spec("scipy.special._special_ufuncs", folders)
+        if spec is None or spec.loader is None:
+            return None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    except Exception:  # it has come to need its package
+        return None
+    finally:
+        if "scipy.special" not in sys.modules:
+            sys.modules.pop("scipy.special._special_ufuncs", None)  # found without the package, it would not become its attribute
+    return module
 
 
 @functools.cache

@@ -7,6 +7,7 @@ are kept that data can describe; functions, which rules have no use for, are not
 from __future__ import annotations
 
 import enum
+import functools
 import importlib
 import math
 from collections.abc import Sequence
@@ -263,9 +264,16 @@ def _unpack(x: Any) -> Any:
     if kind == "a":
         return np.frombuffer(rest[2], jax.numpy.dtype(rest[0])).reshape(rest[1])
     module, name, *rest = rest
+    cls = _class(module, name)
+    return cls[rest[0]] if kind == "e" else cls(*[_unpack(i) for i in rest])
+
+
+@functools.cache
+def _class(module: str, name: str) -> Any:
+    """A class of parameters."""
     if module.partition(".")[0] not in _PLACES:
         raise ValueError(module)
     cls: Any = importlib.import_module(module)
     for part in name.split("."):
         cls = getattr(cls, part)
-    return cls[rest[0]] if kind == "e" else cls(*[_unpack(i) for i in rest])
+    return cls

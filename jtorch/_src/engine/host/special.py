@@ -17,13 +17,23 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from .direct import count_nonzero, where
+from .direct import count_nonzero, special, where
 from .rules import Compute, Equation, by_elements, rule
 
 _HALVES = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 _REALS = (*_HALVES, np.dtype(np.float32), np.dtype(np.float64))
 
 _Make = Callable[[Any, Any], Compute]
+
+
+class _Functions:
+    """SciPy's special functions by name, each loaded when it is asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        return special(name)
+
+
+_SCIPY = _Functions()
 
 
 def _special(*names: str, ns: float, calls: int = 1) -> Callable[[_Make], _Make]:
@@ -35,9 +45,7 @@ def _special(*names: str, ns: float, calls: int = 1) -> Callable[[_Make], _Make]
             dtype = e.out.dtype
             if dtype not in _REALS:
                 return None
-            import scipy.special
-
-            compute = make(scipy.special, e.name)
+            compute = make(_SCIPY, e.name)
             if dtype in _HALVES:  # the function of the float32 numbers, rounded once
                 return lambda *operands: compute(*[x.astype(np.float32) for x in operands]).astype(dtype)
             return compute
@@ -70,8 +78,7 @@ def _lgamma(scipy: Any, _: str) -> Compute:
 
 
 def _digamma(x: Any) -> Any:
-    from scipy.special import psi
-
+    psi = special("psi")
     if np.greater(x, 0).all():
         return psi(x)
     # Reflected at 1/2 with the distance from the pole, which SciPy loses; NaN at the poles but zero, from whose sides the limits differ.
@@ -89,9 +96,7 @@ def _digammas(_: Any, __: str) -> Compute:
 
 
 def _zeta(x: Any, q: Any) -> Any:
-    from scipy.special import zeta
-
-    found, dtype = zeta(x, q), q.dtype
+    found, dtype = special("zeta")(x, q), q.dtype
     if np.isfinite(found).all() and np.isfinite(q).all() and np.isfinite(x).all() and np.greater(q, 0).all():
         return found
     nan, endless = dtype.type(np.nan), dtype.type(np.inf)
