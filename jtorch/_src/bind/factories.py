@@ -233,7 +233,8 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
             arguments.update(zip(names[:place], args[:place], strict=False))
             rest = args[place:]
             packed = rest[0] if len(rest) == 1 and isinstance(rest[0], (list, tuple)) else rest
-            arguments[spread] = tuple(packed)
+            if rest:
+                arguments[spread] = tuple(packed)
         else:
             if len(args) > len(names):
                 raise TypeError(f"{op.name}() takes {len(names)} positional arguments but {len(args)} were given")

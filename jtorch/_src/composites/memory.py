@@ -46,6 +46,8 @@ def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None)
     """
     if size is not None:
         sizes = (tuple(size),)
+    if not sizes:
+        raise TypeError('resize_() missing 1 required positional arguments: "size"')
     size = whole_sizes("resize_", "size", sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes)
     check_longs("resize_", "size", size)
     if MODE.starts:

@@ -63,6 +63,8 @@ def view_(self: Any, *size: Any, **kwargs: Any) -> Any:
     """
     if kwargs:
         size = (kwargs.pop("size", kwargs.pop("dtype", None)),)
+    if not size:
+        raise TypeError(_VIEW_OF_NOTHING)
     if len(size) == 1 and isinstance(size[0], (dtypes.dtype, type)) and isinstance(dtype := dtypes.meant(size[0]), dtypes.dtype):
         return _view_as_dtype(self, dtype)
     found = viewed(self, _size("view", size))
@@ -72,6 +74,12 @@ def view_(self: Any, *size: Any, **kwargs: Any) -> Any:
             "subspaces). Use .reshape(...) instead."
         )
     return found
+
+
+_VIEW_OF_NOTHING = """view() received an invalid combination of arguments - got (), but expected one of:
+ * (torch.dtype dtype)
+ * (tuple of ints size)
+"""
 
 
 def _view_as_dtype(t: Tensor, dtype: dtypes.dtype) -> Tensor:
