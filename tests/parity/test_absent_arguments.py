@@ -70,3 +70,10 @@ def test_more_results_than_fit_into_memory(name: str) -> None:
 
     kind, words = _error(call, ours)
     assert (kind, words) == ("RuntimeError", "std::bad_alloc")
+
+
+@pytest.mark.parametrize("n", [30, 170, 171, 200])
+def test_polygamma_of_high_orders(n: int) -> None:
+    assert ours.polygamma(n, ours.ones(2, dtype=ours.float64)).tolist() == pytest.approx(
+        theirs.polygamma(n, theirs.ones(2, dtype=theirs.float64)).tolist(), rel=1e-12
+    )
