@@ -77,3 +77,33 @@ def test_polygamma_of_high_orders(n: int) -> None:
     assert ours.polygamma(n, ours.ones(2, dtype=ours.float64)).tolist() == pytest.approx(
         theirs.polygamma(n, theirs.ones(2, dtype=theirs.float64)).tolist(), rel=1e-12
     )
+
+
+_TWICE: dict[str, Callable[[Any], Any]] = {
+    "flip": lambda torch: torch.ones(2, 3).flip(1, dims=(0,)),
+    "repeat": lambda torch: torch.ones(2, 3).repeat(2, 3, repeats=(1, 0)),
+    "tile": lambda torch: torch.ones(2, 3).tile((2, 3), dims=(1,)),
+    "permute": lambda torch: torch.ones(2, 3).permute(0, 1, dims=(1, 0)),
+    "expand": lambda torch: torch.ones(3).expand(2, 3, size=(4, 3)),
+    "reshape": lambda torch: torch.ones(2, 3).reshape(6, shape=(3, 2)),
+    "view": lambda torch: torch.ones(2, 3).view(6, size=(3, 2)),
+    "view as a dtype": lambda torch: torch.ones(2, 3).view(2, 3, dtype=torch.int32),
+    "broadcast_to": lambda torch: torch.ones(3).broadcast_to(2, 3, size=(4, 3)),
+    "resize_": lambda torch: torch.ones(2, 3).resize_(6, size=(3, 2)),
+    "new_zeros": lambda torch: torch.ones(2, 3).new_zeros(6, size=(3, 2)),
+    "new_empty": lambda torch: torch.ones(2, 3).new_empty((6,), size=(3, 2)),
+    "zeros": lambda torch: torch.zeros(2, size=(3,)),
+    "ones": lambda torch: torch.ones((2,), size=(3,)),
+    "full": lambda torch: torch.full((2,), 1.0, size=(3,)),
+    "full by value": lambda torch: torch.full((2,), 1.0, fill_value=3),
+    "full_like": lambda torch: torch.full_like(torch.ones(2), 1.0, fill_value=2.0),
+    "tril_indices": lambda torch: torch.tril_indices(2, 2, row=3),
+}
+
+
+@pytest.mark.parametrize("call", _TWICE.values(), ids=_TWICE)
+def test_arguments_that_are_given_twice(call: Callable[[Any], Any]) -> None:
+    found = [_error(call, torch) for torch in (ours, theirs)]
+    assert [(kind, words.partition("\n")[0]) for kind, words in found[:1]] == [
+        (kind, words.partition("\n")[0]) for kind, words in found[1:]
+    ]
