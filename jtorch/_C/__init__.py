@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable as _Iterable
 from collections.abc import Sequence
+from itertools import repeat as _repeat
 from sys import getrefcount as _refs
 from typing import Any
 
@@ -46,20 +48,24 @@ def _count_alone() -> int:
 _ALONE = _count_alone()
 
 
-def _swap_(tensors: Sequence[_Tensor], news: Sequence[_Tensor]) -> None:
-    """Gives each tensor the value of its counterpart, as an in-place update without history would."""
+def _swap_(tensors: Sequence[_Tensor], news: Sequence[_Tensor], writes: _Iterable[int] | None = None) -> None:
+    """Gives each tensor the value of its counterpart, as an in-place update without history would.
+
+    ``writes`` are the times that PyTorch writes into each of them, which its version counts; once otherwise.
+    """
     if news and (first := news[0]._v) is not None and first.trace is engine.SPECIAL:
         for t, n in zip(tensors, news, strict=True):
             check_state(t, n._read())
+    assert len(tensors) == len(news)
     undoable(tensors)
-    for t, n in zip(tensors, news, strict=True):
+    for t, n, count in zip(tensors, news, _repeat(1) if writes is None else writes):
         old, v = t._v, n._v
         # Unless a graph (or someone else) holds the old value, nobody needs to be told that it is superseded.
         if old is None or v is None or (t._rg and _refs(old) > (_ALONE if old.trace is None else _ALONE + 1)) or t._al is not None:
-            swap(t, v or n._read())
+            swap(t, v or n._read(), count)
         else:
             t._v = v
-            t._ver += 1
+            t._ver += count
 
 
 def _get_tracing_state() -> None:

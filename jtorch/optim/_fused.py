@@ -84,7 +84,7 @@ def same_value(tensors: list[torch.Tensor]) -> bool:
 
 def share_value(tensors: list[torch.Tensor]) -> None:
     """Makes tensors of equal contents hold one and the same value."""
-    torch._C._swap_(tensors, [tensors[0]] * len(tensors))
+    torch._C._swap_(tensors, [tensors[0]] * len(tensors), repeat(0))
 
 
 def plan_for(optimizer: Any, group: dict[str, Any], key: bool, names: Names) -> tuple[Plan, list[list[torch.Tensor]]]:

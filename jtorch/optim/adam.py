@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain, repeat
 from typing import Any
 
 import jtorch as torch
@@ -158,7 +159,9 @@ class Adam(Optimizer):
             maximize=group["maximize"],
             decoupled=group["decoupled_weight_decay"],
         )
-        torch._C._swap_([*params, *exp_avgs, *exp_avg_sqs, *maxima, *steps], [*new, *([step] * len(steps))])
+        decays = group["decoupled_weight_decay"] and group["weight_decay"] != 0
+        writes = chain(repeat(1 + decays, len(params)), repeat(1, len(exp_avgs)), repeat(2, len(exp_avg_sqs)), repeat(1))
+        torch._C._swap_([*params, *exp_avgs, *exp_avg_sqs, *maxima, *steps], [*new, *([step] * len(steps))], writes)
 
     def _by_parameter(self, group: dict[str, Any], bucket: Any, grads: list[torch.Tensor]) -> None:
         states = bucket.states

@@ -100,5 +100,5 @@ def adamax(
         grad = decayed(-grads[i] if maximize else grads[i], param, weight_decay)
         param, grad, exp_avg, exp_inf = as_real(param, grad, exp_avgs[i], exp_infs[i])
         exp_avg.lerp_(grad, 1 - beta1)
-        exp_inf.copy_(torch.maximum(exp_inf.clone() * beta2, grad.abs() + eps))
+        exp_inf.copy_(torch.maximum(exp_inf.mul_(beta2).clone(), grad.abs() + eps))
         param.add_(exp_avg.clone() / exp_inf.clone() * (-lr / (1 - beta1**step)))

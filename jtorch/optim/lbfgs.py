@@ -238,7 +238,8 @@ class LBFGS(Optimizer):
                     h_diag = ys / y.dot(y)
                 al = state.setdefault("al", [None] * history_size)  # torch keeps this list between steps, and saves it
                 d = _two_loops(flat_grad, old_dirs, old_stps, ro, h_diag, al)
-            prev_flat_grad, prev_loss = flat_grad.clone(), loss
+            prev_flat_grad = flat_grad.clone() if prev_flat_grad is None else prev_flat_grad.copy_(flat_grad)
+            prev_loss = loss
             size = flat_grad.abs().sum().item()
             t = (min(1.0, 1.0 / size) if size else 1.0) * lr if state["n_iter"] == 1 else lr
             gtd = flat_grad.dot(d).item()

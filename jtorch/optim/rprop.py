@@ -101,7 +101,7 @@ def rprop(
         one = torch.ones_like(agreement)
         factor = torch.where(agreement == 0, one, agreement)  # what is left of agreement below is NaN
         factor = torch.where(agreement > 0, etaplus * one, torch.where(agreement < 0, etaminus * one, factor))
-        step_size.copy_((step_size.clone() * factor).clamp(step_size_min, step_size_max))
+        step_size.mul_(factor).clamp_(step_size_min, step_size_max)
         grad = torch.where(agreement < 0, torch.zeros_like(grad), grad)  # after a change of sign the element rests once
         param.sub_(grad.sign() * step_size.clone())
         prev.copy_(grad)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain, repeat
 from typing import Any
 
 import jtorch as torch
@@ -110,7 +111,7 @@ class SGD(Optimizer):
             maximize=group["maximize"],
         )
         if buffers:
-            torch._C._swap_(bucket.params + buffers, new)
+            torch._C._swap_(bucket.params + buffers, new, chain(repeat(1, n), repeat(2)))
             return
         torch._C._swap_(bucket.params, new[:n])
         if momentum != 0:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +15,26 @@ from jtorch._src.engine import calls, values
 from jtorch._src.ops import _kernel
 
 pytestmark = pytest.mark.skipif(values.tier == "xla", reason="compiled kernels are bounded elsewhere (room)")
+
+#: How many modules of MLIR are held after three shapes were compiled: they take three times the memory of the programs.
+_MODULES = """
+import gc
+import jtorch as torch
+for n in (3, 4, 5):
+    for _ in range(3):
+        ((torch.ones(n, 3) @ torch.ones(3, 4)).tanh() * 2).softmax(-1).sum().item()
+gc.collect()
+from jtorch._src import engine
+print(engine.stats.replayed > 0, sum(type(o).__name__ == "MeshComputation" for o in gc.get_objects()))
+"""
+
+
+@pytest.mark.parametrize("ahead", ["0", "1"])
+def test_what_was_lowered_is_not_kept_beside_its_program(ahead: str, tmp_path: Path) -> None:
+    settings = {"JTORCH_CACHE": "1", "JTORCH_CACHE_DIR": str(tmp_path), "JTORCH_TIERS": "xla", "JTORCH_COMPILE_AHEAD": ahead}
+    environment = os.environ | {"JAX_PLATFORMS": "cpu"} | settings
+    done = subprocess.run([sys.executable, "-c", _MODULES], env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.stdout.split() == ["True", "0"], done.stderr
 
 
 @pytest.fixture(autouse=True)

@@ -132,6 +132,15 @@ def test_damaged_files_are_not_there(damage, tmp_path: Path) -> None:
     assert kept.read(tmp_path / "x", _HEADER) == b"data"
 
 
+def test_files_under_the_names_of_others_are_not_there(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        assert kept.write(tmp_path / name, _HEADER, name.encode())
+    (tmp_path / "a").rename(tmp_path / "b")
+    assert kept.read(tmp_path / "b", _HEADER) is None
+    assert kept.write(tmp_path / "b", _HEADER, b"again")
+    assert kept.read(tmp_path / "b", _HEADER) == b"again"
+
+
 def test_interrupted_writes_leave_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def interrupted(*args: object) -> None:
         raise KeyboardInterrupt

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import jtorch as torch
 from jtorch._src.facts import dtypes
 from jtorch._src.tensor import printing
 
@@ -75,3 +76,9 @@ def test_options():
     with printing.printoptions(linewidth=20):
         assert show(range(6)) == "tensor([0., 1., 2.,\n        3., 4., 5.])"
     assert printing.get_printoptions() == before == {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
+
+
+def test_elements_that_are_repeated_beyond_memory() -> None:
+    x = torch.tensor([[1.0], [2.0]]).expand(3, 2, 2**40)
+    assert repr(x[0]) == "tensor([[1., 1., 1.,  ..., 1., 1., 1.],\n        [2., 2., 2.,  ..., 2., 2., 2.]])"
+    assert repr(torch.ones(1, requires_grad=True).expand(2**40)) == "tensor([1., 1., 1.,  ..., 1., 1., 1.], grad_fn=<ExpandBackward0>)"

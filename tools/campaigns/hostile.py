@@ -1,17 +1,20 @@
 """Calls every public function with arguments that no sane program gives, beside PyTorch: the process must live, and the answer be the same.
 
-    python -m tools.campaigns.hostile --seconds 600 --seed 1 [--function REGEX] [--show 20]
+    python -m tools.campaigns.hostile --seconds 600 --seed 1 [--function REGEX] [--number N] [--show 20] [--details FILE]
 
 Valid arguments come from PyTorch's database of samples; one or two of them are replaced. Both libraries run in processes of their own, of
-limited memory, which are started anew after a crash or a hang. What differs is counted by class and function, and can be run again by
-itself: a call depends on the seed, the function and its number alone.
+limited memory, which are started anew after a crash or a hang; a call hangs when it has taken that much of a processor, or waits for ten
+times as long. What differs is counted by class and function, and can be run again by itself: a call depends on the seed, the function and
+its number alone. ``--details`` keeps every difference, a line of JSON each.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import faulthandler
 import io
+import json
 import math
 import os
 import pickle
@@ -19,15 +22,19 @@ import random
 import re
 import resource
 import select
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Iterator
 from typing import Any
 
-#: Seconds for one call, and bytes of address space for each process.
+#: Seconds of a processor for one call, and bytes of address space for each process.
 PATIENCE, MEMORY = 20.0, 8 << 30
+#: How much longer a call may wait than compute, on machines with much to do.
+WAITING = 10
 NAMESPACES = ("", "Tensor", "nn.functional", "linalg", "fft", "special")
 #: Functions that change how the process works, reach out of it, or wait for others.
 LEFT_OUT = re.compile(
@@ -123,6 +130,8 @@ def work(library: str) -> None:
     """Answers calls until the input ends."""
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    faulthandler.enable()
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
     warnings.simplefilter("ignore")
     import importlib
 
@@ -155,22 +164,49 @@ class _Calls(pickle.Unpickler):
         return globals()[name] if name in ("Described", "Named") else super().find_class(module, name)
 
 
+def spent(pid: int) -> float:
+    """The seconds of a processor that a process has had; 0 where that cannot be told."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 class Worker:
     """One library in a process of its own."""
 
     def __init__(self, library: str) -> None:
         self.library = library
         self.process: subprocess.Popen[bytes] | None = None
+        #: What the process wrote beside its answers: where it was when it died or hung.
+        self.told = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as this does)
 
     def ask(self, call: Any) -> Any:
         """What a call gave: ``("value", ...)``, ``("error", ...)``, ``("died", status)`` or ``("hung",)``."""
         if self.process is None:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tools.campaigns.hostile", "--worker", self.library],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.told, bufsize=0,
             )  # fmt: skip
             self._exchange(("typename", ("start",), {}), 120)
         return self._exchange(call, PATIENCE)
+
+    def where(self) -> str:
+        """The last that the process said of itself."""
+        self.told.seek(max(0, self.told.seek(0, os.SEEK_END) - 4000))
+        return self.told.read().decode(errors="replace")
+
+    def _answers(self, patience: float) -> bool:
+        """Whether the process says something before it has computed, or waited, for too long."""
+        process = self.process
+        assert process is not None
+        before, started = spent(process.pid), time.monotonic()
+        while not select.select([process.stdout], [], [], min(1.0, patience))[0]:
+            if spent(process.pid) - before > patience or time.monotonic() - started > patience * WAITING:
+                return False
+        return True
 
     def _exchange(self, call: Any, patience: float) -> Any:
         process = self.process
@@ -180,15 +216,17 @@ class Worker:
         data = pickle.dumps(call)
         try:
             process.stdin.write(len(data).to_bytes(8, "big") + data)
-            if not select.select([process.stdout], [], [], patience)[0]:
+            if not self._answers(patience):
+                process.send_signal(signal.SIGUSR1)
+                time.sleep(0.5)  # it tells where it is
                 self.close()
-                return ("hung",)
+                return ("hung", self.where())
             head = self._read(8)
             return pickle.loads(self._read(int.from_bytes(head, "big")))
         except (EOFError, BrokenPipeError):
             status = process.wait()
             self.process = None
-            return ("died", status)
+            return ("died", status, self.where())
 
     def _read(self, n: int) -> bytes:
         data = b""
@@ -427,6 +465,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--function", default="", help="a regular expression for paths such as nn.functional.pad")
     parser.add_argument("--show", type=int, default=5, help="how many differences of each class to show")
+    parser.add_argument("--number", type=int, help="only the call of that number of each function")
+    parser.add_argument("--details", help="a file to which each difference is written as it is found")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
@@ -443,6 +483,10 @@ def main() -> None:
         for path, number, call in calls(options.seed, known):
             if time.monotonic() > end:
                 break
+            if options.number is not None and number != options.number:
+                if number > options.number:
+                    break
+                continue
             total += 1
             a = theirs.ask(call)
             b = ours.ask(call)
@@ -451,6 +495,10 @@ def main() -> None:
                 continue
             counts[found] += 1
             text = f"{path}({', '.join([repr(x) for x in call[1]] + [f'{k}={v!r}' for k, v in call[2].items()])})  #{number}"
+            if options.details:
+                with open(options.details, "a") as file:
+                    json.dump({"class": found, "seed": options.seed, "call": text, "torch": str(a[:3]), "jtorch": str(b[:3])}, file)
+                    file.write("\n")
             shown[found].setdefault(path, f"  {text[:300]}\n    torch  {str(a[:3])[:300]}\n    jtorch {str(b[:3])[:300]}")
     finally:
         theirs.close()

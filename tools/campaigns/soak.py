@@ -128,10 +128,8 @@ def tables(least: int = 0) -> collections.Counter[str]:
         for key, value in list(vars(module).items()):
             if isinstance(value, (dict, list, set)) and len(value) > least:
                 found[f"{name}.{key}"] = len(value)
-            size = getattr(value, "cache_info", None)
-            if size is not None:
-                with contextlib.suppress(Exception):
-                    found[f"{name}.{key}()"] = size().currsize
+            with contextlib.suppress(Exception):  # some answer to every name, and know no such thing
+                found[f"{name}.{key}()"] = value.cache_info().currsize
     return found
 
 

@@ -186,7 +186,9 @@ def _method_form(c: Composite, name: str, options: dict[str, Any]) -> Any:
 
         def spread(self: Any, *args: Any, **kwargs: Any) -> Any:
             if c.varargs in kwargs:
-                return body(self, kwargs.pop(c.varargs), **kwargs)
+                return body(self, public_forms.once(name, c.varargs, args, kwargs), **kwargs)
+            if not args:
+                raise TypeError(f'{name}() missing 1 required positional arguments: "{c.varargs}"')
             return body(self, public_forms.packed(args), **kwargs)
 
         spread.__name__ = name

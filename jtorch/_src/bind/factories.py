@@ -15,7 +15,7 @@ from ..engine import META, concrete, default_device, meta_value, record
 from ..engine.at_once import unguarded
 from ..engine.calls import abstract
 from ..facts import devices, dtypes, layouts
-from ..facts.errors import HIGHEST_LONG, LOWEST_LONG, check_scalar, must_be_tensor, type_name
+from ..facts.errors import HIGHEST_LONG, LOWEST_LONG, check_scalar, given_twice, must_be_tensor, type_name
 from ..facts.size import Size
 from ..facts.warned_once import outside
 from ..ops._declare import DTYPE, NUMBER, TENSOR, Op
@@ -233,7 +233,8 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
             arguments.update(zip(names[:place], args[:place], strict=False))
             rest = args[place:]
             packed = rest[0] if len(rest) == 1 and isinstance(rest[0], (list, tuple)) else rest
-            arguments[spread] = tuple(packed)
+            if rest:
+                arguments[spread] = tuple(packed)
         else:
             if len(args) > len(names):
                 raise TypeError(f"{op.name}() takes {len(names)} positional arguments but {len(args)} were given")
@@ -241,6 +242,8 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
         for k, v in kwargs.items():
             if k not in names:
                 raise TypeError(f"{op.name}() got an unexpected keyword argument '{k}'")
+            if k in names[: len(args)]:
+                raise given_twice(op.name, k)
             arguments[k] = v
         missing = [n for n in names if n in required and n not in arguments]
         if missing:
@@ -328,6 +331,8 @@ def like(op: Op, path: str, *, method: bool = False) -> Callable[..., Any]:
             for k, v in kwargs.items():
                 if k not in {p.name for p in extra}:
                     raise TypeError(f"{op.name}() got an unexpected keyword argument '{k}'")
+                if k in [p.name for p in extra[: len(args)]]:
+                    raise given_twice(op.name, k)
                 arguments[k] = v
             for p in extra:
                 if p.name not in arguments:

@@ -11,6 +11,7 @@ from ...autograd.names import camel, written
 from ...core import Tensor
 from ...dispatch import TENSORS
 from ..facts.dtypes import bool_
+from ..facts.errors import given_twice
 from ..ops._declare import (
     OPTIONAL_TENSOR,
     TENSOR,
@@ -224,7 +225,7 @@ def _spread(core: Callable[..., Any], op: Op, *, method: bool) -> Callable[..., 
 
         def all_spread(*args: Any, **kwargs: Any) -> Any:
             if name in kwargs:
-                return core(kwargs.pop(name), **kwargs)
+                return core(once(op.name, name, args, kwargs), **kwargs)
             return core(packed(args), **kwargs)
 
         spread = all_spread
@@ -232,7 +233,7 @@ def _spread(core: Callable[..., Any], op: Op, *, method: bool) -> Callable[..., 
 
         def rest_spread(self: Any, *args: Any, **kwargs: Any) -> Any:
             if name in kwargs:
-                return core(self, kwargs.pop(name), **kwargs)
+                return core(self, once(op.name, name, args, kwargs), **kwargs)
             if not args:
                 raise TypeError(f'{op.name}() missing 1 required positional arguments: "{name}"')
             return core(self, packed(args), **kwargs)
@@ -247,6 +248,17 @@ def _spread(core: Callable[..., Any], op: Op, *, method: bool) -> Callable[..., 
     spread.__doc__ = op.body.__doc__
     spread.__name__ = op.name
     return spread
+
+
+def once(function: str, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The argument given by name, which is taken out of ``kwargs``.
+
+    Raises:
+        TypeError: if it is given by position, too.
+    """
+    if args:
+        raise given_twice(function, name)
+    return kwargs.pop(name)
 
 
 def packed(args: tuple[Any, ...]) -> Any:

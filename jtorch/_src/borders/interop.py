@@ -19,6 +19,7 @@ from ..engine import default_device, flush
 from ..facts import devices, dtypes
 from ..facts.devices import device as device_class
 from ..facts.devices import of_placement
+from ..facts.errors import must_be_tensor, type_name
 from ..facts.layouts import layout, memory_format
 from ..facts.size import Size
 from ..facts.warned_once import outside, warn_once
@@ -223,6 +224,8 @@ def to_dlpack(tensor: Tensor) -> Any:
         >>> torch.from_dlpack(torch.to_dlpack(torch.tensor([1, 2])))
         tensor([1, 2])
     """
+    if not isinstance(tensor, Tensor):
+        raise must_be_tensor("_to_dlpack", "data", 1, tensor)
     return detached(tensor).__dlpack__()
 
 
@@ -291,7 +294,11 @@ def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
         >>> torch.can_cast(torch.float32, torch.int64), torch.can_cast(torch.int64, torch.float32)
         (False, True)
     """
-    return dtypes.can_cast(dtypes.meant(from_), dtypes.meant(to))
+    found = [dtypes.meant(x) for x in (from_, to)]
+    for place, (name, x, given) in enumerate(zip(("from_", "to"), found, (from_, to), strict=True), 1):
+        if not isinstance(x, dtypes.dtype):
+            raise TypeError(f"can_cast(): argument '{name}' (position {place}) must be torch.dtype, not {type_name(given)}")
+    return dtypes.can_cast(*found)
 
 
 @torch_function_dispatch(lambda type1, type2: (type1, type2), public="torch.promote_types")

@@ -13,7 +13,7 @@ from ..bind.cores import composite
 from ..bind.factories import check_dtype, factory, make
 from ..engine import SPECIAL
 from ..facts import dtypes, layouts
-from ..facts.errors import CPP_NAMES, HIGHEST_LONG, LOWEST_LONG, check_scalar, not_offered
+from ..facts.errors import CPP_NAMES, HIGHEST_LONG, LOWEST_LONG, check_scalar, given_twice, not_offered
 from ..facts.size import SYMBOLIC
 from ..facts.warned_once import outside
 from ..ops import _kernel
@@ -496,6 +496,8 @@ def _new_sized(name: str, make: Any, what: str, example: str, shown: str) -> Non
         **named: Any,
     ) -> Any:
         if "size" in named:
+            if size:
+                raise given_twice(name, "size")
             size = (named.pop("size"),)
         if named:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(named))}'")

@@ -16,7 +16,7 @@ from ..bind.cores import BOUND, composite
 from ..bind.everything import T
 from ..engine import SPECIAL, limits
 from ..facts import devices, dtypes
-from ..facts.errors import CPP_NAMES, check_longs, must_be_tensor
+from ..facts.errors import CPP_NAMES, check_longs, given_twice, must_be_tensor
 from ..facts.layouts import channels_last, channels_last_3d, format_strides, in_format, is_contiguous, preserve_format
 from ..facts.warned_once import outside
 from ..ops._facts import schemas
@@ -45,7 +45,11 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = No
                 [1]])
     """
     if size is not None:
+        if sizes:
+            raise given_twice("resize_", "size")
         sizes = (tuple(size),)
+    if not sizes:
+        raise TypeError('resize_() missing 1 required positional arguments: "size"')
     size = whole_sizes("resize_", "size", sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes)
     check_longs("resize_", "size", size)
     if MODE.starts:

@@ -10,7 +10,7 @@ from ...core import Tensor
 from .. import hooks
 from ..bind.cores import composite
 from ..bind.everything import _C, F, L, T
-from ..facts.errors import canonical_dim
+from ..facts.errors import canonical_dim, must_be_tensor
 from ..ops._derivatives import A, D, derivative
 from ..ops._facts import schemas
 from ..tensor.running import write_out
@@ -58,6 +58,13 @@ def batch_norm(
         tensor([[-1.0000],
                 [ 1.0000]])
     """
+    if not isinstance(input, Tensor) and not training:  # in training PyTorch asks it for its size first, and finds no such method
+        raise must_be_tensor("batch_norm", "input", 1, input)
+    for place, (name, given) in enumerate(
+        (("weight", weight), ("bias", bias), ("running_mean", running_mean), ("running_var", running_var)), 2
+    ):
+        if given is not None and not isinstance(given, Tensor):
+            raise must_be_tensor("batch_norm", name, place, given)
     shape = input.shape
     if training:
         count = shape[0] if len(shape) else 1

@@ -20,6 +20,8 @@ MOST = 2**63 - 1
 UNSIGNED = 2**64 - 1
 #: Arrays up to so many bytes are not asked about.
 SMALL = 1 << 30
+#: Lists of up to so many tensors are not asked about, and the bytes that each of a longer one takes at least.
+MANY, OBJECT = 1 << 20, 64
 UNCOUNTABLE = "numel: integer multiplication overflow"
 
 
@@ -98,6 +100,16 @@ def check_bytes(size: int, device: Any = None) -> None:
     """
     if size > SMALL and (device is None or getattr(device, "platform", "") == "cpu") and size > available_bytes():
         raise no_memory(size)
+
+
+def check_count(count: int) -> None:
+    """Refuses so many tensors that not even their objects fit into memory.
+
+    Raises:
+        RuntimeError: in torch's words.
+    """
+    if count > MANY and count * OBJECT > available_bytes():
+        raise RuntimeError("std::bad_alloc")
 
 
 def no_memory(size: int) -> RuntimeError:

@@ -370,8 +370,18 @@ def _made_once(
         found = None if file == _NOT_KEPT else _load(place, file, trees)  # the same program, made by other sources
         if found is None:
             found, file = _compiled(lowered, place, file) if file != _NOT_KEPT else (jitted, file)
+        if found is not jitted:
+            _forget(jitted)
         remember(key, file)
         return found
+
+
+def _forget(jitted: Any) -> None:
+    """Has JAX forget what it keeps of a function that has been lowered, and will not be called: the jaxpr, and with it the module, which
+    takes three times the memory of the program itself."""
+    clear = getattr(jitted, "clear_cache", None)
+    if clear is not None:
+        clear()
 
 
 def begin(jitted: Any, key: str | None, args: tuple[Any, ...]) -> None:
@@ -382,6 +392,7 @@ def begin(jitted: Any, key: str | None, args: tuple[Any, ...]) -> None:
     lowered = jitted.lower(*args)
     file = _file(place, lowered.as_text())
     if file != _NOT_KEPT and place.store.read(file) is None:
+        _forget(jitted)
         ahead.submit(key, lambda: _compiled(lowered, place, file))
 
 

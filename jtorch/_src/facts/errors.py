@@ -174,6 +174,11 @@ def must_be_tensor(function: str, argument: str, position: int, value: object) -
     return TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {type_name(value)}")
 
 
+def given_twice(function: str, argument: str) -> TypeError:
+    """The TypeError for an argument that is given by position and by name."""
+    return TypeError(f"{function}() got multiple values for argument '{argument}'")
+
+
 def not_offered(name: str, why: str) -> NotImplementedError:
     """The error of everything that jtorch leaves out: it names the function and the reason."""
     return NotImplementedError(f"{name} is not offered by jtorch: {why}")

@@ -151,6 +151,11 @@ def _open(path: Path | str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0), 0o600)
 
 
+def _checksum(path: Path, payload: bytes) -> bytes:
+    """Tells whether a file is whole, and the one of that name: what another one holds may be of another kind."""
+    return hashlib.blake2b(path.name.encode() + b"\n" + payload, digest_size=16).digest()
+
+
 def read(path: Path, header: bytes) -> bytes | None:
     """What ``write`` wrote; None if there is none, not all of it, or others could have written it."""
     if not trusted(path.parent):
@@ -171,7 +176,7 @@ def read(path: Path, header: bytes) -> bytes | None:
         return None
     head = len(header)
     payload = data[head + 16 :]
-    whole = data[:head] == header and data[head : head + 16] == hashlib.blake2b(payload, digest_size=16).digest()
+    whole = data[:head] == header and data[head : head + 16] == _checksum(path, payload)
     if whole and time.time() - found.st_mtime > MARKED:
         with contextlib.suppress(OSError):  # a folder that can only be read serves as well
             os.utime(path)
@@ -188,7 +193,7 @@ def write(path: Path, header: bytes, payload: bytes) -> bool:
         return False
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(header + hashlib.blake2b(payload, digest_size=16).digest() + payload)
+            file.write(header + _checksum(path, payload) + payload)
         os.replace(name, path)
     except BaseException as error:
         with contextlib.suppress(OSError):

@@ -298,6 +298,8 @@ def eye(n: int, m: int | None = None, *, dtype: Dtype | None = None) -> Array:
     wanted = _default(dtype)
     if n * columns > limits.MOST:
         raise RuntimeError(limits.UNCOUNTABLE)
+    if not n * columns:
+        return jnp.zeros((n, columns), wanted)  # neither are the positions that would be compared
     return (lax.broadcasted_iota(np.int32, (n, columns), 0) == lax.broadcasted_iota(np.int32, (n, columns), 1)).astype(wanted)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -105,6 +106,10 @@ def _trigamma(x: Array) -> Array:
     return jnp.where(reflected, (math.pi / sine) ** 2 - found, found)
 
 
+#: The logarithm from which on numbers are infinite.
+_LARGEST = math.log(sys.float_info.max)
+
+
 def _polygamma(n: int, x: Array) -> Array:
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
@@ -114,7 +119,8 @@ def _polygamma(n: int, x: Array) -> Array:
     y = wide(x)
     if n == 1:
         return _trigamma(y).astype(x.dtype)
-    factor = (1.0 if n % 2 else -1.0) * math.exp(math.lgamma(n + 1))
+    logarithm = math.lgamma(n + 1)
+    factor = (1.0 if n % 2 else -1.0) * (math.exp(logarithm) if logarithm < _LARGEST else math.inf)
     return (factor * _zeta(lax.stop_gradient(jnp.full_like(y, n + 1)), y)).astype(x.dtype)
 
 

@@ -375,7 +375,7 @@ def type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 
 @composite(namespace="Tensor", operands=("self",))
-def cpu(self: Tensor, memory_format: Any = layouts.preserve_format) -> Any:
+def cpu(self: Tensor, *, memory_format: Any = layouts.preserve_format) -> Any:
     """The tensor on the host; itself if it is there.
 
     Args:

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from ...autograd.dual import tangent_of
-from ...core import Tensor, from_value
+from ...core import Tensor, detached, from_value, wide
 from ...dispatch import DisableTorchFunction
 from ..borders.pytree import Held
 from ..engine import Lifted, array_of
@@ -147,7 +147,7 @@ def _edges(array: np.ndarray) -> np.ndarray:
             ends = [*range(edge), *range(array.shape[axis] - edge, array.shape[axis])]
             # With no edge items torch shows no number at all, but measures all of a vector.
             if edge or array.ndim > 1:
-                array = np.take(array, ends, axis)
+                array = array[(slice(None),) * axis + (ends,)]  # ``take`` would copy what is repeated
     return array
 
 
@@ -269,6 +269,14 @@ def _grad_fn_name(t: Tensor) -> str | None:
     return str(name()) if callable(name) else type(node).__name__
 
 
+def _repeated_once(t: Tensor) -> Tensor:
+    """The tensor, or a view with one of the elements that it repeats, if they are more than its memory has."""
+    al = t._al
+    if al is None or not wide(al):
+        return t
+    return detached(t)[tuple([slice(0, 1) if s == 0 else slice(None) for s in al.strides])]  # type: ignore[index]
+
+
 def tensor_repr(t: Tensor, *, tensor_contents: str | None = None) -> str:
     """What ``repr`` of a tensor is: its elements, and what cannot be told from them. Asks no handler and no mode."""
     if type(t._al) is Held:
@@ -282,12 +290,13 @@ def tensor_repr(t: Tensor, *, tensor_contents: str | None = None) -> str:
         plain = _is_plain(cls)
         array: np.ndarray | None = None
         if place.type != "meta":
-            data = array_of(t._read())  # not t.jax(): looking at a tensor must not keep its buffer from being reused
+            # Not t.jax(): looking at a tensor must not keep its buffer from being reused.
+            data = array_of(_repeated_once(t)._read())
             if isinstance(data, jax.core.Tracer):
                 tensor_contents = tensor_contents or repr(data)
                 array = np.broadcast_to(np.zeros((), dtype.np), shape)
             else:
-                array = np.asarray(data)
+                array = np.broadcast_to(np.asarray(data), shape)
         text = describe(
             array,
             shape,

@@ -9,7 +9,7 @@ from ...core import Tensor, contiguous_strides, detached, lazy_bits
 from ..bind.cores import BOUND, composite
 from ..engine import Call
 from ..facts import dtypes
-from ..facts.errors import canonical_dim, check_longs
+from ..facts.errors import canonical_dim, check_longs, type_name
 from ..ops import views as view_ops
 from ..ops._declare import OPS
 from ..ops._facts import schemas
@@ -63,7 +63,12 @@ def view_(self: Tensor, *size: Any, **kwargs: Any) -> Any:
         tensor([1065353216], dtype=torch.int32)
     """
     if kwargs:
+        if size or len(kwargs) > 1:
+            told = [type_name(x) for x in size] + [f"{k}={type_name(x)}" for k, x in kwargs.items()]
+            raise TypeError(_VIEW_OTHERWISE.format(", ".join(told)))
         size = (kwargs.pop("size", kwargs.pop("dtype", None)),)
+    if not size:
+        raise TypeError(_VIEW_OTHERWISE.format(""))
     if len(size) == 1 and isinstance(size[0], (dtypes.dtype, type)) and isinstance(dtype := dtypes.meant(size[0]), dtypes.dtype):
         return _view_as_dtype(self, dtype)
     found = viewed(self, _size("view", size))
@@ -73,6 +78,12 @@ def view_(self: Tensor, *size: Any, **kwargs: Any) -> Any:
             "subspaces). Use .reshape(...) instead."
         )
     return found
+
+
+_VIEW_OTHERWISE = """view() received an invalid combination of arguments - got ({}), but expected one of:
+ * (torch.dtype dtype)
+ * (tuple of ints size)
+"""
 
 
 def _view_as_dtype(t: Tensor, dtype: dtypes.dtype) -> Tensor:

@@ -14,7 +14,7 @@ from ...autograd.tape import Node
 from ...core import Tensor, contiguous_strides, lazy_bits
 from ..bind.arguments import whole
 from ..bind.cores import composite
-from ..engine import META, SPECIAL, Call, aval_of, numbers_of, on_host, record, settled
+from ..engine import META, SPECIAL, Call, aval_of, limits, numbers_of, on_host, record, settled
 from ..facts import dtypes
 from ..facts.errors import canonical_dim, check_long, check_longs
 from ..facts.size import slice_bounds
@@ -144,6 +144,7 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
         if n:
             raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
         return _split_views(tensor, d, (0,))
+    limits.check_count(-(-n // size))
     sizes = [min(size, n - a) for a in range(0, n, size)] or [0]
     return _split_views(tensor, d, tuple(sizes))
 
@@ -211,6 +212,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
     d = canonical_dim(dim, input.dim())
     n = input._aval.shape[d]
     size = -(-n // chunks)
+    limits.check_count(chunks if size == 0 else -(-n // size))
     if size == 0:
         return _split_views(input, d, (0,) * chunks, True)
     return _split_views(input, d, tuple(min(size, n - a) for a in range(0, n, size)))
@@ -274,6 +276,7 @@ def tensor_split(
         indices_or_sections = whole("tensor_split", "sections", indices_or_sections)
         if indices_or_sections <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {indices_or_sections}")
+        limits.check_count(indices_or_sections)
         small, more = divmod(n, indices_or_sections)
         edges = np.cumsum([0] + [small + (i < more) for i in range(indices_or_sections)]).tolist()
     else:
@@ -394,6 +397,7 @@ def unbind(input: Tensor, dim: int = 0) -> Any:
     if not shape:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     d = canonical_dim(whole("unbind", "dim", dim), len(shape))
+    limits.check_count(shape[d])
     strides = input._strides or contiguous_strides(shape)
     rest = (*strides[:d], *strides[d + 1 :])
     if shape[d] > _MANY and not input._rg and (rows := _rows(input, d)) is not None:

@@ -13,7 +13,7 @@ from ..bind.cores import composite, signature_of
 from ..bind.forms import annotations_of, packed, spelled, spellings
 from ..engine import SPECIAL, Call, Transformed, limits, record, shapes_of
 from ..facts import dtypes
-from ..facts.errors import HIGHEST_LONG, canonical_dim, check_long, check_longs, must_be_tensor, not_offered
+from ..facts.errors import HIGHEST_LONG, canonical_dim, check_long, check_longs, given_twice, must_be_tensor, not_offered
 from ..facts.size import SYMBOLIC, slice_bounds
 from ..facts.warned_once import warn_once
 from ..ops import views as view_ops
@@ -144,6 +144,8 @@ def _callable(core: Callable[..., Any], op: Op, label: str, first: str) -> Calla
 
         def spread(self: Any, *args: Any, **kwargs: Any) -> Any:
             if op.varargs in kwargs:
+                if args:
+                    raise given_twice(op.name, op.varargs)
                 return core(self, kwargs.pop(op.varargs), **kwargs)
             if not args:
                 raise TypeError(f'{op.name}() missing 1 required positional arguments: "{op.varargs}"')

@@ -304,15 +304,16 @@ def _get_back(tensors: Sequence[Tensor], places: list[int | None], values: list[
                 t._v = old
 
 
-def swap(t: Tensor, v: Value) -> None:
-    """Gives ``t`` a new value without history, as optimisers do under ``no_grad``."""
+def swap(t: Tensor, v: Value, count: int = 1) -> None:
+    """Gives ``t`` a new value without history, as optimisers do under ``no_grad`` by so many writes."""
     if v.trace is SPECIAL:
         check_state(t, v)
     old = t._v
-    if t._al is None:
+    if (al := t._al) is None:
         t._v = v
-        t._ver += 1
+        t._ver += count
         if t._rg:  # state of an optimiser is hardly ever part of a graph
-            stale(old, t, t._ver - 1)
+            stale(old, t, t._ver - count)
     else:
         assign(t, v, None)
+        al.counter.n += count - 1
