@@ -237,6 +237,9 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
         given = ", ".join(f"{n!r}: ({n}, k_{n})" for n in exact)
         facts = (op.fits if op.promote else (), op.single, op.truncates)
         lines.append(f"if _far: _check_numbers({_promoted(op)}, {{{given}}}, *{facts!r})")
+    if op.warns is not None:
+        names["_warns"] = op.warns
+        lines.append(f"_warns({', '.join(inspect.signature(op.warns).parameters)})")
     lines += [f"_key = {key}", *known]
     if simple:
         if tensors and (op.strides is None or result_strides.is_of_strided(op.strides)):

@@ -13,7 +13,7 @@ from jax.interpreters.partial_eval import dce_jaxpr
 
 from ..engine import Aval, Call, Guarded, any_size, flush, trie
 from ..engine.calls import MANY
-from ..engine.programs import identity, key_of, remember, remembered, told
+from ..engine.programs import identity, key_of, remember, remembered
 from ..engine.tracing import traced
 from ..facts import dtypes
 from ..facts.errors import broadcast_shapes
@@ -627,8 +627,7 @@ def _by_jax(info: Info, arrays: list[Any], numbers: Any, cts: list[Any], needs: 
             out = (out,)
         return [o for o, c in zip(out, cts, strict=True) if c is not None]
 
-    with told():  # the operation itself has warned
-        _, pull = jax.vjp(f, *[arrays[i] for i in wanted])
+    _, pull = jax.vjp(f, *[arrays[i] for i in wanted])
     grads = pull([_conj(c) for c in cts if c is not None])
     return [_conj(g) for g in grads]
 

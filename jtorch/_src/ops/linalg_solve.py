@@ -11,6 +11,7 @@ import numpy as np
 from jax import lax
 from jax.lax import linalg as lapack
 
+from ..facts.warned_once import warn_once
 from ._declare import Array, defvjp, guard_range, op
 from ._facts import schemas
 from ._kernel import unbroadcast
@@ -414,6 +415,14 @@ def solve_triangular(A: Array, B: Array, *, upper: bool, left: bool = True, unit
     return triangular(a, b, upper=upper, left=left, unit=unitriangular)
 
 
+def _warn_of_triangular_solve() -> None:
+    warn_once(
+        "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed in a future PyTorch release.\n"
+        "torch.linalg.solve_triangular has its arguments reversed and does not return a copy of one of the inputs.\n"
+        "X = torch.triangular_solve(B, A).solution\nshould be replaced with\nX = torch.linalg.solve_triangular(A, B)."
+    )
+
+
 @op(
     out=True,
     returns="triangular_solve",
@@ -422,6 +431,7 @@ def solve_triangular(A: Array, B: Array, *, upper: bool, left: bool = True, unit
     strides="columns",
     out_dtype="expected",
     autocast="cpu float32",
+    warns=_warn_of_triangular_solve,
 )
 @schemas(". ; =X:X,M")
 def triangular_solve(
