@@ -99,7 +99,7 @@ def norm(
     """
     dims = (dim,) if isinstance(dim, int) else None if dim is None else tuple(dim)
     if dims is not None:
-        if len(dims) not in (1, 2) and ord is not None:
+        if len(dims) not in (1, 2):
             raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
     elif ord is not None and input.dim() not in (1, 2) and not isinstance(ord, str):
         raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {input.dim()}D.")

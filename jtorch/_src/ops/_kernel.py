@@ -400,7 +400,12 @@ def _target(op: Op, layout: tuple[Any, ...], arrays: Sequence[Any]) -> np.dtype 
             entries.append((kind_dtype, dtypes.NUMBER))
     if op.check is not None:
         op.check([kind for kind, _ in entries])
-    found = dtypes.result_type_of(tuple(entries))
+    try:
+        found = dtypes.result_type_of(tuple(entries))
+    except RuntimeError:
+        if op.broadcast:
+            broadcast_shapes(*[a.shape for a in arrays])  # PyTorch looks at sizes first
+        raise
     if found.category < dtypes.FLOATING and _becomes_float(op, layout):
         found = dtypes.get_default_dtype()
     return found.np

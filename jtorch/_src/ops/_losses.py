@@ -55,7 +55,7 @@ def reduced(loss: Array, reduction: str) -> Array:
             "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
             f"Got: {scalar_name(loss.dtype)}"
         )
-    return jnp.mean(loss) if reduction == "mean" else jnp.sum(loss)
+    return jnp.mean(loss) if reduction == "mean" else jnp.sum(loss, dtype=np.int64 if is_integral(loss) else None)
 
 
 def spread(g: Array, reduction: str, count: int) -> Array:
