@@ -82,6 +82,17 @@ def test_roundings_that_a_program_magnifies_are_no_difference() -> None:
     assert programs._well_determined(exact, at, False, programs.run(torch, exact, False))
 
 
+def test_a_shape_that_follows_from_our_own_numbers_is_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = ["t0 = torch.tensor([0.5, 0.5], dtype=torch.float64)", "t1 = t0.cos()", "t2 = t1.unique()"]
+    right = programs.jtorch.Tensor.cos
+    apart = programs.jtorch.tensor([1.0, 1 + 1e-15], dtype=programs.jtorch.float64)
+    monkeypatch.setattr(programs.jtorch.Tensor, "cos", lambda t: right(t) * apart)
+    assert programs.difference([(line, False) for line in lines], [MODE], False) is None
+    monkeypatch.setattr(programs.jtorch.Tensor, "unique", lambda t: t[:0] * 1)
+    found = programs.difference([(line, False) for line in lines], [MODE], False)
+    assert found is not None and found.kind == "shape"
+
+
 def test_what_torch_reaches_by_its_own_rounding_is_no_difference() -> None:
     lines = ["t0 = torch.tensor([0.3, 0.5], dtype=torch.float32)", "t1 = t0.sin()", "t2 = (t1 - t1.clone().double().float()) + t1 * 1e4"]
     steps = [(line, True) for line in lines]

@@ -317,7 +317,7 @@ def difference(
                 found = _first(mode, ours, theirs, refused)
             if found is None or found.kind == "refused":
                 continue
-            if found.kind == "values" and not _own(steps, mode, layout, failing):
+            if found.kind in ("values", "shape") and not _own(steps, mode, layout, failing):
                 refused["carried"] += 1
                 continue
             if found.kind == "values" and _moves_as_far(steps, found, ours, theirs):
@@ -334,7 +334,7 @@ def _own(steps: Sequence[Step], mode: str, layout: bool, failing: Sequence[bool]
     with jtorch.execution(mode):
         ours = run(jtorch, steps, layout, failing)
     found = _first(mode, ours, theirs, Counter())
-    if found is None or found.kind != "values":
+    if found is None or found.kind not in ("values", "shape"):
         return True  # only while ops are compiled together, or something else altogether
     before = found.step - 1
     if before >= 0 and _follows(steps, found, ours):
