@@ -40,6 +40,16 @@ class TracingCheckError(Exception):
 
 
 Error = RuntimeError
+
+
+def _deprecated(name: str, instead: str = "use `torch.compile` instead") -> None:
+    """The warning of a public call; as PyTorch's it names a line in here, so that filters hide it unless they are told otherwise."""
+    warnings.warn(f"`torch.jit.{name}` is deprecated. Please {instead}.", DeprecationWarning, stacklevel=2)
+
+
+_SWITCH = "switch to `torch.compile` or `torch.export`"
+
+
 Final = typing.Final
 
 
@@ -51,6 +61,7 @@ def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None
 
     Differs from torch: a scripted module is an instance of the module's class too, and what TorchScript cannot compile runs.
     """
+    _deprecated("script", _SWITCH)
     from jtorch import nn
 
     if isinstance(obj, (ScriptModule, ScriptFunction)):
@@ -71,6 +82,7 @@ def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None
 
 def script_method(fn: Callable[..., Any]) -> Callable[..., Any]:
     """The method itself."""
+    _deprecated("script_method", _SWITCH)
     return fn
 
 
@@ -92,6 +104,7 @@ def trace(
 
     Differs from torch: control flow that depends on values stays, as do the modes of layers.
     """
+    _deprecated("trace", _SWITCH)
     args = () if example_inputs is None else tuple(example_inputs) if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
     return _traced(func, [lambda: func(*args, **(example_kwarg_inputs or {}))], check_trace)
 
@@ -126,6 +139,7 @@ def trace_module(
     _store_inputs: bool = True,
 ) -> Any:
     """``mod`` as a traced module, after the named methods were run on their inputs."""
+    _deprecated("trace_method", _SWITCH)
 
     def runner(name: str, given: Any) -> Callable[[], Any]:
         method = mod if name == "forward" else getattr(mod, name)
@@ -162,6 +176,7 @@ def export(fn: Any) -> Any:
 
 def interface(obj: Any) -> Any:
     """The class itself."""
+    _deprecated("interface")
     return obj
 
 
@@ -183,11 +198,13 @@ def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True
     Raises:
         RuntimeError: if ``mod`` is not scripted, or in training mode.
     """
+    _deprecated("freeze")
     return _script.frozen(mod, preserved_attrs)
 
 
 def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
     """``freeze(mod)``: recorded execution does what else there is to be done."""
+    _deprecated("optimize_for_inference")
     return _script.frozen(mod, other_methods)
 
 
@@ -243,6 +260,7 @@ def is_tracing() -> bool:
 
 def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Runs ``func`` at once; ``wait`` gives its result."""
+    _deprecated("fork")
     future: Future[Any] = Future()
     future.set_result(func(*args, **kwargs))
     return future
@@ -282,6 +300,7 @@ strict_fusion = contextlib.nullcontext
 
 def set_fusion_strategy(strategy: Any) -> Any:
     """Without effect: XLA fuses by its own rules."""
+    _deprecated("set_fusion_strategy")
     return strategy
 
 

@@ -83,3 +83,22 @@ def test_bytes_of_nothing_as_another_dtype() -> None:
         ((0, 8), torch.uint8, torch.complex64, (0, 1)),
     ):
         assert torch.zeros(shape, dtype=old).view(new).shape == expected
+
+
+@pytest.mark.parametrize("other", [torch.bool, torch.uint8, torch.uint64, torch.int32, torch.complex64])
+def test_unsigned_integers_are_promoted_with_floating_point_numbers_alone(other: torch.dtype) -> None:
+    with pytest.raises(RuntimeError, match="Promotion for uint16, uint32, uint64 types is not supported, attempted to promote UInt16 and"):
+        torch.promote_types(torch.uint16, other)
+    with pytest.raises(RuntimeError, match="Promotion for uint16"):
+        torch.ones(2, dtype=torch.uint16) == torch.ones(2, dtype=other)  # noqa: B015
+    assert torch.promote_types(torch.uint16, torch.float16) is torch.float16
+
+
+def test_unsigned_integers_decide_for_tensors_without_dimensions() -> None:
+    x = torch.ones(2, dtype=torch.uint16)
+    assert torch.result_type(x, torch.tensor(1)) is torch.uint16
+    assert torch.result_type(x, torch.tensor(True)) is torch.uint16
+    assert torch.result_type(x, torch.tensor(1j)) is torch.complex64
+    assert torch.result_type(x, 1j) is torch.complex64
+    with pytest.raises(RuntimeError, match="attempted to promote Bool and UInt16"):
+        torch.result_type(torch.tensor([True]), torch.tensor(1, dtype=torch.uint16))

@@ -82,6 +82,36 @@ def test_roundings_that_a_program_magnifies_are_no_difference() -> None:
     assert programs._well_determined(exact, at, False, programs.run(torch, exact, False))
 
 
+def test_a_shape_that_follows_from_our_own_numbers_is_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = ["t0 = torch.tensor([0.5, 0.5], dtype=torch.float64)", "t1 = t0.cos()", "t2 = t1.unique()"]
+    right = programs.jtorch.Tensor.cos
+    apart = programs.jtorch.tensor([1.0, 1 + 1e-15], dtype=programs.jtorch.float64)
+    monkeypatch.setattr(programs.jtorch.Tensor, "cos", lambda t: right(t) * apart)
+    assert programs.difference([(line, False) for line in lines], [MODE], False) is None
+    monkeypatch.setattr(programs.jtorch.Tensor, "unique", lambda t: t[:0] * 1)
+    found = programs.difference([(line, False) for line in lines], [MODE], False)
+    assert found is not None and found.kind == "shape"
+
+
+def test_what_torch_reaches_by_its_own_rounding_is_no_difference() -> None:
+    lines = ["t0 = torch.tensor([0.3, 0.5], dtype=torch.float32)", "t1 = t0.sin()", "t2 = (t1 - t1.clone().double().float()) + t1 * 1e4"]
+    steps = [(line, True) for line in lines]
+    ours, theirs = programs.run(torch, steps, False), programs.run(torch, steps, False)
+    at = programs.Difference(MODE, 2, "values", "t2 ")
+    ours.seen[2]["t2"].values[0] *= 1 + 1e-7
+    assert programs._moves_as_far(steps, at, ours, theirs)
+    ours.seen[2]["t2"].values[0] *= 1.001
+    assert not programs._moves_as_far(steps, at, ours, theirs)
+
+
+def test_exact_numbers_are_not_shaken() -> None:
+    env = {"t0": torch.tensor([0.75, 0.1, -3.0, float("inf")]), "t1": torch.tensor([1, 2]), "t2": torch.tensor([0.5 + 0.1j])}
+    before = {name: t.clone() for name, t in env.items()}
+    programs._shake(env, programs.np.random.default_rng(1))
+    moved = {name: (t != before[name]).tolist() for name, t in env.items()}
+    assert moved == {"t0": [False, True, False, False], "t1": [False, False], "t2": [True]}
+
+
 def test_what_follows_from_our_own_numbers_is_no_difference() -> None:
     lines = ["t0 = torch.tensor([0.0, 0.5], dtype=torch.float32)", "t1 = t0.cos()", "t2 = t1.view(torch.int32).clone()"]
     steps = [(line, True) for line in lines]

@@ -156,7 +156,7 @@ sparse({x}).t().coalesce().values()|sparse({x}).coalesce().indices()|sparse({x},
 sparse({x}).index_select(0, torch.tensor([1, 1])).to_dense()|torch.sparse.addmm(live({x}, 4, 2), sparse({x}), live({x}, 3, 2))
 torch.sparse.softmax(sparse({x}), 1).to_dense()|(sparse({x}) * live({y}, 4, 3)).to_dense()
 torch.sparse_coo_tensor(torch.tensor([[0, 1, 0], [2, 0, 2]]), live({x}, 3), (2, 3)).to_dense()
-torch.sparse_coo_tensor(torch.tensor([[0, 1 + {k}]]), live({x}, 2), (3,)).to_dense()
+torch.sparse_coo_tensor(torch.tensor([[0, 1 + {k}]]), live({x}, 2), (5,)).to_dense()
 torch.cat([sparse({x}), sparse({y})], {k} % 2).to_dense()|sparse({x}).to_sparse_csr().to_dense()
 live({x}, 4, 3).sparse_mask(sparse({y}).coalesce()).to_dense()|grads_of(lambda v: torch.sparse.mm(v.to_sparse(), v.mT), live({x}, 4, 3))
 grads_of(lambda v: (v.to_sparse() * 3).to_dense() * v, live({x}, 4, 3))|torch.view_as_complex(live({x}, 3, 2))

@@ -93,10 +93,11 @@ def check_numbers(
     promoted: Sequence[str],
     single: Sequence[str] = (),
     truncates: bool = False,
+    say: Sequence[Any] = (),
 ) -> None:
     """Refuses numbers that the dtype of an op's result cannot hold; ``given`` has each with its kind, ``promoted`` names those that have
     a say in the dtype, ``single`` those that halves are computed with in single precision. Where the op ``truncates``, fractions must fit
-    whole numbers, too.
+    whole numbers, too. ``say`` has the kinds of operands that are not looked at, of which the numbers have a say in the dtype as well.
 
     Raises:
         RuntimeError: in torch's words.
@@ -106,6 +107,7 @@ def check_numbers(
     entries = [(t.dtype, dtypes.DIMENSIONED if t._aval.ndim else dtypes.ZERO_DIM) for t in operands]
     numbers = {name: value for name, (value, kind) in given.items() if kind in (KINDS[int], KINDS[float])}
     entries += [(dtypes.of_number(numbers[name]), dtypes.NUMBER) for name in promoted if name in numbers]
+    entries += [(dtypes.of_number(kind()), dtypes.NUMBER) for kind in _PYTHON_NUMBERS if KINDS[kind] in say]
     target = dtypes.result_type_of(tuple(entries))
     for name, value in numbers.items():
         if target.category >= dtypes.FLOATING:

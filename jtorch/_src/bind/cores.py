@@ -236,7 +236,12 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
     if exact and not simple:
         given = ", ".join(f"{n!r}: ({n}, k_{n})" for n in exact)
         facts = (op.fits if op.promote else (), op.single, op.truncates)
-        lines.append(f"if _far: _check_numbers({_promoted(op)}, {{{given}}}, *{facts!r})")
+        others = [f"k_{p.name}" for p in params if p.kind in (TENSOR_OR_NUMBER, TENSOR_OR_STATIC) and p.name not in exact]
+        say = f", ({', '.join(others)},)" if others and op.promote and not isinstance(op.promote, tuple) else ""
+        lines.append(f"if _far: _check_numbers({_promoted(op)}, {{{given}}}, *{facts!r}{say})")
+    if op.warns is not None:
+        names["_warns"] = op.warns
+        lines.append(f"_warns({', '.join(inspect.signature(op.warns).parameters)})")
     lines += [f"_key = {key}", *known]
     if simple:
         if tensors and (op.strides is None or result_strides.is_of_strided(op.strides)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 from ...autograd.names import named
@@ -13,7 +12,7 @@ from ..bind.cores import composite, facts_of
 from ..bind.everything import _C, L, T
 from ..facts import dtypes
 from ..facts.errors import LinAlgError, broadcast_shapes
-from ..facts.warned_once import outside
+from ..facts.warned_once import warn_once
 from ..ops._derivatives import A, derivative
 from ..ops._facts import schemas
 from ..ops.norms import norm_formula
@@ -101,7 +100,7 @@ def norm(
     """
     dims = (dim,) if isinstance(dim, int) else None if dim is None else tuple(dim)
     if dims is not None:
-        if len(dims) not in (1, 2) and ord is not None:
+        if len(dims) not in (1, 2):
             raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
     elif ord is not None and input.dim() not in (1, 2) and not isinstance(ord, str):
         raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {input.dim()}D.")
@@ -262,10 +261,12 @@ def _torch_lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = No
         (tensor([[4.0000, 2.0000],
                 [0.5000, 2.0000]]), tensor([1, 2], dtype=torch.int32))
     """
-    warnings.warn(
+    warn_once(
         "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in a future "
-        "PyTorch release.",
-        stacklevel=outside(),
+        "PyTorch release.\nLU, pivots = torch.lu(A, compute_pivots)\nshould be replaced with\n"
+        "LU, pivots = torch.linalg.lu_factor(A, compute_pivots)\nand\n"
+        "LU, pivots, info = torch.lu(A, compute_pivots, get_infos=True)\nshould be replaced with\n"
+        "LU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)"
     )
     found = tuple(L.lu_factor_ex(A, pivot=pivot))  # a zero pivot is no error here
     found = make("_lu_with_info", ("LU", "pivots", "info"))(found) if get_infos else found[:2]

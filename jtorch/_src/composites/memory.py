@@ -117,6 +117,10 @@ def resize(self: Tensor, *sizes: Any) -> Any:
                 [2, 3]])
     """
     warnings.warn("non-inplace resize is deprecated", stacklevel=outside())
+    return _resized(self, sizes)
+
+
+def _resized(self: Any, sizes: tuple[Any, ...]) -> Any:
     size = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
     wanted = int(np.prod(size, dtype=np.int64))
     if wanted != self.numel() and -1 not in size:
@@ -147,7 +151,8 @@ def resize_as(self: Tensor, tensor: Any) -> Any:
         tensor([[0, 1],
                 [2, 3]])
     """
-    return resize(self, *tensor.shape)
+    warnings.warn("non-inplace resize_as is deprecated", stacklevel=outside())
+    return _resized(self, (tuple(tensor.shape),))
 
 
 def _storage_of(source: Any, dtype: dtypes.dtype) -> Storage:

@@ -253,7 +253,6 @@ def _described(call: Call, avals: tuple[Aval, ...], place: Any) -> tuple[Aval | 
     fact = programs.remembered(key)
     if fact is not None:
         return *_recalled(call, fact, place), None
-    warned = programs.warned
     with kernel_errors(call.name):
         result = tracing.traced(call, avals)[1]
     checks = ()
@@ -264,7 +263,7 @@ def _described(call: Call, avals: tuple[Aval, ...], place: Any) -> tuple[Aval | 
         if isinstance(result, (tuple, list))
         else aval_of(result.shape, result.dtype, place)
     )
-    if key is not None and warned == programs.warned:
+    if key is not None:
         _remember(key, call, outs, checks)
     return outs, checks, None
 

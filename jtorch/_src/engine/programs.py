@@ -25,9 +25,8 @@ import platform
 import re
 import sys
 import threading
-import warnings
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -509,35 +508,3 @@ def forked() -> None:
     _table.lock, _ONCE_ON_DISK.lock = threading.Lock(), threading.Lock()
     _making.clear()
     ahead.forked()
-
-
-#: Raised by one for each warning that a kernel gives while it is traced: such kernels have to be traced in every process.
-warned = 0
-
-
-class _Told(threading.local):
-    """Whether what kernels warn of has been said."""
-
-    already = False
-
-
-_told = _Told()
-
-
-@contextlib.contextmanager
-def told() -> Iterator[None]:
-    """While it lasts a kernel is traced that has warned: it does not warn again in this thread."""
-    before, _told.already = _told.already, True
-    try:
-        yield
-    finally:
-        _told.already = before
-
-
-def warn(*args: Any, **kwargs: Any) -> None:
-    """``warnings.warn``, of a kernel that is being traced."""
-    global warned
-    if _told.already:
-        return
-    warned += 1
-    warnings.warn(*args, **{**kwargs, "stacklevel": kwargs.get("stacklevel", 1) + 1})

@@ -7,7 +7,6 @@ package are traced with these functions as plain Python. Loops stay loops (``ops
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,6 @@ import jax
 import numpy as np
 from jax.extend import core as jex
 
-from . import programs
 from .signalled import is_signalled
 from .values import Aval
 
@@ -43,12 +41,9 @@ def traced(call: Call, avals: tuple[Aval, ...]) -> tuple[Any, Any]:
     found = call.traces.get(avals)
     if found is not None:
         return found
-    warned = programs.warned
     found = _inlined(call, avals) if call.identity is not None else None
-    if found is None or warned != programs.warned:
-        # Where it warns JAX is to keep what was traced, so that compiling it does not warn again.
-        with programs.told() if warned != programs.warned else contextlib.nullcontext():
-            whole = call.jitted.trace(*[a.sds for a in avals], *[NUMBER_SDS[k] for k in call.kinds])
+    if found is None:
+        whole = call.jitted.trace(*[a.sds for a in avals], *[NUMBER_SDS[k] for k in call.kinds])
         found = whole.jaxpr, whole.out_info
     call.traces[avals] = found
     if len(call.traces) > PENDING:

@@ -268,13 +268,17 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest type that both can be converted to, by torch's lattice.
 
     Raises:
-        RuntimeError: for float8 kinds with another type, and unsigned 16 to 64 bit with signed ones, as torch.
+        RuntimeError: for float8 kinds with another type, and unsigned 16 to 64 bit with any but floating-point ones, as torch.
     """
     if type1 is type2:
         return type1
     if any(t.itemsize == 1 and t.category == FLOATING for t in (type1, type2)):
         raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {type1.scalar_name} and {type2.scalar_name}")
     low, high = sorted((type1, type2), key=lambda t: t.category)
+    if high.category != FLOATING and not {uint16, uint32, uint64}.isdisjoint((type1, type2)):
+        raise RuntimeError(
+            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {type1.scalar_name} and {type2.scalar_name}"
+        )
     if high.category == COMPLEX:
         return complex128 if complex128 in (low, high) or low is float64 else complex64
     if high.category == FLOATING:
@@ -294,16 +298,8 @@ def _promote_float(low: dtype, high: dtype) -> dtype:
 
 def _promote_integral(a: dtype, b: dtype) -> dtype:
     if a.is_signed == b.is_signed:
-        if not a.is_signed and uint8 not in (a, b):
-            raise RuntimeError(
-                f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a.scalar_name} and {b.scalar_name}"
-            )
         return a if a.itemsize > b.itemsize else b
-    signed, unsigned = (a, b) if a.is_signed else (b, a)
-    if unsigned is not uint8:
-        raise RuntimeError(
-            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a.scalar_name} and {b.scalar_name}"
-        )
+    signed = a if a.is_signed else b
     return int16 if signed is int8 else signed
 
 
@@ -328,7 +324,7 @@ def result_type_of(operands: tuple[tuple[dtype, int], ...]) -> dtype:
             if group.category == COMPLEX and best.category == FLOATING:  # as precise as the tensors with dimensions
                 best = best.to_complex() if best.itemsize > 2 else complex64
             else:
-                best = promote_types(best, group) if group.category == COMPLEX else group
+                best = promote_types(best, group) if best.category == BOOL else group
     assert best is not None
     return best
 

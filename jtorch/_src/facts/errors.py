@@ -138,7 +138,7 @@ def uncastable(castable: str | tuple[str, str], field: str, result: str, out: st
 CPP_NAMES = {
     "Float": "float", "Double": "double", "Half": "c10::Half", "BFloat16": "c10::BFloat16", "Long": "long int", "Int": "int",
     "Short": "short int", "Char": "signed char", "Byte": "unsigned char", "Bool": "bool", "ComplexFloat": "c10::complex<float>",
-    "ComplexDouble": "c10::complex<double>",
+    "ComplexDouble": "c10::complex<double>", "UInt16": "short unsigned int", "UInt32": "unsigned int", "UInt64": "long unsigned int",
 }  # fmt: skip
 
 

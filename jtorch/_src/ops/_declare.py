@@ -87,6 +87,7 @@ class Op(Facts):
     promote: str | tuple[str, ...] | None = None
     check: Callable[[list[Any]], None] | None = None
     admits: Callable[[dict[str, Any]], None] | None = None
+    warns: Callable[..., None] | None = None
     broadcast: bool = False
     elementwise: bool = False
     varargs: str | None = None

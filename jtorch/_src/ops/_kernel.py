@@ -13,7 +13,7 @@ from jax.interpreters.partial_eval import dce_jaxpr
 
 from ..engine import Aval, Call, Guarded, any_size, flush, trie
 from ..engine.calls import MANY
-from ..engine.programs import identity, key_of, remember, remembered, told
+from ..engine.programs import identity, key_of, remember, remembered
 from ..engine.tracing import traced
 from ..facts import dtypes
 from ..facts.errors import broadcast_shapes
@@ -400,7 +400,12 @@ def _target(op: Op, layout: tuple[Any, ...], arrays: Sequence[Any]) -> np.dtype 
             entries.append((kind_dtype, dtypes.NUMBER))
     if op.check is not None:
         op.check([kind for kind, _ in entries])
-    found = dtypes.result_type_of(tuple(entries))
+    try:
+        found = dtypes.result_type_of(tuple(entries))
+    except RuntimeError:
+        if op.broadcast:
+            broadcast_shapes(*[a.shape for a in arrays])  # PyTorch looks at sizes first
+        raise
     if found.category < dtypes.FLOATING and _becomes_float(op, layout):
         found = dtypes.get_default_dtype()
     return found.np
@@ -627,8 +632,7 @@ def _by_jax(info: Info, arrays: list[Any], numbers: Any, cts: list[Any], needs: 
             out = (out,)
         return [o for o, c in zip(out, cts, strict=True) if c is not None]
 
-    with told():  # the operation itself has warned
-        _, pull = jax.vjp(f, *[arrays[i] for i in wanted])
+    _, pull = jax.vjp(f, *[arrays[i] for i in wanted])
     grads = pull([_conj(c) for c in cts if c is not None])
     return [_conj(g) for g in grads]
 

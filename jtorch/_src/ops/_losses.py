@@ -2,37 +2,44 @@
 
 from __future__ import annotations
 
+import warnings
+
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..engine.programs import warn
 from ..facts.warned_once import outside
 from ._declare import Array
 from ._numeric import is_integral, scalar_name
+
+
+def warn_of_reduction(reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> None:
+    """The warning of a call that asks for its reduction in an old way (the option ``warns``)."""
+    if size_average is not None or reduce is not None:
+        found = reduction_of(size_average, reduce, reduction)
+        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.", stacklevel=outside())
+    elif reduction == "elementwise_mean":
+        warnings.warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=outside())
 
 
 def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
     """The reduction that the arguments ask for: the old ``size_average`` and ``reduce`` win over ``reduction``.
 
     Raises:
-        ValueError: for an unknown ``reduction``.
+        ValueError: if it is unknown.
     """
     if size_average is not None or reduce is not None:
-        found = "none" if reduce is False else "sum" if size_average is False else "mean"
-        warn(f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.", stacklevel=outside())
-        return found
+        return "none" if reduce is False else "sum" if size_average is False else "mean"
     return checked(reduction)
 
 
 def checked(reduction: str) -> str:
-    """``reduction`` itself.
+    """``reduction`` itself, by its name of today.
 
     Raises:
         ValueError: if it is unknown.
     """
     if reduction == "elementwise_mean":
-        warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=outside())
         return "mean"
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -48,7 +55,7 @@ def reduced(loss: Array, reduction: str) -> Array:
             "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
             f"Got: {scalar_name(loss.dtype)}"
         )
-    return jnp.mean(loss) if reduction == "mean" else jnp.sum(loss)
+    return jnp.mean(loss) if reduction == "mean" else jnp.sum(loss, dtype=np.int64 if is_integral(loss) else None)
 
 
 def spread(g: Array, reduction: str, count: int) -> Array:

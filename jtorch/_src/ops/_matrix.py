@@ -11,23 +11,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..facts.errors import CPP_NAMES
 from ._declare import Array, Number
 from ._kernel import cast
 from ._numeric import conj, is_bool, is_float, scalar_name, unsupported
 from ._sizes import fewer
 from ._whole import whole_product
 
-_CPP_NAMES = {
-    "Half": "c10::Half", "BFloat16": "c10::BFloat16", "Float": "float", "Double": "double", "Char": "signed char", "Byte": "unsigned char",
-    "Short": "short int", "Int": "int", "Long": "long int", "Bool": "bool", "ComplexFloat": "c10::complex<float>",
-    "ComplexDouble": "c10::complex<double>",
-}  # fmt: skip
-
 
 def cpp_name(x: Array) -> str:
     """The C++ name of an element type, which some of torch's messages use."""
     name = scalar_name(x.dtype)
-    return _CPP_NAMES.get(name, name)
+    return CPP_NAMES.get(name, name)
 
 
 def size_of(x: Array) -> str:

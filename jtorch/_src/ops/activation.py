@@ -10,7 +10,7 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 
-from ._bounds import check_bound
+from ._bounds import check_bound, check_real
 from ._declare import Array, Number, defvjp, unary
 from ._derivatives import A, derivative
 from ._facts import schemas
@@ -194,6 +194,7 @@ derivative(A.leaky_relu_, self=lambda g, result, negative_slope: A.leaky_relu_ba
 
 def _as(number: Number | Array, x: Array) -> Array:
     """A number in the dtype of ``x``: as it comes from the caller it is a double."""
+    check_real(number, x.dtype)
     return jnp.asarray(number).astype(x.dtype)
 
 
@@ -371,6 +372,7 @@ def softshrink(input: Array, lambd: int | float = 0.5) -> Array:
         tensor([-1.5000,  0.0000,  0.5000])
     """
     require("softshrink_check", input)
+    check_real(lambd, np.dtype(np.float64))
     if not 0 <= lambd <= float(jnp.finfo(input.dtype).max):
         raise RuntimeError(
             f"lambda must be in range [0, {float(jnp.finfo(input.dtype).max):g}] for input dtype {scalar_name(input.dtype)}, "

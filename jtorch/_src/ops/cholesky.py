@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 from jax.lax import linalg as lapack
 
+from ..facts.warned_once import warn_once
 from . import _loops
 from ._declare import Array, defvjp, op
 from ._derivatives import A, D, derivative
@@ -127,7 +128,25 @@ def cholesky(A: Array, *, upper: bool = False) -> Array:
 defvjp(cholesky, lambda g, result, A, *, upper=False: _cholesky_rule(g, result, A, upper))
 
 
-@op(name="cholesky", out=True, aten="cholesky", saves=("result",), strides="columns", out_dtype="expected", autocast="cpu float32")
+def _warn_of_cholesky() -> None:
+    other = "U = torch.cholesky(A, upper=True)\nshould be replaced with\nU = torch.linalg.cholesky(A).mH"
+    warn_once(
+        "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch release.\n"
+        f"L = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\n{other}\n"
+        "This transform will produce equivalent results for all valid (symmetric positive definite) inputs."
+    )
+
+
+@op(
+    name="cholesky",
+    out=True,
+    aten="cholesky",
+    saves=("result",),
+    strides="columns",
+    out_dtype="expected",
+    autocast="cpu float32",
+    warns=_warn_of_cholesky,
+)
 def torch_cholesky(input: Array, upper: bool = False) -> Array:
     """The Cholesky factor of positive-definite matrices: ``linalg.cholesky``.
 

@@ -12,16 +12,11 @@ from ._convolving import Geometry, forward, grad_input, grad_weight
 from ._declare import Array, defvjp, op
 from ._derivatives import A, derivative
 from ._facts import schemas
+from ._matrix import cpp_name
 from ._nodes import Made, Rule
 from ._numeric import unsupported
 
 _SAVES = ("input", "weight")
-#: What torch's messages call the C++ types.
-_C_NAMES = {
-    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int",
-    "int16": "short int", "int8": "signed char", "uint8": "unsigned char", "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>", "bool": "bool",
-}  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------------------------- arguments
@@ -42,7 +37,7 @@ def _check_types(input: Array, weight: Array, bias: Array | None, n: int, transp
         plain = "slow_conv2d_cpu" if n < 3 else "slow_conv3d_cpu" if weight.shape[2:] == (1, 1, 1) else "compute_columns3d"
         raise unsupported(f"slow_conv_transpose{max(n, 2)}d_out_cpu" if transposed else plain, input)
     if bias is not None and bias.dtype != input.dtype and not (transposed and input.dtype != weight.dtype):
-        raise RuntimeError(f"Input type ({_C_NAMES[input.dtype.name]}) and bias type ({_C_NAMES[bias.dtype.name]}) should be the same")
+        raise RuntimeError(f"Input type ({cpp_name(input)}) and bias type ({cpp_name(bias)}) should be the same")
     if input.dtype != weight.dtype:
         expected, found = dtypes.from_np(input.dtype).scalar_name, dtypes.from_np(weight.dtype).scalar_name
         raise RuntimeError(f"expected scalar type {expected} but found {found}")

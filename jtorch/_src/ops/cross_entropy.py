@@ -14,7 +14,7 @@ from ._declare import Array, defvjp, guard_range, op
 from ._derivatives import A, derivative
 from ._facts import schemas
 from ._kernel import cast
-from ._losses import reduced, reduction_of
+from ._losses import reduced, reduction_of, warn_of_reduction
 from ._nodes import Made
 from ._numeric import is_float, number, require, scalar_name, unsupported, wide
 
@@ -277,6 +277,7 @@ def _node_of_entropy(made: Made) -> str:
     native=False,
     node=_node_of_entropy,
     autocast="float32",
+    warns=warn_of_reduction,
 )
 @schemas(
     "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100, "
@@ -339,6 +340,7 @@ defvjp(cross_entropy, _cross_entropy_rule, fwd=_cross_entropy_fwd)
     node=_node_of_likelihood,
     autocast="float32",
     implicit=True,
+    warns=warn_of_reduction,
 )
 @schemas(
     "(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor ; =out",

@@ -10,6 +10,7 @@ from jax import lax
 
 from ..facts import dtypes
 from ..facts.errors import CPP_NAMES, canonical_dim
+from ..facts.warned_once import warn_once
 from ._declare import Array, Number, defvjp, shape
 from ._derivatives import A, D, derivative
 from ._facts import schemas
@@ -114,6 +115,10 @@ derivative(
 )
 
 
+def _warn_of_beta() -> None:
+    warn_once("index_reduce() is in beta and the API may change at any time.")
+
+
 @shape(
     inplace=True,
     unshared=("index", "source"),
@@ -122,6 +127,7 @@ derivative(
     aten="index_reduce",
     out_apart="partly",
     refused_as="name",
+    warns=_warn_of_beta,
 )
 def index_reduce(input: Array, dim: int, index: Array, source: Array, reduce: str, *, include_self: bool = True) -> Array:
     """Reduces the slices of ``source`` into those of ``input`` at positions along ``dim``: ``"prod"``, ``"mean"``, ``"amax"``, ``"amin"``.

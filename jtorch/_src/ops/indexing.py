@@ -22,6 +22,7 @@ from ._declare import Array, Number, guard, guard_range, op, shape
 from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._hosted import REALS, hosted
+from ._matrix import cpp_name
 from ._nodes import by_operand
 from ._rows import positions_of_rows, rows
 from ._sizes import counted, fewer
@@ -495,7 +496,7 @@ def masked_fill(input: Array, mask: Array, value: Array | Number) -> Array:
         tensor([0, 2, 0])
     """
     if mask.dtype != np.bool_:
-        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {_type_text(mask)}")
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {cpp_name(mask)}")
     filling = fill_value(value, input, "masked_fill_")
     full = broadcast_shapes(mask.shape, input.shape)
     return jnp.where(jnp.broadcast_to(mask, full), jnp.broadcast_to(filling, full), jnp.broadcast_to(input, full))
@@ -509,19 +510,9 @@ derivative(
 )
 
 
-_TYPE_TEXT = {
-    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
-    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
-    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
-}  # fmt: skip
-
-
-def _type_text(x: Array) -> str:
-    return _TYPE_TEXT.get(x.dtype.name, x.dtype.name)
-
-
 _C_NAMES = {
-    "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
+    "uint8": "uint8_t", "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t",
+    "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
     "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
 }  # fmt: skip
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import jax.numpy as jnp
 from jax import lax
 
-from ..engine.programs import warn
 from ..facts import dtypes
 from ..facts.warned_once import outside
 from ._declare import Array, guard_range, op
 from ._facts import schemas
-from ._losses import checked, reduced, reduction_of
+from ._losses import checked, reduced, reduction_of, warn_of_reduction
 from ._matrix import cpp_name
 from ._nodes import by_reduction
 from ._numeric import default_float, is_bool, is_complex, is_integral, number, unsupported
@@ -37,6 +37,17 @@ def _x_log_y(x: Array, y: Array) -> Array:
     return jnp.where(x == 0, number(0, x), x * jnp.log(jnp.where(x == 0, number(1, y), y)))
 
 
+def _warn_of_mean(reduction: str, size_average: bool | None, reduce: bool | None) -> None:
+    warn_of_reduction(reduction, size_average, reduce)
+    if reduction == "mean" and size_average is None and reduce is None:
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size."
+            "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
+            "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
+            stacklevel=outside(),
+        )
+
+
 @op(
     namespace="nn.functional",
     promote="common",
@@ -46,6 +57,7 @@ def _x_log_y(x: Array, y: Array) -> Array:
     native=False,
     node=by_reduction(lambda made: "MulBackward0" if made.given("log_target") else "SubBackward0"),
     autocast="float32",
+    warns=_warn_of_mean,
 )
 @schemas("(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor")
 def kl_div(
@@ -76,13 +88,6 @@ def kl_div(
     """
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce, reduction)
-    elif reduction == "mean":
-        warn(
-            "reduction: 'mean' divides the total loss by both the batch size and the support size."
-            "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
-            "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
-            stacklevel=outside(),
-        )
     _check_hinge(input)
     t, x = _aligned(target, input)
     assert x is not None
@@ -104,6 +109,7 @@ def kl_div(
     node=by_reduction(lambda made: "AddBackward0" if made.given("full") else "SubBackward0"),
     autocast="float32",
     dispatched="in parts",
+    warns=warn_of_reduction,
 )
 @schemas("(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor")
 def poisson_nll_loss(

@@ -10,6 +10,7 @@ import numpy as np
 from jax.lax import linalg as lapack
 
 from ..engine.intervals import in_range
+from ..facts.warned_once import warn_once
 from ._declare import Array, defvjp, guard, guard_range, op, without_derivative
 from ._derivatives import A, D, derivative
 from ._facts import schemas
@@ -109,6 +110,14 @@ def _qr_gradient(g: tuple[Array, Array], A: Array, mode: str) -> tuple[Array]:
 defvjp(qr, lambda g, result, A, mode="reduced": _qr_gradient(g, A, mode))
 
 
+def _warn_of_qr() -> None:
+    warn_once(
+        "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.\nThe boolean parameter 'some' "
+        "has been replaced with a string parameter 'mode'.\nQ, R = torch.qr(A, some)\nshould be replaced with\n"
+        "Q, R = torch.linalg.qr(A, 'reduced' if some else 'complete')"
+    )
+
+
 @op(
     name="qr",
     out=True,
@@ -120,6 +129,7 @@ defvjp(qr, lambda g, result, A, mode="reduced": _qr_gradient(g, A, mode))
     node="LinalgQrBackward0",
     through="linalg_qr",
     implicit=True,
+    warns=_warn_of_qr,
 )
 @schemas(". ; =Q:Q,R")
 def torch_qr(input: Array, some: bool = True) -> tuple[Array, Array]:

@@ -11,6 +11,7 @@ import numpy as np
 from jax import lax
 from jax.lax import linalg as lapack
 
+from ..facts.warned_once import warn_once
 from ._declare import Array, defvjp, guard_range, op
 from ._derivatives import A, D, derivative
 from ._facts import schemas
@@ -337,6 +338,14 @@ def _triangular_formula(g: Any, self: Any, upper: bool, left: bool, unitriangula
 derivative(A.linalg_solve_triangular, self__B=_triangular_formula)
 
 
+def _warn_of_triangular_solve() -> None:
+    warn_once(
+        "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed in a future PyTorch release.\n"
+        "torch.linalg.solve_triangular has its arguments reversed and does not return a copy of one of the inputs.\n"
+        "X = torch.triangular_solve(B, A).solution\nshould be replaced with\nX = torch.linalg.solve_triangular(A, B)."
+    )
+
+
 @op(
     out=True,
     returns="triangular_solve",
@@ -345,6 +354,7 @@ derivative(A.linalg_solve_triangular, self__B=_triangular_formula)
     strides="columns",
     out_dtype="expected",
     autocast="cpu float32",
+    warns=_warn_of_triangular_solve,
 )
 @schemas(". ; =X:X,M")
 def triangular_solve(

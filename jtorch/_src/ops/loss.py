@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..engine.programs import warn
 from ..facts import dtypes
 from ..facts.errors import broadcast_shapes
 from ..facts.warned_once import outside
 from ._declare import Array, defvjp, guard_range, op
 from ._derivatives import A, derivative
 from ._facts import schemas
-from ._losses import checked, hinge, magnitude, reduced, reduction_of
+from ._losses import checked, hinge, magnitude, reduced, reduction_of, warn_of_reduction
 from ._nodes import Made, by_reduction
 from ._numeric import default_float, is_bool, is_complex, number, quotient, require, scalar_name
 from .pointwise import NO_BOOL_MINUS, NO_NEGATED_BOOL, no_bools
 
 
-def _same_sizes(input: Array, target: Array) -> None:
+def _warn_of_sizes(input: Any, target: Any, reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> None:
     if input.shape != target.shape:
-        warn(
+        warnings.warn(
             f"Using a target size ({_size(target)}) that is different to the input size ({_size(input)}). "
             "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
             stacklevel=outside(),
         )
+    warn_of_reduction(reduction, size_average, reduce)
+
+
+def _warn_of_paired_sizes(input: Any, target: Any, reduction: str) -> None:
+    _warn_of_sizes(input, target, reduction)
 
 
 def _aligned(*arrays: Array | None) -> list[Array | None]:
@@ -103,7 +108,15 @@ def _check_ranking(kinds: list[dtypes.dtype]) -> None:
         raise NotImplementedError("clamp is not supported for complex types")
 
 
-@op(namespace="nn.functional", promote="expanded", aten="mse_loss", saves=("input", "target", "weight"), native=False, autocast="float32")
+@op(
+    namespace="nn.functional",
+    promote="expanded",
+    aten="mse_loss",
+    saves=("input", "target", "weight"),
+    native=False,
+    autocast="float32",
+    warns=_warn_of_sizes,
+)
 @schemas("(Tensor self, Tensor target, int reduction=1) -> Tensor ; =out")
 def mse_loss(
     input: Array,
@@ -141,7 +154,6 @@ def mse_loss(
         tensor([0., 4.])
     """
     reduction = reduction_of(size_average, reduce, reduction)
-    _same_sizes(input, target)
     _check_weight(input, weight)
     if weight is None:
         require("mse_cpu", input)
@@ -167,6 +179,7 @@ derivative(
     node=by_reduction("AbsBackward0"),
     autocast="float32",
     implicit=True,
+    warns=_warn_of_sizes,
 )
 @schemas("(Tensor self, Tensor target, int reduction=1) -> Tensor")
 def l1_loss(
@@ -196,7 +209,6 @@ def l1_loss(
         tensor(1.)
     """
     reduction = reduction_of(size_average, reduce, reduction)
-    _same_sizes(input, target)
     _check_weight(input, weight)
     return _l1(input, target, weight, reduction)
 
@@ -221,6 +233,7 @@ def _node_of_smooth(made: Made) -> str:
     native=False,
     node=_node_of_smooth,
     autocast="float32",
+    warns=_warn_of_sizes,
 )
 @schemas(". ; =out")
 def smooth_l1_loss(
@@ -249,7 +262,6 @@ def smooth_l1_loss(
         tensor([0.1250, 2.5000])
     """
     reduction = reduction_of(size_average, reduce, reduction)
-    _same_sizes(input, target)
     if not beta >= 0:  # NaN too
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0.0:
@@ -280,7 +292,13 @@ def _split(near: Array, difference: Array, size: Array) -> tuple[Array, Array]:
 
 
 @op(
-    namespace="nn.functional", aten="huber_loss", saves=("input", "target", "weight"), strides="pointwise", native=False, autocast="float32"
+    namespace="nn.functional",
+    aten="huber_loss",
+    saves=("input", "target", "weight"),
+    strides="pointwise",
+    native=False,
+    autocast="float32",
+    warns=_warn_of_paired_sizes,
 )
 @schemas("(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor ; =out")
 def huber_loss(input: Array, target: Array, reduction: str = "mean", delta: float = 1.0, weight: Array | None = None) -> Array:
@@ -302,7 +320,6 @@ def huber_loss(input: Array, target: Array, reduction: str = "mean", delta: floa
         tensor([0.5000, 8.0000])
     """
     reduction = checked(reduction)
-    _same_sizes(input, target)
     if not delta > 0:  # NaN too
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     _check_weight(input, weight)
@@ -340,7 +357,14 @@ def _size(x: Array) -> str:
     return f"torch.Size({list(x.shape)})"
 
 
-@op(namespace="nn.functional", aten="binary_cross_entropy", saves=("input", "target", "weight"), native=False, autocast="cpu float32")
+@op(
+    namespace="nn.functional",
+    aten="binary_cross_entropy",
+    saves=("input", "target", "weight"),
+    native=False,
+    autocast="cpu float32",
+    warns=warn_of_reduction,
+)
 @schemas(". ; =out")
 def binary_cross_entropy(
     input: Array,
@@ -457,6 +481,7 @@ def _(primals: Any, tangents: Any) -> tuple[Array, Array]:
     saves=("input", "target", "weight", "pos_weight"),
     native=False,
     autocast="float32",
+    warns=warn_of_reduction,
 )
 @schemas("(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor ; =out")
 def binary_cross_entropy_with_logits(
@@ -522,6 +547,7 @@ derivative(A.binary_cross_entropy_with_logits, self=_bce_logits_formula, target=
     saves=("input", "target"),
     native=False,
     autocast="float32",
+    warns=warn_of_reduction,
 )
 @schemas(". ; =out")
 def soft_margin_loss(
@@ -559,6 +585,7 @@ def soft_margin_loss(
     node=by_reduction("AddBackward0"),
     autocast="float32",
     dispatched="in parts",
+    warns=warn_of_reduction,
 )
 def hinge_embedding_loss(
     input: Array,
@@ -601,6 +628,7 @@ def hinge_embedding_loss(
     native=False,
     node=by_reduction("ClampMinBackward0"),
     autocast="float32",
+    warns=warn_of_reduction,
 )
 @schemas("(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor")
 def margin_ranking_loss(

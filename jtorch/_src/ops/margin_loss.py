@@ -11,7 +11,7 @@ from ..facts.errors import broadcast_shapes
 from . import _loops
 from ._declare import Array, guard_range, op
 from ._facts import schemas
-from ._losses import hinge, positive, reduced, reduction_of
+from ._losses import hinge, positive, reduced, reduction_of, warn_of_reduction
 from ._nodes import by_reduction
 from ._numeric import number, require, scalar_name
 from ._sizes import fewer
@@ -25,6 +25,7 @@ from ._sizes import fewer
     node=by_reduction("AddBackward0"),
     autocast="float32",
     dispatched="in parts",
+    warns=warn_of_reduction,
 )
 @schemas("(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor")
 def cosine_embedding_loss(
@@ -87,7 +88,14 @@ def _rows_of(input: Array) -> Array:
     return input.reshape(-1 if input.size else input.shape[0], input.shape[-1] if input.ndim else 1)
 
 
-@op(namespace="nn.functional", aten="multi_margin_loss", saves=("input", "target", "weight"), native=False, autocast="float32")
+@op(
+    namespace="nn.functional",
+    aten="multi_margin_loss",
+    saves=("input", "target", "weight"),
+    native=False,
+    autocast="float32",
+    warns=warn_of_reduction,
+)
 @schemas("(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor ; =out")
 def multi_margin_loss(
     input: Array,
@@ -155,6 +163,7 @@ def multi_margin_loss(
     native=False,
     autocast="float32",
     dispatched="in parts",
+    warns=warn_of_reduction,
 )
 @schemas(". ; =out")
 def multilabel_margin_loss(
@@ -223,6 +232,7 @@ def _check_scores(kinds: list[dtypes.dtype]) -> None:
     native=False,
     node=by_reduction("DivBackward0"),
     autocast="cuda float32",
+    warns=warn_of_reduction,
 )
 @schemas()
 def multilabel_soft_margin_loss(

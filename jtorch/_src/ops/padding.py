@@ -109,6 +109,8 @@ def pad(input: Array, pad: tuple[int, ...], mode: str = "constant", value: Numbe
     if len(pad) > 2 * input.ndim:
         raise RuntimeError("Padding length should be less than or equal to two times the input dimension "
                            f"but got padding length {len(pad)} and input of dimension {input.ndim}")  # fmt: skip
+    if value is not None and jnp.iscomplexobj(value):
+        raise TypeError("pad(): argument 'value' (position 4) must be float, not complex")
     if mode == "constant":
         if value is not None and input.dtype.kind in "iu":
             value = jnp.asarray(value).astype(np.float64)  # torch's value is a float, which bytes take no negative one of

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from ..facts.errors import broadcast_shapes, canonical_dim
+from ..facts.warned_once import warn_once
 from ._declare import Array, op
 from ._derivatives import A, D, derivative
 from ._facts import schemas
@@ -233,6 +234,14 @@ def _turned(x: Array, axis: int, by: int) -> Array:
     return jnp.concatenate([lax.slice_in_dim(x, by, 3, axis=axis), lax.slice_in_dim(x, 0, by, axis=axis)], axis)
 
 
+def _warn_of_dim(dim: int | None) -> None:
+    if dim is None:
+        warn_once(
+            "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or simply use "
+            "torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a future release."
+        )
+
+
 @op(
     out=True,
     aten="cross",
@@ -242,6 +251,7 @@ def _turned(x: Array, axis: int, by: int) -> Array:
     autocast="cuda widest",
     through="linalg_cross",
     implicit=True,
+    warns=_warn_of_dim,
 )
 def cross(input: Array, other: Array, dim: int | None = None) -> Array:
     """``linalg.cross`` along ``dim``, by default the first dimension of size 3.

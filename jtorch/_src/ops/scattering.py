@@ -11,6 +11,7 @@ import numpy as np
 from jax import lax
 
 from ..facts.errors import broadcast_shapes, canonical_dim
+from ..facts.warned_once import warn_once
 from ._added import added_along, can_be_added, grid
 from ._declare import Array, Number, defvjp, shape
 from ._derivatives import A, D, derivative
@@ -125,6 +126,14 @@ def _admit_source(given: dict[str, Array]) -> None:
         _scatter_operands(given["input"], 0, index, src)
 
 
+def _warn_of_reduce(src: Any, reduce: str | None) -> None:
+    if reduce is not None and hasattr(src, "ndim"):
+        warn_once(
+            "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch release. Use "
+            "torch.scatter_reduce instead for more reduction options."
+        )
+
+
 @shape(
     inplace=True,
     unshared=("index", "src"),
@@ -135,6 +144,7 @@ def _admit_source(given: dict[str, Array]) -> None:
     out_dtype="expected",
     out_apart="partly",
     node=by_operand("Scatter", "src", 0, 1),
+    warns=_warn_of_reduce,
 )
 @schemas(
     ".value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor ; _ =value_out",

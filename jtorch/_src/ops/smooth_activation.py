@@ -7,10 +7,11 @@ import math
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from ..facts.errors import canonical_dim
-from ._bounds import check_bound
+from ._bounds import check_bound, check_real
 from ._declare import Array, defvjp, unary
 from ._derivatives import A, derivative
 from ._facts import schemas
@@ -219,6 +220,7 @@ derivative(A.elu_, self=lambda g, result, alpha, scale, input_scale: A.elu_backw
 
 
 def _celu(x: Array, alpha: float) -> Array:
+    check_real(alpha, np.dtype(np.float64))
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     return _elu(x, alpha, 1.0, 1.0 / alpha)

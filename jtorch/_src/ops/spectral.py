@@ -8,9 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..engine.programs import warn
 from ..facts import dtypes
-from ..facts.warned_once import outside
+from ..facts.warned_once import warn_once
 from ._declare import Array, guard, op
 from ._facts import schemas
 from ._nodes import Made
@@ -82,6 +81,16 @@ def _node_of_stft(made: Made) -> str:
     return "SqueezeBackward4" if made.avals[0].ndim == 1 else "TransposeBackward1"
 
 
+def _warn_of_window(window: Any) -> None:
+    if window is None:
+        others = " or ".join(f"torch.{kind}_window" for kind in ("hann", "hamming"))
+        warn_once(
+            "A window was not provided. A rectangular window will be applied,which is known to cause spectral leakage. "
+            f"Other windows such as {others} are recommended to reduce spectral leakage.To suppress this warning and use a "
+            "rectangular window, explicitly set `window=torch.ones(n_fft, device=<device>)`."
+        )
+
+
 @op(
     aten="stft",
     strides="columns if return_complex",
@@ -90,6 +99,7 @@ def _node_of_stft(made: Made) -> str:
     node=_node_of_stft,
     autocast="cpu float32",
     dispatched="in parts",
+    warns=_warn_of_window,
 )
 @schemas(
     "(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool normalized=False, "
@@ -185,12 +195,30 @@ def _check_stft(quoted: str, input: Array, n_fft: int, hop: int, length: int, wi
         )
 
 
+def _warn_of_inverse(input: Any, n_fft: int, hop_length: int | None, center: bool, length: int | None, window: Any) -> None:
+    if window is None:
+        warn_once(
+            "A window was not provided. A rectangular window will be applied.Please provide the same window used by stft to make the "
+            "inversion lossless.To suppress this warning and use a rectangular window, explicitly set "
+            "`window=torch.ones(n_fft, device=<device>)`."
+        )
+    if length is not None and input.ndim > 1:
+        hop = n_fft // 4 if hop_length is None else hop_length
+        start = n_fft // 2 if center else 0
+        if start + length > n_fft + hop * (input.shape[-1] - 1):
+            warn_once(
+                "The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. "
+                "Please check your center and hop_length settings."
+            )
+
+
 @op(
     aten="istft",
     native=("istft",),
     home="functional",
     node=lambda made: "SqueezeBackward1" if made.ndims[0] == 2 else "DivBackward0",
     dispatched="in parts",
+    warns=_warn_of_inverse,
 )
 def istft(
     input: Array,
@@ -260,12 +288,6 @@ def istft(
     guard(jnp.min(jnp.abs(envelope)) < 1e-11, RuntimeError, f"{quoted}window overlap add min: 1\n[ CPUBoolType{{{{}}}} ]")
     signal = signal / envelope[None]
     if end > expected:
-        warn(
-            "The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. "
-            "Please check your center and hop_length settings.",
-            UserWarning,
-            stacklevel=outside(),
-        )
         signal = lax.pad(signal, jnp.zeros((), signal.dtype), [(0, 0, 0), (0, end - start - signal.shape[1], 0)])
     return signal[0] if input.ndim == 2 else signal
 

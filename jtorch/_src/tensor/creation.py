@@ -169,7 +169,12 @@ def _integers(leaves: list[Any], dtype: dtypes.dtype) -> np.ndarray:
         low = -high  # torch lets negative numbers wrap around in unsigned types
     whole = []
     for x in leaves:
-        if type(x) is float and not math.isfinite(x):
+        if dtype is dtypes.uint64 and type(x) is not bool:
+            if type(x) is not int:
+                raise TypeError("an integer is required")
+            if x < 0:
+                raise OverflowError("can't convert negative int to unsigned")
+        if type(x) is float and (not math.isfinite(x) or (x < 0 and not dtype.is_signed)):
             raise RuntimeError(f"value cannot be converted to type {dtype.np.name} without overflow")
         n = int(x)
         if not low <= n <= high:

@@ -120,7 +120,9 @@ def _view_as_dtype(t: Tensor, dtype: dtypes.dtype) -> Tensor:
             offset //= ratio
     if t._rg:  # the numbers that other bits mean have no derivative
         t = detached(t)
-    return view(t, step_of(_VIEW_DTYPE, (dtype.np,)), strides, offset)
+    made = view(t, step_of(_VIEW_DTYPE, (dtype.np,)), strides, offset)
+    made._al.base = None  # torch does not take it for a view: it may be detached in place, and views of it end here
+    return made
 
 
 @composite(method=True, operands=("input",), varargs="shape", opaque=True)
