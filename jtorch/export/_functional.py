@@ -15,6 +15,7 @@ from jtorch._src.aten.kernels import functional_of
 from jtorch._src.facts.errors import not_offered
 from jtorch._src.tensor.symbols import exact, hint_of
 from jtorch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
+from jtorch.fx import traceback as fx_traceback
 from jtorch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, PythonKeyTracer, _composites_whole, _running
 from jtorch.fx.node import Node, map_arg
 
@@ -162,7 +163,7 @@ def decomposed(program: Any, table: dict[Any, Callable[..., Any]] | None) -> Any
     results: tuple[Any, ...] = ()
     _running.append(mode)
     try:
-        with torch.set_grad_enabled(torch.is_grad_enabled()), fake, mode, _composites_whole():
+        with torch.set_grad_enabled(torch.is_grad_enabled()), fake, mode, _composites_whole(), fx_traceback.preserve_node_meta():
             for node in program.graph.nodes:
                 if node.op == "placeholder":
                     value = node.meta["val"]
@@ -187,7 +188,8 @@ def decomposed(program: Any, table: dict[Any, Callable[..., Any]] | None) -> Any
                 else:
                     if tracer.data is not None:
                         tracer.data.again = list(node.meta.get("unbacked_bindings", ()))
-                    env[node] = node.target(*args, **map_arg(node.kwargs, lambda n: env[n]))
+                    with fx_traceback.set_current_meta(node):  # what it becomes stands where it stood
+                        env[node] = node.target(*args, **map_arg(node.kwargs, lambda n: env[n]))
                     for name, dim in node.meta.get("unbacked_sizes", {}).items():  # (which may have been said to equal something else)
                         proxy = tracer.proxy_of(env[node])
                         assert proxy is not None
