@@ -279,8 +279,9 @@ def test_arrays_become_tensors_with_options() -> None:
     assert jax.jit(lambda a: torch.tensor(a) * 2)(array).tolist() == [3.0, -5.0]
     with pytest.raises(RuntimeError, match="floating point"):
         torch.tensor(jnp.arange(2), requires_grad=True)
-    with pytest.raises(TypeError):
-        torch.as_tensor(jax.random.key(0))
+    for convert in (torch.as_tensor, torch.tensor, torch.from_jax):
+        with pytest.raises(TypeError, match="key_data"):
+            convert(jax.random.key(0))
     with pytest.raises(TypeError, match="can't convert"):
         torch.as_tensor(jnp.ones(2, jnp.int4))
 
