@@ -241,7 +241,7 @@ def examples() -> list[Any]:
 
 def undisturbed() -> bool:
     """Whether no ``vmap`` and no block of ``with_key`` has a say in where random numbers come from."""
-    return not _restrictions.modes and not _keys.stack
+    return not _restrictions.modes and key_now() is None
 
 
 def _refuse_batching() -> None:
@@ -305,7 +305,7 @@ def twister_of(generator: Generator | None) -> Twister:
 
 
 class _Keys(threading.local):
-    """The JAX keys that this thread's random functions draw from, innermost last."""
+    """The JAX keys that this thread's random functions draw from, innermost last; None where they draw from PyTorch's generators."""
 
     def __init__(self) -> None:
         self.stack: list[Any] = []
@@ -342,7 +342,19 @@ def with_key(key: Any) -> Iterator[None]:
     old = not typed and getattr(key, "dtype", None) == np.uint32 and getattr(key, "ndim", 0) == 1
     if not (old or (typed and key.ndim == 0)):
         raise TypeError(f"with_key(): expected one key of jax.random.key(), got {type(key).__name__}")
-    _keys.stack.append(jax.random.wrap_key_data(jax.numpy.asarray(key)) if old else key)
+    with drawing_from(jax.random.wrap_key_data(jax.numpy.asarray(key)) if old else key):
+        yield
+
+
+def key_now() -> Any:
+    """The key that the next draw would split, or None outside of ``with_key``."""
+    return _keys.stack[-1] if _keys.stack else None
+
+
+@contextlib.contextmanager
+def drawing_from(key: Any) -> Iterator[None]:
+    """A block whose draws begin with a key that ``key_now`` gave, also if that is None."""
+    _keys.stack.append(key)
     try:
         yield
     finally:
@@ -351,7 +363,7 @@ def with_key(key: Any) -> Iterator[None]:
 
 def next_key(generator: Generator | None) -> Any:
     """A key for one draw, where a block of ``with_key`` is what it comes from; else None."""
-    if generator is not None or not _keys.stack:
+    if generator is not None or key_now() is None:
         return None
     _keys.stack[-1], key = jax.random.split(_keys.stack[-1])
     return key

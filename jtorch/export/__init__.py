@@ -22,10 +22,12 @@ from ._asserts import assert_said
 from .dynamic_shapes import ConstraintError, Dim, Plan, Range, Reals, dims, plan, spread
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
 from .graph_signature import ExportBackwardSignature, ExportGraphSignature
+from .unflatten import FlatArgsAdapter, UnflattenedModule, unflatten
 
 __all__ = [
-    "Dim", "ExportBackwardSignature", "ExportGraphSignature", "ExportedProgram", "ModuleCallEntry", "ModuleCallSignature",
-    "default_decompositions", "dims", "export", "load", "register_dataclass", "save", "stablehlo",
+    "Dim", "ExportBackwardSignature", "ExportGraphSignature", "ExportedProgram", "FlatArgsAdapter", "ModuleCallEntry",
+    "ModuleCallSignature", "UnflattenedModule", "default_decompositions", "dims", "export", "load", "register_dataclass", "save",
+    "stablehlo", "unflatten",
 ]  # fmt: skip
 
 
@@ -66,7 +68,7 @@ def export(
     if not isinstance(mod, torch.nn.Module):
         raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")
     if preserve_module_call_signature:
-        raise not_offered("export(preserve_module_call_signature=...)", "graphs are flat")
+        raise not_offered("export(preserve_module_call_signature=...)", "modules of an unflattened program take the tensors that they use")
     if not isinstance(args, tuple):
         raise UserError(f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}")
     kwargs = kwargs or {}

@@ -132,7 +132,8 @@ def _written(module: Any) -> dict[str, Any]:
         kwargs = {k: _encoded(v) for k, v in n.kwargs.items()}
         args = [_encoded(a) for a in n.args]
         nodes.append({"op": n.op, "name": n.name, "target": _target(n), "args": args, "kwargs": kwargs, "val": meta,
-                      "data": n.meta.get("unbacked_bindings", []), "data_sizes": n.meta.get("unbacked_sizes", {})})  # fmt: skip
+                      "data": n.meta.get("unbacked_bindings", []), "data_sizes": n.meta.get("unbacked_sizes", {}),
+                      "modules": [[key, *said] for key, said in n.meta.get("nn_module_stack", {}).items()]})  # fmt: skip
     return {"nodes": nodes, "graphs": {name: _written(child) for name, child in module.named_children()}}
 
 
@@ -257,6 +258,8 @@ def _read_graph(text: dict[str, Any], mode: FakeTensorMode, size: Any) -> GraphM
             node.meta["unbacked_bindings"] = list(map(str, row["data"]))
         if row.get("data_sizes"):
             node.meta["unbacked_sizes"] = {str(name): int(dim) for name, dim in row["data_sizes"].items()}
+        if row.get("modules"):
+            node.meta["nn_module_stack"] = {str(key): (str(path), str(kind)) for key, path, kind in row["modules"]}
         if row["op"] == "get_attr":
             node.meta["val"] = root._modules[row["target"]]
     return GraphModule(root, graph)

@@ -16,6 +16,7 @@ from jtorch._src.facts.errors import not_offered
 from jtorch._src.tensor.shape_env import hint_of
 from jtorch._src.tensor.symbols import exact
 from jtorch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
+from jtorch.fx import traceback as fx_traceback
 from jtorch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, PythonKeyTracer, _composites_whole, _running
 from jtorch.fx.node import Node, map_arg
 
@@ -77,7 +78,12 @@ class FunctionalMode(ProxyTorchDispatchMode):
                           **{a.name: x for x, a in zip(given, plain._schema.arguments) if a.kwarg_only})  # fmt: skip
         results = list(found) if isinstance(found, (list, tuple)) else [found]
         for target, result in zip(targets, results, strict=True):
-            if tuple(exact(result.shape)) != tuple(exact(target.shape)):
+            if plain._schema.is_view:
+                self.views = [view for view in self.views if view.tensor is not result]
+                if any(target is t for view in self.views for t in (view.tensor, view.base)):
+                    raise not_offered("ExportedProgram.run_decompositions", f"{func} of a tensor with views, or of a view")
+                func(*args, **kwargs)  # on the fake tensor itself: whoever holds it sees its new shape
+            elif tuple(exact(result.shape)) != tuple(exact(target.shape)):
                 raise not_offered("ExportedProgram.run_decompositions", f"{func} changes the shape of a tensor in place")
             if result.dtype is not target.dtype:
                 with self:
@@ -163,7 +169,7 @@ def decomposed(program: Any, table: dict[Any, Callable[..., Any]] | None) -> Any
     results: tuple[Any, ...] = ()
     _running.append(mode)
     try:
-        with torch.set_grad_enabled(torch.is_grad_enabled()), fake, mode, _composites_whole():
+        with torch.set_grad_enabled(torch.is_grad_enabled()), fake, mode, _composites_whole(), fx_traceback.preserve_node_meta():
             for node in program.graph.nodes:
                 if node.op == "placeholder":
                     value = node.meta["val"]
@@ -188,7 +194,8 @@ def decomposed(program: Any, table: dict[Any, Callable[..., Any]] | None) -> Any
                 else:
                     if tracer.data is not None:
                         tracer.data.again = list(node.meta.get("unbacked_bindings", ()))
-                    env[node] = node.target(*args, **map_arg(node.kwargs, lambda n: env[n]))
+                    with fx_traceback.set_current_meta(node):  # what it becomes stands where it stood
+                        env[node] = node.target(*args, **map_arg(node.kwargs, lambda n: env[n]))
                     for name, dim in node.meta.get("unbacked_sizes", {}).items():  # (which may have been said to equal something else)
                         proxy = tracer.proxy_of(env[node])
                         assert proxy is not None

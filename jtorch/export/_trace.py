@@ -43,8 +43,11 @@ class _Stack:
     """The modules that are being called, for ``node.meta["nn_module_stack"]``."""
 
     def __init__(self, root: torch.nn.Module) -> None:
-        self.names = {id(m): n for n, m in root.named_modules()}
+        self.names: dict[int, list[str]] = {}
+        for name, module in root.named_modules(remove_duplicate=False):
+            self.names.setdefault(id(module), []).append(name)
         self.now: dict[str, tuple[str, str]] = {}
+        self.calls: dict[str, int] = {}
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
@@ -59,16 +62,25 @@ class _Stack:
 
     def _enter(self, module: Any, args: Any) -> None:
         del args
-        name = self.names.get(id(module))
-        if name is not None:
+        names = self.names.get(id(module))
+        if names is not None:
+            name = self._called(names)
+            number = self.calls[name] = self.calls.get(name, -1) + 1
             kind = type(module)
-            self.now[_key(name)] = name, f"{kind.__module__}.{kind.__qualname__}"
+            self.now[_key(name) + (f"@{number}" if number else "")] = name, f"{kind.__module__}.{kind.__qualname__}"
+
+    def _called(self, names: list[str]) -> str:
+        """Of a module's names that by which the one that calls it has it: the shortest below that module's."""
+        caller = next(reversed(self.now.values()), ("", ""))[0]
+        below = [n for n in names if not caller or n.startswith(caller + ".")]
+        return min(below or names, key=lambda n: n.count("."))
 
     def _leave(self, module: Any, args: Any, output: Any) -> None:
         del args, output
-        name = self.names.get(id(module))
-        if name is not None:
-            self.now.pop(_key(name), None)
+        names = self.names.get(id(module), ())
+        if any(name in names for name, _ in self.now.values()):
+            while self.now.popitem()[1][0] not in names:  # (calls that an error has left, which the program has caught)
+                pass
 
 
 def _key(name: str) -> str:

@@ -262,6 +262,8 @@ class ExportedProgram:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ExportedProgram:
         module = copy.deepcopy(self._graph_module, memo)
+        for old, new in zip(self.graph.nodes, module.graph.nodes, strict=True):
+            new.name = old.name  # the signature's names, such as ``input``, which a graph would give no node
         made = self._copy(module, module.graph, copy.deepcopy(self._graph_signature))
         made._state_dict, made._constants = copy.deepcopy(self._state_dict, memo), copy.deepcopy(self._constants, memo)
         return made

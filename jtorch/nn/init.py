@@ -96,6 +96,8 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None) -> Tensor:
     """Fills ``tensor`` with draws from N(mean, std²) restricted to [a, b], by rejection; ``a`` and ``b`` are absolute values.
 
+    Inside ``jtorch.jax.with_key`` the distribution function's inverse makes them of uniform draws.
+
     Example:
         >>> import jtorch as torch
         >>> _ = torch.manual_seed(0)
@@ -113,6 +115,9 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
         return (1.0 + math.erf((x - mean) / (std * math.sqrt(2.0)))) / 2.0
 
     with torch.no_grad():
+        if generator is None and torch.random.key_now() is not None:  # rejection would look at numbers that may be JAX's tracers
+            tensor.uniform_(2 * below(a) - 1, 2 * below(b) - 1).erfinv_()
+            return tensor.mul_(std * math.sqrt(2.0)).add_(mean).clamp_(a, b)
         if below(b) - below(a) > 0.3:
             return _truncate_normal_draws(tensor, mean, std, a, b, generator)
         return _truncate_uniform_draws(tensor, mean, std, a, b, generator)

@@ -112,7 +112,11 @@ def _build(optimizer: Any, group: dict[str, Any], key: bool, names: Names, fresh
     chosen = {id(p) for p in params}
     idle = [p for p in group["params"] if id(p) not in chosen]
     plain = all(type(p) in (torch.Tensor, torch.nn.Parameter) and p.is_floating_point() for p in params)
-    if states and "step" in states[0]:
+    counts = [s["step"] for s in states if "step" in s]
+    if not plain and any(type(count) is not torch.Tensor for count in counts):  # without a value that could be shared: fake tensors
+        buckets = [Bucket([p], [s], [n for n in names(s, key) if n != "step"]) for p, s in zip(params, states)]
+        return Plan(key, list(group["params"]), idle, buckets, plain)
+    if counts:
         _unify([s["step"] for p, s in zip(params, states) if id(p) not in known])
         if fresh:  # after loading, equal counts are values of their own; reading them costs nothing, as they are not pending
             by_count: dict[float, list[torch.Tensor]] = {}

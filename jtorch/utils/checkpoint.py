@@ -89,6 +89,7 @@ class _Surroundings:
 
     def __init__(self, preserve_rng_state: bool) -> None:
         self.rng = torch.get_rng_state() if preserve_rng_state else None
+        self.key = torch.random.key_now() if preserve_rng_state else None
         self.autocast: dict[str, Any] | None = None
         if hasattr(torch, "is_autocast_enabled") and torch.is_autocast_enabled("cpu"):
             self.autocast = {"enabled": True, "dtype": torch.get_autocast_dtype("cpu"), "cache_enabled": torch.is_autocast_cache_enabled()}
@@ -98,10 +99,11 @@ class _Surroundings:
         """Within, everything is as it was; after, as it is now."""
         now = torch.get_rng_state() if self.rng is not None else None
         autocast = torch.autocast("cpu", **self.autocast) if self.autocast else contextlib.nullcontext()
+        drawing = torch.random.drawing_from(self.key) if self.rng is not None else contextlib.nullcontext()
         try:
             if self.rng is not None:
                 torch.set_rng_state(self.rng)
-            with autocast, torch.enable_grad():
+            with autocast, drawing, torch.enable_grad():
                 yield
         finally:
             if now is not None:

@@ -393,3 +393,36 @@ def test_stablehlo_of_what_is_made_of_sizes_alone() -> None:
     (found,), _ = exported.call({}, np.ones((3, 4), np.float32), np.arange(64, dtype=np.float32))
     assert found.tolist() == [[2.0, 4.0, 6.0, 8.0]] * 3
     assert (torch.arange(3) + 1).tolist() == [1, 2, 3]  # nothing with sizes that vary is left to be run
+
+
+def test_functional_programs_follow_changes_of_shape_in_place() -> None:
+    class Turned(nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple[object, ...]:
+            y, z = (x * 2).transpose_(0, 1), x + 1
+            z.unsqueeze_(0)
+            z.squeeze_(0)
+            z.t_()
+            z.add_(1)
+            return y + z, y.shape
+
+    x = torch.randn(2, 3)
+    program = export(Turned(), (x,)).run_decompositions()
+    assert not any("_." in target for target in _targets(program))
+    found, shape = program.module()(x)
+    torch.testing.assert_close(found, Turned()(x)[0])
+    assert shape == (3, 2)
+    cells = nn.GRU(3, 4, batch_first=True)
+    given = torch.randn(2, 5, 3)
+    torch.testing.assert_close(export(cells, (given,)).run_decompositions().module()(given)[0], cells(given)[0])
+
+
+def test_functional_programs_refuse_changes_of_views_in_place() -> None:
+    class Square(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = x * 2
+            row = y[0]
+            y.t_()
+            return row + 1
+
+    with pytest.raises(NotImplementedError, match=r"t_\.default of a tensor with views"):
+        export(Square(), (torch.randn(3, 3),)).run_decompositions()

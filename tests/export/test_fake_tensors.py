@@ -254,3 +254,21 @@ def test_a_kernel_that_must_know_a_size_gets_the_examples() -> None:
     assert env.guards
     assert all(g.expr({"s0": 6}) for g in env.guards)
     assert not all(g.expr({"s0": 7}) for g in env.guards)
+
+
+@pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD])
+def test_optimisers_update_fake_parameters(kind: type[torch.optim.Optimizer]) -> None:
+    with FakeTensorMode():
+        net = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
+        optimizer = kind(net.parameters(), lr=0.1)
+        for _ in range(2):
+            optimizer.zero_grad()
+            net(torch.randn(2, 3)).sum().backward()
+            optimizer.step()
+        kept = optimizer.state_dict()
+        optimizer.load_state_dict(kept)
+        for parameter in net.parameters():
+            parameter.grad = torch.ones_like(parameter)
+        optimizer.step()
+    averages = [s["exp_avg"] for s in optimizer.state.values() if "exp_avg" in s]
+    assert all(isinstance(a, FakeTensor) for a in averages) and len(averages) == (0 if kind is torch.optim.SGD else 4)

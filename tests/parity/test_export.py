@@ -120,3 +120,47 @@ def test_pieces_for_backends() -> None:
     assert mine[0] == theirs[0]
     drop = ("placeholder",)
     assert [row for row in mine[1] if row[0] not in drop] == [row for row in theirs[1] if row[0] not in drop]
+
+
+class _Repeated:
+    """A module with parts that are called more than once, alike and otherwise, and by another name."""
+
+    def __new__(cls, t: Any) -> Any:
+        class Inner(t.nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.layer = t.nn.Linear(3, 3)
+                self.register_buffer("offset", t.ones(3))
+
+            def forward(self, x: Any, k: int = 1) -> Any:
+                return self.layer(self.layer(x)) + self.offset * k
+
+        class Net(t.nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.inner, self.norm = Inner(), t.nn.BatchNorm1d(3)
+                self.steps = t.nn.Sequential(t.nn.Linear(3, 3), t.nn.ReLU())
+                self.alias = self.steps[0]
+
+            def forward(self, x: Any, more: Any) -> Any:
+                y = self.inner(x)
+                z = self.alias(self.inner(self.steps(y) + more["u"], k=2))
+                return {"out": self.norm(self.inner(z)), "sums": [y, x + y]}
+
+        return Net()
+
+
+def test_unflattened_programs() -> None:
+    found = []
+    for t in (jtorch, torch):
+        program = t.export.export(_Repeated(t), (t.randn(4, 3), {"u": t.ones(3)}))
+        operators = [n for p in (program, program.run_decompositions()) for n in p.graph.nodes if n.op == "call_function"]
+        stacks = [[(key, path) for key, (path, _) in n.meta["nn_module_stack"].items()] for n in operators]
+        parts = t.export.unflatten(program)
+        graphs = {}
+        for name, module in parts.named_modules():
+            nodes = [(n.op, n.name, str(n.target), str(n.args)) for n in module.graph.nodes if n.op != "get_attr"]
+            graphs[name] = nodes, {(n.name, n.target) for n in module.graph.nodes if n.op == "get_attr"}
+        found.append((stacks, graphs, sorted(parts.state_dict()), [n for n, _ in parts.named_parameters()]))
+    for mine, theirs in zip(*found, strict=True):
+        assert mine == theirs

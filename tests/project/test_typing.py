@@ -104,6 +104,8 @@ def test_the_stubs_name_what_is_there():
     assert "from jtorch.nn.functional import relu as relu\n" in stubs["torch/nn/functional.pyi"]
     assert "from jtorch import randn as randn\n" in stubs["torch/__init__.pyi"]
     assert "np as np" not in stubs["torch/nn/__init__.pyi"]
+    assert "from jtorch.nn.utils import weight_norm as weight_norm\n" in stubs["torch/nn/utils/__init__.pyi"]
+    assert "from . import weight_norm" not in stubs["torch/nn/utils/__init__.pyi"]  # the function hides the module
     assert not any(path.startswith(("torch/engine", "torch/ops/")) for path in stubs)
 
 

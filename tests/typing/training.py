@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
 import torch.nn.functional as F
 from torch import Tensor, nn, optim
 from torch.amp.autocast_mode import autocast
@@ -31,6 +33,7 @@ from torch.utils.data import (
     WeightedRandomSampler,
     random_split,
 )
+from torch.utils.data.distributed import DistributedSampler
 
 
 @dataclass
@@ -237,7 +240,24 @@ def arithmetic(x: Tensor) -> Tensor:
     return picked.sum() + total + largest.sum() + smallest.sum() + n * mixed + unique.sum() + len(text) - 1 + (2**x).sum() / 3
 
 
+def worker(rank: int, world: int) -> None:
+    dist.init_process_group("gloo", rank=rank, world_size=world)
+    sampler: DistributedSampler[tuple[torch.Tensor, torch.Tensor]] = DistributedSampler(Squares(10), shuffle=True)
+    sampler.set_epoch(1)
+    own: nn.DataParallel[nn.Linear] = nn.DataParallel(nn.Linear(3, 4))
+    print(own.module.weight.shape, [batch[0].shape for batch in DataLoader(Squares(10), batch_size=2, sampler=sampler)])
+    dist.destroy_process_group()
+
+
+def normalised() -> nn.Module:
+    if dist.is_initialized():
+        mp.spawn(worker, args=(2,), nprocs=2)
+    nn.utils.spectral_norm(nn.Linear(3, 3), n_power_iterations=2)
+    return nn.utils.parametrizations.weight_norm(nn.Linear(3, 3))
+
+
 def main(folder: Path) -> None:
+    print(normalised()(torch.ones(1, 3)).shape)
     print(fit(Settings(), folder))
     net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
     print(sorted(hooks(net, torch.ones(2, 3, requires_grad=True))))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import pytest
+import scipy.stats
 
 import jtorch as torch
 from jtorch._src.facts import warned_once
+from jtorch.utils.checkpoint import checkpoint
 
 
 def test_functionalize() -> None:
@@ -258,3 +260,42 @@ def test_draws_that_a_compiled_function_would_repeat() -> None:
     with pytest.warns(UserWarning, match="drawn from a JAX key"):
         found = [noisy(torch.zeros(3)) for _ in range(3)]
     assert not torch.equal(found[0], found[1]) and torch.equal(found[1], found[2])
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+@pytest.mark.parametrize("inside", [True, False])
+def test_checkpoints_draw_from_the_key_again(reentrant: bool, inside: bool) -> None:
+    """The second computation has the numbers of the first, wherever backward is called."""
+
+    def masked(x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.dropout(x)
+
+    x = torch.ones(64, requires_grad=True)
+    with torch.jax.with_key(jax.random.key(0)):
+        y = checkpoint(masked, x, use_reentrant=reentrant)
+        if inside:
+            y.sum().backward()
+    if not inside:
+        y.sum().backward()
+    assert torch.equal(y.detach(), x.grad)
+    x.grad = None
+    z = checkpoint(masked, x, use_reentrant=reentrant)  # from torch's generator
+    with torch.jax.with_key(jax.random.key(0)):
+        first = torch.rand(2)
+    with torch.jax.with_key(jax.random.key(0)):
+        z.sum().backward()
+        assert torch.equal(torch.rand(2), first)  # nothing was drawn from this key
+    assert torch.equal(z.detach(), x.grad)
+
+
+def test_truncated_normal_numbers_come_from_keys_under_jit() -> None:
+    @jax.jit
+    def made(key: jax.Array) -> torch.Tensor:
+        with torch.jax.with_key(key):
+            return torch.nn.init.trunc_normal_(torch.empty(2000), 1.0, 2.0, -1.0, 2.0)
+
+    one = made(jax.random.key(0))
+    assert torch.equal(one, made(jax.random.key(0))) and not torch.equal(one, made(jax.random.key(1)))
+    assert one.min() >= -1 and one.max() <= 2
+    wanted = scipy.stats.truncnorm(-1, 0.5, loc=1, scale=2)
+    assert abs(float(one.mean()) - wanted.mean()) < 0.06 and abs(float(one.std()) - wanted.std()) < 0.06

@@ -279,8 +279,9 @@ def test_arrays_become_tensors_with_options() -> None:
     assert jax.jit(lambda a: torch.tensor(a) * 2)(array).tolist() == [3.0, -5.0]
     with pytest.raises(RuntimeError, match="floating point"):
         torch.tensor(jnp.arange(2), requires_grad=True)
-    with pytest.raises(TypeError):
-        torch.as_tensor(jax.random.key(0))
+    for convert in (torch.as_tensor, torch.tensor, torch.from_jax):
+        with pytest.raises(TypeError, match="key_data"):
+            convert(jax.random.key(0))
     with pytest.raises(TypeError, match="can't convert"):
         torch.as_tensor(jnp.ones(2, jnp.int4))
 
@@ -318,3 +319,23 @@ def test_functions_of_several_tensors_look_at_each(x) -> None:
         for operands in ((x, leaf), (leaf, x), (leaf, leaf)):
             with pytest.raises(RuntimeError, match=CUT):
                 call(*operands)
+
+
+def test_trees_of_marks_fit_those_of_tracers() -> None:
+    """As optax keeps its state of parameters that it leaves out: a tree without leaves in the place of each."""
+    optax = pytest.importorskip("optax")
+    params = dict(torch.nn.Linear(3, 2).named_parameters())
+    for transformation in (optax.contrib.muon(0.01), optax.masked(optax.adam(0.1), {"weight": True, "bias": False})):
+        state, values = transformation.init(params), params
+
+        @jax.jit
+        def step(params, state, transformation=transformation):
+            grads = jax.tree.map(jnp.ones_like, params)
+            updates, state = transformation.update(grads, state, params)
+            return optax.apply_updates(params, updates), state
+
+        with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):  # which optax counts on
+            for _ in range(2):
+                values, state = step(values, state)
+        assert all(type(p) is torch.nn.Parameter for p in values.values())
+        assert not torch.equal(values["weight"], params["weight"])

@@ -86,6 +86,7 @@ def from_jax(x: Any) -> Tensor:
     """
     if not isinstance(x, jax.Array):
         raise TypeError(f"from_jax(): expected jax.Array, got {type(x).__name__}")
+    dtypes.from_np(x.dtype)
     return wrap(x)
 
 

@@ -129,12 +129,12 @@ class Kind:
 
     Trees with and without ``requires_grad`` are alike: a tangent has the structure of its primal, a gradient that of its parameter. Only
     where JAX looks for a function that it has compiled are leaves that are watched told apart from others: what was compiled for these has
-    not been looked at. Such a tree is known by its ``uses``.
+    not been looked at. Such a tree is known by its ``uses``; those with something else in the place of the array have none.
     """
 
     __slots__ = ("cls", "asks", "attributes", "uses")
 
-    def __init__(self, cls: type, asks: int, attributes: Attributes | None, uses: Uses) -> None:
+    def __init__(self, cls: type, asks: int, attributes: Attributes | None, uses: Uses | None) -> None:
         self.cls, self.asks, self.attributes, self.uses = cls, asks, attributes, uses
 
     def __eq__(self, other: object) -> bool:
@@ -145,6 +145,8 @@ class Kind:
         if self.cls is not other.cls or self.attributes != other.attributes:
             return False
         if (self.asks >= WATCHED) == (other.asks >= WATCHED):
+            return True
+        if self.uses is None or other.uses is None:
             return True
         if self.uses.key or other.uses.key:
             return False
@@ -248,16 +250,17 @@ def _unflatten(aux: Any, children: Any) -> Any:
     value = _value(child)
     if value is None:
         t = _new(cls)
-        t._al = Held(child, aux)
+        t._al = Held(child, Kind(cls, asks, attributes, None))
     else:
         traced = value.trace is SPECIAL
         if asks >= WATCHED and traced:
             value.meta = WATCHING
         t = _new(cls)
         t._v = value
-        aux.uses.open = False
-        if traced:
-            _noted(t, child, aux.uses)
+        if aux.uses is not None:
+            aux.uses.open = False
+            if traced:
+                _noted(t, child, aux.uses)
         if BIRTHS:
             t._birth = born()
         t._rg = asks != NO and (asks != PASSED or traced) and t._aval.differentiable

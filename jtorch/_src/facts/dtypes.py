@@ -227,9 +227,14 @@ def from_np(np_dtype: Any) -> dtype:
     """The dtype for a NumPy dtype.
 
     Raises:
-        TypeError: where torch has no such type (strings, objects, longdouble).
+        TypeError: where torch has no such type (strings, objects, longdouble), or NumPy has none (JAX's random keys).
     """
-    found = BY_NP.get(np.dtype(np_dtype))
+    try:
+        found = BY_NP.get(np.dtype(np_dtype))
+    except TypeError:
+        raise TypeError(
+            f"can't convert an array of type {np_dtype}: a tensor has numbers; jax.random.key_data gives those of a key"
+        ) from None
     if found is None:
         raise TypeError(
             f"can't convert np.ndarray of type {_np_name(np_dtype)}. The only supported types are: float64, float32, "

@@ -38,7 +38,6 @@ _LINES = """
         distributed.tensor.experimental._context_parallel._attention distributed.tensor.experimental._context_parallel._load_balancer
     distributed.tensor.placement_types: distributed._tensor.placement_types
     compiler: _dynamo.backends.registry _dynamo.external_utils
-    export: .unflatten
     fft: _refs.fft
     func.vmap_internals: _vmap_internals
     _functorch.aot_autograd: _functorch._aot_autograd.utils

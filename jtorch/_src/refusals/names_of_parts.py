@@ -188,7 +188,7 @@ LINES: dict[str, str] = {
         export.passes: move_to_device_pass
         export.pt2_archive: is_pt2_package PT2ArchiveReader PT2ArchiveWriter
         export.pt2_archive._package: package_pt2 AOTICompiledModel PT2ArchiveContents load_pt2 load_weights_to_pt2_contents
-        export.unflatten: InterpreterModule InterpreterModuleDispatcher
+        export.unflatten: InterpreterModuleDispatcher
     """,
     reasons.PER_SAMPLE: """
         nn.utils._expanded_weights.conv_expanded_weights: ConvPerSampleGrad

@@ -75,7 +75,7 @@ LINES: dict[str, str] = {
             skip_guard_on_inbuilt_nn_modules_unsafe
     """,
     reasons.EXPORT: """
-        export: AdditionalInputs Constraint FlatArgsAdapter UnflattenedModule unflatten
+        export: AdditionalInputs Constraint
     """,
     reasons.SELECTIVE: """
         utils.checkpoint: GraphExecGroup SelectiveCheckpointContext

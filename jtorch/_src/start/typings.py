@@ -62,6 +62,7 @@ def _stub(path: str, below: set[str]) -> str:
     module = importlib.import_module(place)
     source = Path(module.__file__ or "").with_suffix(".pyi")
     names = _said(source) if source.exists() else _names(module)
+    below = {name for name in below if isinstance(getattr(module, name, None), ModuleType | None)}  # a function may hide its module
     lines = [f"from . import {name} as {name}\n" for name in sorted(below)]
     lines += [f"from {place} import {name} as {name}\n" for name in sorted(set(names) - below)]
     return "".join(lines)

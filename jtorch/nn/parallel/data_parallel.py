@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from ..modules.module import Module
 from .replicate import refuse_several
@@ -11,7 +11,10 @@ from .replicate import refuse_several
 __all__ = ["DataParallel", "data_parallel"]
 
 
-class DataParallel(Module):
+_T = TypeVar("_T", bound=Module)
+
+
+class DataParallel(Module, Generic[_T]):
     """Wraps a module under the name ``module`` and calls it.
 
     Args:
@@ -23,7 +26,9 @@ class DataParallel(Module):
     Differs from torch: no batch is split. Several ``device_ids`` are refused; without them, everything runs on the module's device.
     """
 
-    def __init__(self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0) -> None:
+    module: _T
+
+    def __init__(self, module: _T, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0) -> None:
         super().__init__()
         refuse_several("DataParallel", device_ids)
         self.module = module

@@ -24,6 +24,7 @@ __all__ = [
 
 _T = TypeVar("_T")
 _T_co = TypeVar("_T_co", covariant=True)
+_T_stack = TypeVar("_T_stack", tuple[Any, ...], dict[str, Any])
 
 
 class Dataset(Generic[_T_co]):
@@ -82,7 +83,7 @@ def _items(dataset: Any, indices: list[Any]) -> list[Any]:
     return items
 
 
-class StackDataset(Dataset[Any]):
+class StackDataset(Dataset[_T_stack]):
     """Tuples (or dicts, for keyword arguments) of the items of several datasets of equal length."""
 
     datasets: tuple[Any, ...] | dict[str, Any]

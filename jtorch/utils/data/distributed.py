@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sized
+from typing import Any
 
 import jtorch as torch
 
-from .sampler import Sampler
+from .sampler import Sampler, _T_co
 
 __all__ = ["DistributedSampler"]
 
 
-class DistributedSampler(Sampler[int]):
+class DistributedSampler(Sampler[_T_co]):
     """The part of the indices that one process of several goes through: every ``num_replicas``-th one from ``rank`` on.
 
     The number of indices is made divisible by repeating some, or by leaving some out with ``drop_last``. Call ``set_epoch`` before each
@@ -62,7 +63,7 @@ class DistributedSampler(Sampler[int]):
         self.shuffle = shuffle
         self.seed = seed
 
-    def __iter__(self) -> Iterator[int]:
+    def __iter__(self) -> Iterator[Any]:
         size = len(self.dataset)
         if self.shuffle:
             generator = torch.Generator()
