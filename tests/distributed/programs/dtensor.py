@@ -125,6 +125,14 @@ def check_parts_lie_in_the_order_of_the_mesh() -> None:
         same(DTensor.from_local(t.to_local() * 0 + 1, mesh, [Partial()] * mesh.ndim, run_check=False).full_tensor()[0, 0], 4.0)
 
 
+def check_the_smaller_operand_is_not_turned() -> None:
+    mesh = init_device_mesh("cpu", (WORLD,))
+    x, w = distribute_tensor(torch.ones(8, 8), mesh, [Shard(1)]), distribute_tensor(torch.ones(4, 8), mesh, [Shard(0)])
+    for y in (x @ w.t(), nn.functional.linear(x, w)):
+        assert y.placements == (Shard(1),), y.placements
+        same(y.full_tensor(), torch.full((8, 4), 8.0))
+
+
 def check_dimensions_of_a_mesh_made_several_and_joined() -> None:
     mesh = init_device_mesh("cpu", (4,), mesh_dim_names=("all",))
     parts = mesh._unflatten("all", (2, 2), ("a", "b"))
