@@ -38,8 +38,7 @@ _LINES: dict[str, str] = {
     """,
     reasons.PROCESSES: """
         distributed: _broadcast_coalesced ProcessGroupGloo ProcessGroupNCCL ProcessGroupMPI shrink_group
-            BackendConfig BuiltinCommHookType GradBucket
-            Reducer get_backend_config
+            BuiltinCommHookType GradBucket Reducer
         distributed.distributed_c10d: ProcessGroupGloo _new_process_group_helper
         _C._distributed_c10d: Reducer GradBucket FakeProcessGroup ProcessGroupGloo
     """,
