@@ -621,7 +621,9 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 
 
 __all__ = [
-    "Disagreement", "GroupMember", "ProcessGroup", "STATE", "destroy_process_group", "get_backend", "get_backend_config", "get_global_rank", "get_group_rank",
-    "get_node_local_rank", "get_pg_count", "get_process_group_ranks", "get_rank", "get_world_size", "group", "init_process_group",
-    "is_initialized", "new_group", "new_subgroups", "new_subgroups_by_enumeration", "split_group", "world",
+    "Disagreement", "GroupMember", "ProcessGroup", "STATE", "destroy_process_group", "get_backend",
+    "get_backend_config", "get_global_rank", "get_group_rank", "get_node_local_rank",
+    "get_pg_count", "get_process_group_ranks", "get_rank", "get_world_size", "group",
+    "init_process_group", "is_initialized", "new_group", "new_subgroups",
+    "new_subgroups_by_enumeration", "split_group", "world",
 ]  # fmt: skip

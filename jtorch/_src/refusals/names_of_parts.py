@@ -266,8 +266,8 @@ LINES: dict[str, str] = {
         package.find_file_dependencies: find_files_source_depends_on
     """,
     reasons.SHARDED: """
-        distributed._composable.contract: RegistryItem contract
-        distributed._composable_state: _State _get_module_state _insert_module_state
+        distributed._composable.replicate_with_fsdp: replicate ReplicateModule is_composable_with_replicate
+        distributed._composable_state: _get_module_state _insert_module_state
         distributed._shard.api: load_with_process_group shard_module shard_parameter
         distributed._shard.metadata: ShardMetadata
         distributed._shard.sharded_optim: ShardedOptimizer named_params_with_sharded_tensor
