@@ -10,6 +10,7 @@ LAUNCHER = (
     "the launcher is a program, jtorchrun, whose inner parts are its own; torch.multiprocessing.spawn starts processes from a program"
 )
 CHECKPOINT = "checkpoints are folders of what torch.save writes; use FileSystemWriter and FileSystemReader"
+RECORDER = "it reads what NCCL's flight recorder has written; collectives are XLA's here, and their errors name operation, group and ranks"
 EXPORT = "it is a part of PyTorch's exporter beyond torch.export.export, save and load"
 QUANTISATION = "quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers in 8 or 4 bits"
 TORCHSCRIPT = "there is no TorchScript, nor its graphs; torch.fx traces functions"

@@ -33,8 +33,8 @@ class _ReplicateState(_State):
     def before(self, module: nn.Module, args: Any, kwargs: Any) -> Any:
         """Makes parameters those of rank 0 at the first call."""
         if self.ddp is None:
-            left_out = {p for part in self.ignored for p in part.parameters()}
-            chosen = [p for p in dict.fromkeys(self._parameters(module)) if p not in left_out]
+            left_out = {id(p) for part in self.ignored for p in part.parameters()}
+            chosen = [p for p in dict.fromkeys(self._parameters(module)) if id(p) not in left_out]
             self.ddp = DistributedDataParallel(nn.ParameterList(chosen), **self.given)
             for state, hook in self.hooks:
                 self.ddp.register_comm_hook(state, hook)
