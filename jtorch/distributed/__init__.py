@@ -10,6 +10,7 @@ from typing import Any
 
 from .._src.refusals import stand_ins as _refusals
 from ._backends import Backend as Backend
+from ._backends import BackendConfig as BackendConfig
 from ._backends import ReduceOp as ReduceOp
 from ._backends import get_default_backend_for_device as get_default_backend_for_device
 from ._backends import is_available as is_available
@@ -65,6 +66,7 @@ from .group import ProcessGroup as ProcessGroup
 from .group import _rank_not_in_group as _rank_not_in_group
 from .group import destroy_process_group as destroy_process_group
 from .group import get_backend as get_backend
+from .group import get_backend_config as get_backend_config
 from .group import get_global_rank as get_global_rank
 from .group import get_group_rank as get_group_rank
 from .group import get_node_local_rank as get_node_local_rank

@@ -75,6 +75,39 @@ class Backend(str):
         return parts.get("cpu", "") or self.partition(",")[0].rpartition(":")[2]
 
 
+class BackendConfig:
+    """The backend of each device's tensors, from a name such as ``gloo`` or ``cpu:gloo,cuda:nccl``.
+
+    Raises:
+        ValueError: for a name that says a device twice, or none.
+    """
+
+    def __init__(self, backend: str) -> None:
+        self.device_backend_map: dict[str, Backend] = {}
+        name = str(backend).lower()
+        if ":" not in name:
+            self.device_backend_map = dict.fromkeys(_DEVICES_OF.get(name, ("cpu", "cuda")), Backend(name))
+            return
+        for pair in name.split(","):
+            device, _, kind = pair.partition(":")
+            if not device or not kind or ":" in kind:
+                raise ValueError(f"Invalid device:backend pairing: {pair}: the backend is written as 'cpu:gloo,cuda:nccl'")
+            if device in self.device_backend_map:
+                raise ValueError(f"Duplicate device type {device} in backend string: {backend}")
+            self.device_backend_map[device] = Backend(kind)
+
+    def get_device_backend_map(self) -> dict[str, Backend]:
+        """Device -> its backend."""
+        return self.device_backend_map
+
+    def __repr__(self) -> str:
+        return ",".join(f"{device}:{kind}" for device, kind in self.device_backend_map.items())
+
+
+#: The devices that a backend is for, where it is named without them.
+_DEVICES_OF = {"nccl": ("cuda",), "xccl": ("xpu",)}
+
+
 def is_available() -> bool:
     """True."""
     return True

@@ -91,10 +91,10 @@ def _root(given: Any) -> int:
     return int(getattr(given, "rootRank", given))
 
 
-def allreduce(self: Any, tensors: Any, opts: Any = ReduceOp.SUM, timeout: Any = None) -> Any:
-    """``all_reduce``; ``opts`` is an operation or ``AllreduceOptions``."""
+def allreduce(self: Any, tensors: Any, opts: Any = ReduceOp.SUM, timeout: Any = None, op: Any = None) -> Any:
+    """``all_reduce``; ``opts``, or ``op``, is an operation or ``AllreduceOptions``."""
     del timeout
-    return c.all_reduce(_one(tensors, "allreduce"), _operation(opts), self, True)
+    return c.all_reduce(_one(tensors, "allreduce"), _operation(opts if op is None else op), self, True)
 
 
 def allreduce_coalesced(self: Any, tensors: Any, opts: Any = ReduceOp.SUM) -> Any:

@@ -76,7 +76,7 @@ class DeviceMesh:
         name = self.mesh_dim_names[dim] if self.mesh_dim_names else f"dim_{dim}"
         found = None
         for row in rows:
-            made = new_group(row, group_desc=f"mesh_{name}")
+            made = new_group(row, group_desc=f"mesh_{name}", sort_ranks=False)  # parts lie in the order of the mesh
             found = made if isinstance(made, ProcessGroup) else found
         return found
 
@@ -211,9 +211,64 @@ class DeviceMesh:
         if self.ndim == 1:
             made._groups = list(self._groups)
         else:
-            made._groups = [new_group(made._ranks, use_local_synchronization=True, group_desc=f"mesh_{name}")] if self._groups else []
+            made._groups = [_ordered_group(made._ranks, name)] if self._groups else []
         root._flattened[name] = made
         return made
+
+    def _unflatten(
+        self, dim: int | str, mesh_sizes: tuple[int, ...], mesh_dim_names: tuple[str, ...], backend_override: Any = None
+    ) -> DeviceMesh:
+        """The mesh with one dimension made several. All processes of the whole mesh call this.
+
+        Raises:
+            ValueError: for a dimension that there is not.
+            RuntimeError: for other than one name for each size, or sizes that do not fit.
+        """
+        del backend_override
+        if isinstance(dim, int) and dim >= self.ndim:
+            raise ValueError(f"dim {dim} specified in `_unflatten` is out of range {self.ndim}")
+        if isinstance(dim, str) and dim not in (self.mesh_dim_names or ()):
+            raise ValueError(f"dim {dim} specified in `_unflatten` is not in {self.mesh_dim_names}")
+        if len(mesh_sizes) != len(mesh_dim_names):
+            raise RuntimeError("mesh_dim_names must have same length as mesh_sizes in _unflatten!")
+        at = self._names(dim)[0] if isinstance(dim, str) else dim
+        names = list(self.mesh_dim_names or [f"dim_{d}" for d in range(self.ndim)])
+        names[at : at + 1] = mesh_dim_names
+        made = self._of(self.mesh.unflatten(at, tuple(mesh_sizes)), tuple(names))
+        if self._groups:
+            new = range(at, at + len(mesh_sizes))
+            kept = iter([*self._groups[:at], *self._groups[at + 1 :]])
+            made._groups = [made._along(d) if d in new else next(kept) for d in range(made.ndim)]
+        return made
+
+    @staticmethod
+    def _concatenate(device_mesh_list: list[DeviceMesh]) -> DeviceMesh:
+        """The mesh of the dimensions of several parts of one mesh.
+
+        Raises:
+            RuntimeError: for parts of different meshes, or that share a dimension.
+        """
+        root = device_mesh_list[0]._get_root_mesh()
+        if any(part._get_root_mesh() is not root for part in device_mesh_list):
+            raise RuntimeError("Cannot concatenate DeviceMeshes derived from different device meshs")
+        names = tuple(name for part in device_mesh_list for name in part.mesh_dim_names or ())
+        if len(set(names)) != len(names) or any(name not in (root.mesh_dim_names or ()) for name in names):
+            raise RuntimeError(f"Cannot concatenate overlapping meshes: {device_mesh_list}")
+        return root[names]
+
+    def _get_mesh_dim_by_name(self, mesh_dim_name: str) -> int:
+        """The number of a dimension.
+
+        Raises:
+            KeyError: if none has that name.
+        """
+        names = self.mesh_dim_names
+        if not names:
+            raise KeyError("No `mesh_dim_names` found.")
+        if mesh_dim_name not in names:
+            words = f"Mesh dimension '{mesh_dim_name}' does not exist.", f"Available mesh dimensions are: mesh_dim_names={names}"
+            raise KeyError(*words)
+        return names.index(mesh_dim_name)
 
     def _get_root_mesh(self) -> DeviceMesh:
         return self if self._root is None else self._root
@@ -245,6 +300,11 @@ class DeviceMesh:
         steps = [self._ranks[offsets[d]] - self._ranks[0] if size > 1 else "()" for d, size in enumerate(self.shape)]
         strides = f"({', '.join(map(str, steps))}{',' if self.ndim == 1 else ''})"
         return f"DeviceMesh({shape}, '{self.device_type}', stride={strides})"
+
+
+def _ordered_group(ranks: list[int], name: str) -> Any:
+    """A group of ranks as they are numbered in a mesh, which those among them make."""
+    return new_group(ranks, use_local_synchronization=True, group_desc=f"mesh_{name}", sort_ranks=False)
 
 
 #: Meshes whose blocks are entered.

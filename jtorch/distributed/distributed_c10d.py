@@ -6,6 +6,7 @@ from typing import Any
 
 from .._src.refusals import stand_ins as _refusals
 from ._backends import Backend as Backend
+from ._backends import BackendConfig as BackendConfig
 from ._backends import ReduceOp as ReduceOp
 from ._backends import get_default_backend_for_device as get_default_backend_for_device
 from ._backends import is_available as is_available

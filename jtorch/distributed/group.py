@@ -11,7 +11,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from .._src.facts.devices import device
 from ._backends import Backend as Backend
+from ._backends import BackendConfig
 from ._backends import ReduceOp as ReduceOp
 from ._lanes import LANES, ROW, Alone, Disagreement, Lane, Ticket
 from ._wire import Client
@@ -56,6 +58,16 @@ class ProcessGroup:
     def name(self) -> str:
         """The backend's name."""
         return str(self.backend)
+
+    def _get_backend(self, device: Any) -> ProcessGroup:
+        """What carries out collectives of a device's tensors: the group itself."""
+        del device  # one engine serves all
+        return self
+
+    @property
+    def _device_types(self) -> list[Any]:
+        """The devices whose tensors it takes."""
+        return [device(kind) for kind in BackendConfig(self.backend).device_backend_map]
 
     def get_group_store(self) -> Store:
         """The store of the group."""
@@ -507,6 +519,20 @@ def split_group(
     return found
 
 
+def get_backend_config(group: ProcessGroup | None = None) -> str:
+    """The backend of each device's tensors in a group, as ``cpu:gloo,cuda:gloo``.
+
+    Args:
+        group: the group that is asked about; all processes if it is None.
+
+    Raises:
+        ValueError: outside of the group, or if there is none.
+    """
+    if _rank_not_in_group(group):
+        raise ValueError("Invalid process group specified")
+    return str(BackendConfig(world(group).backend))
+
+
 def get_rank(group: ProcessGroup | None = None) -> int:
     """This process's rank in a group; -1 outside of it.
 
@@ -595,7 +621,9 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 
 
 __all__ = [
-    "Disagreement", "GroupMember", "ProcessGroup", "STATE", "destroy_process_group", "get_backend", "get_global_rank", "get_group_rank",
-    "get_node_local_rank", "get_pg_count", "get_process_group_ranks", "get_rank", "get_world_size", "group", "init_process_group",
-    "is_initialized", "new_group", "new_subgroups", "new_subgroups_by_enumeration", "split_group", "world",
+    "Disagreement", "GroupMember", "ProcessGroup", "STATE", "destroy_process_group", "get_backend",
+    "get_backend_config", "get_global_rank", "get_group_rank", "get_node_local_rank",
+    "get_pg_count", "get_process_group_ranks", "get_rank", "get_world_size", "group",
+    "init_process_group", "is_initialized", "new_group", "new_subgroups",
+    "new_subgroups_by_enumeration", "split_group", "world",
 ]  # fmt: skip

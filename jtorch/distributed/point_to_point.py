@@ -19,7 +19,7 @@ from ._arrays import bytes_of, taken, written
 from ._wire import Client, Server
 from .collectives import check_tensor, outside
 from .errors import DistBackendError, DistStoreError
-from .group import STATE, ProcessGroup, world
+from .group import STATE, ProcessGroup, get_rank, world
 from .works import Work
 
 _ANY = -1
@@ -62,11 +62,11 @@ def _mail() -> Mail:
     return STATE.mail
 
 
-def _peer(pg: ProcessGroup, rank: int | None, in_group: int | None, what: str) -> int:
-    """The global rank of the other side.
+def _known(pg: ProcessGroup, rank: int | None, in_group: int | None, what: str) -> int:
+    """The global rank of a member, which may be given by its rank in the group.
 
     Raises:
-        ValueError: if it is this process, or not in the group.
+        ValueError: if it is not in the group, or said twice or not at all.
     """
     if in_group is not None:
         if rank is not None:
@@ -78,6 +78,16 @@ def _peer(pg: ProcessGroup, rank: int | None, in_group: int | None, what: str) -
         raise ValueError(f"Must specify {what} or group_{what}")
     if rank not in pg.ranks:
         raise ValueError(f"Global rank {rank} is not part of group {pg}")
+    return rank
+
+
+def _peer(pg: ProcessGroup, rank: int | None, in_group: int | None, what: str) -> int:
+    """The global rank of the other side.
+
+    Raises:
+        ValueError: if it is this process, or not in the group.
+    """
+    rank = _known(pg, rank, in_group, what)
     if rank == STATE.rank:
         word = "destination" if what == "dst" else "source"
         raise ValueError(f"Invalid {word} rank: {word} rank should not be the same as the rank of the current process.")
@@ -221,10 +231,23 @@ class P2POp:
         if op not in (isend, irecv):
             raise ValueError("Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or ``torch.distributed.irecv``.")
         check_tensor(tensor, "tensor")
-        self.op, self.tensor, self.peer, self.group, self.tag, self.group_peer = op, tensor, peer, group, tag, group_peer
+        self.op, self.tensor, self.tag = op, tensor, tag
+        self.group = world() if group is None else group
+        self.peer, self.group_peer = peer, group_peer
+        if not outside(self.group):
+            pg = world(self.group)
+            if group_peer is None:
+                _known(pg, peer, None, "rank")
+                self.group_peer = pg.ranks.index(peer)
+            else:
+                self.peer = _known(pg, peer, group_peer, "rank")
 
     def __repr__(self) -> str:
-        return f"P2POp({self.op.__name__}, group={self.group}, peer={self.peer}, tag={self.tag}, {tuple(self.tensor.shape)})"
+        own, other = get_rank(self.group), self.group_peer
+        source, to = (own, other) if self.op is isend else (other, own)
+        shape: Any = self.tensor.shape  # type: ignore[attr-defined]
+        named = getattr(self.group, "group_name", "default_pg")
+        return f"P2POp({self.op.__name__} pg={named}, group_src={source}, group_dst={to},  {shape}, {self.tensor.dtype})"
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
@@ -240,7 +263,7 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
     found = []
     for p in p2p_op_list:
         word = "group_dst" if p.op is isend else "group_src"
-        work = p.op(p.tensor, p.peer, p.group, p.tag, **({word: p.group_peer} if p.group_peer is not None else {}))
+        work = p.op(p.tensor, group=p.group, tag=p.tag, **{word: p.group_peer})
         if work is not None:
             found.append(work)
     return found

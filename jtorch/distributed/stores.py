@@ -19,7 +19,17 @@ _FIVE_MINUTES = datetime.timedelta(minutes=5)
 
 
 def _bytes(value: Any) -> bytes:
-    return value.encode() if isinstance(value, str) else bytes(value)
+    if isinstance(value, str):
+        return value.encode()
+    if not isinstance(value, (bytes, bytearray, memoryview)):  # `bytes` of a number would be so many zeros
+        raise TypeError(f"incompatible function arguments: values of a store are text or bytes, not {type(value).__name__}")
+    return bytes(value)
+
+
+def _text(key: Any) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"incompatible function arguments: keys of a store are text, not {type(key).__name__}")
+    return key
 
 
 class Store:
@@ -48,7 +58,7 @@ class Store:
 
     def set(self, key: str, value: Any) -> None:
         """Stores a value."""
-        self._ask("set", self._seconds(), key, _bytes(value))
+        self._ask("set", self._seconds(), _text(key), _bytes(value))
 
     def get(self, key: str) -> bytes:
         """The value of a key, once it is there.
@@ -56,19 +66,19 @@ class Store:
         Raises:
             DistStoreError: if it is not there in time.
         """
-        return self._ask("get", self._seconds(), key)
+        return self._ask("get", self._seconds(), _text(key))
 
     def add(self, key: str, amount: int) -> int:
         """Adds to a counter, which begins at 0, and returns it."""
-        return self._ask("add", self._seconds(), key, int(amount))
+        return self._ask("add", self._seconds(), _text(key), int(amount))
 
     def append(self, key: str, value: Any) -> None:
         """Makes the value of a key longer."""
-        self._ask("append", self._seconds(), key, _bytes(value))
+        self._ask("append", self._seconds(), _text(key), _bytes(value))
 
     def compare_set(self, key: str, expected_value: Any, desired_value: Any) -> bytes:
         """Stores a value if the present one is as expected (an empty one: if there is none); what is there afterwards."""
-        return self._ask("compare_set", self._seconds(), key, _bytes(expected_value), _bytes(desired_value))
+        return self._ask("compare_set", self._seconds(), _text(key), _bytes(expected_value), _bytes(desired_value))
 
     def wait(self, keys: list[str], timeout: datetime.timedelta | None = None) -> None:
         """Waits for keys.
@@ -76,15 +86,15 @@ class Store:
         Raises:
             DistStoreError: if they are not there in time.
         """
-        self._ask("wait", self._seconds(timeout), list(keys))
+        self._ask("wait", self._seconds(timeout), [_text(key) for key in keys])
 
     def check(self, keys: list[str]) -> bool:
         """Whether all keys are there."""
-        return self._ask("check", self._seconds(), list(keys))
+        return self._ask("check", self._seconds(), [_text(key) for key in keys])
 
     def delete_key(self, key: str) -> bool:
         """Forgets a key; whether it was there."""
-        return self._ask("delete_key", self._seconds(), key)
+        return self._ask("delete_key", self._seconds(), _text(key))
 
     def num_keys(self) -> int:
         """How many keys there are."""
@@ -105,15 +115,25 @@ class Store:
 
     def queue_push(self, key: str, value: Any) -> None:
         """Puts a value at the end of a queue."""
-        self._ask("queue_push", self._seconds(), key, _bytes(value))
+        self._ask("queue_push", self._seconds(), _text(key), _bytes(value))
 
     def queue_pop(self, key: str, block: bool = True) -> bytes:
         """Takes the first value of a queue; waits for one if ``block``."""
-        return self._ask("queue_pop", self._seconds(), key, block)
+        return self._ask("queue_pop", self._seconds(), _text(key), block)
 
     def queue_len(self, key: str) -> int:
         """How many values a queue holds."""
-        return self._ask("queue_len", self._seconds(), key)
+        return self._ask("queue_len", self._seconds(), _text(key))
+
+    def barrier(self, key: str, world_size: int, timeout: datetime.timedelta | None = None) -> None:
+        """Waits until ``world_size`` processes have called this with the same key.
+
+        Raises:
+            DistStoreError: if they have not in time.
+        """
+        if self.add(f"{key}/came", 1) >= world_size:
+            self.set(f"{key}/all", b"1")
+        self.wait([f"{key}/all"], self.timeout if timeout is None else timeout)
 
     def has_extended_api(self) -> bool:
         """Whether there are ``append``, ``multi_get`` and ``multi_set``."""
@@ -152,7 +172,7 @@ class TCPStore(Store):
         world_size: how many processes will use it; None if that is not known.
         is_master: whether this process holds it.
         timeout: how long to wait for the others, and by default for keys.
-        wait_for_workers: whether to wait until all ``world_size`` have come.
+        wait_for_workers: whether the process that holds it waits until all ``world_size`` have come.
     """
 
     def __init__(
@@ -180,7 +200,8 @@ class TCPStore(Store):
             came = self._ask("add", seconds, "init/", 1)
             if came >= world_size:
                 self._ask("set", seconds, "init/all", b"1")
-            self._ask("wait", seconds, ["init/all"])
+            if self._server is not None:  # it alone must not end before the others have come
+                self._ask("wait", seconds, ["init/all"])
 
     def _ask(self, name: str, timeout: float, *arguments: Any) -> Any:
         where: Any = self._server.memory if self._server else self._client
@@ -289,7 +310,7 @@ class PrefixStore(Store):
         self.underlying_store.set_timeout(timeout)
 
     def _key(self, key: str) -> str:
-        return f"{self.prefix}/{key}"
+        return f"{self.prefix}/{_text(key)}"
 
     # Each by the method of its name, so that stores written in Python serve as well.
     def set(self, key: str, value: Any) -> None:
@@ -298,7 +319,7 @@ class PrefixStore(Store):
 
     def get(self, key: str) -> bytes:
         """The value of a key, once it is there."""
-        return self.underlying_store.get(self._key(key))
+        return _bytes(self.underlying_store.get(self._key(key)))  # which one written in Python may give as text
 
     def add(self, key: str, amount: int) -> int:
         """Adds to a counter, which begins at 0, and returns it."""
@@ -333,8 +354,17 @@ class PrefixStore(Store):
         return self.underlying_store.num_keys()
 
     def list_keys(self) -> list[str]:
-        """The keys of the other store."""
-        return self.underlying_store.list_keys()
+        """Those of the other store's keys that have the prefix, without it."""
+        start = self._key("")
+        return [key.removeprefix(start) for key in self.underlying_store.list_keys() if key.startswith(start)]
+
+    @property
+    def _underlying_non_prefix_store(self) -> Store:
+        """The innermost store."""
+        found: Any = self.underlying_store
+        while isinstance(found, PrefixStore):
+            found = found.underlying_store
+        return found
 
     def queue_push(self, key: str, value: Any) -> None:
         """Puts a value at the end of a queue."""

@@ -98,6 +98,9 @@ class Work:
         """
         raise RuntimeError("sourceRank() may only be called on work objects that correspond to a recv or recv-from-any call.")
 
+    def _source_rank(self) -> int:
+        return self.source_rank()
+
     def get_future(self) -> Any:
         """A future of the tensors that it writes.
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 import jtorch as torch
 import jtorch.distributed as dist
+from jtorch import nn
+from jtorch.distributed._composable import checkpoint
+from jtorch.distributed._composable.contract import _get_registry, contract
 from jtorch.distributed.device_mesh import DeviceMesh, init_device_mesh
 
 
@@ -84,3 +88,48 @@ def test_states_by_name() -> None:
     fresh = torch.optim.Adam(other.parameters())
     set_state_dict(other, fresh, model_state_dict=model, optim_state_dict=optim)
     assert torch.equal(other.weight, net.weight) and torch.equal(fresh.state[other.bias]["exp_avg"], optimizer.state[net.bias]["exp_avg"])
+
+
+def test_functions_that_change_modules_in_place() -> None:
+    class Kept:
+        value = 0
+
+    @contract(state_cls=Kept)
+    def mark(module: Any, value: int) -> None:
+        for one in module if isinstance(module, list) else [module]:
+            mark.state(one).value = value
+
+    @contract()
+    def rename(module: Any) -> None:
+        module.other = nn.Linear(1, 1)
+
+    model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    assert mark(model, 3) is model and mark.state(model).value == 3 and list(_get_registry(model) or {}) == ["mark"]
+    assert mark.state(model[0]) is None
+    with pytest.raises(AssertionError, match="can only be applied to a module once"):
+        mark(model, 4)
+    with pytest.raises(RuntimeError, match="cannot modify FQNs"):
+        rename(model)
+    pair = [nn.Linear(1, 1), nn.Linear(1, 1)]
+    assert mark(pair, 5) is pair and mark.state(pair[0]) is mark.state(pair[1])
+
+
+def test_activations_computed_again_in_place() -> None:
+    model, calls = nn.Sequential(nn.Linear(3, 3), nn.Tanh()), []
+    plain = nn.Sequential(*model)
+    model[0].register_forward_hook(lambda *_: calls.append(1))
+    x = torch.ones(2, 3)
+    plain(x).sum().backward()
+    expected = model[0].weight.grad.clone()
+    model.zero_grad()
+    calls.clear()
+    assert checkpoint(model, preserve_rng_state=False) is model
+    model(x).sum().backward()
+    assert len(calls) == 2 and torch.equal(model[0].weight.grad, expected)
+    checkpoint.state(model).enable_hook = False
+    model(x).sum().backward()
+    assert len(calls) == 3
+    with pytest.raises(NotImplementedError, match="use_reentrant"):
+        checkpoint(nn.Linear(1, 1), use_reentrant=True)
+    with pytest.raises(ValueError, match="nothing"):
+        checkpoint(nn.Linear(1, 1), nothing=1)

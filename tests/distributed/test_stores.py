@@ -46,6 +46,59 @@ def test_values(store) -> None:
     assert store.queue_len("q") == 2 and store.queue_pop("q") == b"1" and store.queue_pop("q") == b"2"
 
 
+def test_keys_and_values_of_other_types(store) -> None:
+    for key, value in (("key", 5), ("key", None), (None, "5"), (b"key", "5")):
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            store.set(key, value)
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        store.get(5)
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        store.wait([None])
+    assert store.list_keys() == []
+
+
+def test_barriers(store) -> None:
+    thread = threading.Thread(target=lambda: store.clone().barrier("here", 2))
+    thread.start()
+    store.barrier("here", 2)
+    thread.join()
+    with pytest.raises(dist.DistStoreError):
+        store.barrier("there", 2, SHORT)
+
+
+def test_prefixes() -> None:
+    class Kept(dist.Store):
+        def __init__(self) -> None:
+            super().__init__()
+            self.values: dict[str, str] = {}
+
+        def set(self, key: str, value: str) -> None:
+            self.values[key] = value
+
+        def get(self, key: str) -> str:
+            return self.values[key]
+
+    kept = Kept()
+    store = dist.PrefixStore("a", dist.PrefixStore("b", kept))
+    store.set("key", "text")
+    assert kept.values == {"b/a/key": "text"} and store.get("key") == b"text"
+    assert store._underlying_non_prefix_store is kept
+    whole = dist.HashStore()
+    whole.set("other", "1")
+    store = dist.PrefixStore("a", whole)
+    store.set("key", "2")
+    assert store.list_keys() == ["key"] and sorted(whole.list_keys()) == ["a/key", "other"]
+
+
+def test_those_who_join_a_store_do_not_wait_for_the_others() -> None:
+    server = dist.TCPStore("127.0.0.1", 0, 3, True, wait_for_workers=False)
+    client = dist.TCPStore("127.0.0.1", server.port, 3, False, SHORT)
+    client.set("key", "there")
+    assert server.get("key") == b"there"
+    client._close()
+    server._close()
+
+
 def test_waiting(store) -> None:
     with pytest.raises(dist.DistStoreError, match="wait timeout after 100ms"):
         store.wait(["never"], SHORT)

@@ -133,3 +133,36 @@ def test_under_torchs_name() -> None:
     program = textwrap.dedent(PROGRAM.format(root=root))
     found: Any = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
     assert found.stdout == "done\n", found.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "why"),
+    [
+        ("distributed.flight_recorder.fr_trace", "main", "flight recorder"),
+        ("distributed.flight_recorder.components.types", "Op", "flight recorder"),
+        ("distributed.rpc.functions", "async_execution", "remote procedure calls"),
+        ("distributed.rpc.internal", "PythonUDF", "remote procedure calls"),
+        ("distributed._shard.sharded_tensor", "zeros", "DTensor"),
+        ("distributed._shard.sharding_spec.chunk_sharding_spec_ops.embedding", "sharded_embedding", "DTensor"),
+        ("distributed._composable.replicate_with_fsdp", "replicate", "fully_shard"),
+        ("distributed.elastic.rendezvous.etcd_server", "EtcdServer", "launcher"),
+        ("distributed.elastic.utils.data", "ElasticDistributedSampler", "launcher"),
+    ],
+)
+def test_parts_of_distributed_programs_can_be_imported(module: str, name: str, why: str) -> None:
+    found = getattr(importlib.import_module(f"jtorch.{module}"), name)
+    with pytest.raises(NotImplementedError, match=why):
+        found()
+
+
+def test_names_of_distributed_modules_in_other_places() -> None:
+    for path, name, home in (
+        ("_shard.checkpoint.state_dict", "get_state_dict", "checkpoint.state_dict"),
+        ("_shard.checkpoint", "save", "checkpoint"),
+        ("optim.functional_adamw", "_FunctionalAdamW", "optim.utils"),
+        ("elastic.multiprocessing.errors.error_handler", "ErrorHandler", "elastic.multiprocessing.errors"),
+    ):
+        there = importlib.import_module(f"jtorch.distributed.{path}"), importlib.import_module(f"jtorch.distributed.{home}")
+        assert getattr(there[0], name) is getattr(there[1], name), path
+    logger = importlib.import_module("jtorch.distributed.elastic.utils.logging").get_logger()
+    assert logger.name == __name__

@@ -23,14 +23,38 @@ _LINES = """
     cpu.amp: .autocast_mode .grad_scaler
     cuda: .sparse
     cuda.comm: nn.parallel.comm
-    distributed._shard.sharded_tensor: .api
+    distributed._shard.sharded_tensor: .api distributed._sharded_tensor
+    distributed._shard.sharded_optim: .api
+    distributed._shard.sharding_plan: .api
+    distributed._shard.sharding_spec: distributed._sharding_spec
     distributed.checkpoint: .hf_storage .optimizer
+    distributed.checkpoint.api: distributed._shard.checkpoint.api
+    distributed.checkpoint.default_planner: distributed._shard.checkpoint.default_planner
+    distributed.checkpoint.filesystem: distributed._shard.checkpoint.filesystem
+    distributed.checkpoint.format_utils: distributed._shard.checkpoint.format_utils
+    distributed.checkpoint.metadata: distributed._shard.checkpoint.metadata
+    distributed.checkpoint.planner: distributed._shard.checkpoint.planner
+    distributed.checkpoint.planner_helpers: distributed._shard.checkpoint.planner_helpers
+    distributed.checkpoint.state_dict: distributed._shard.checkpoint.state_dict
+    distributed.checkpoint.state_dict_loader: distributed._shard.checkpoint.state_dict_loader
+    distributed.checkpoint.state_dict_saver: distributed._shard.checkpoint.state_dict_saver
+    distributed.checkpoint.stateful: distributed._shard.checkpoint.stateful
+    distributed.checkpoint.storage: distributed._shard.checkpoint.storage
+    distributed.checkpoint.utils: distributed._shard.checkpoint.utils
     distributed.device_mesh: distributed.tensor.device_mesh
+    distributed.elastic.events: .api
+    distributed.elastic.metrics: .api
     distributed.elastic.multiprocessing: .api
+    distributed.elastic.multiprocessing.errors: .error_handler .handlers
+    distributed.elastic.rendezvous: .api
+    distributed.elastic.timer: .api .file_based_local_timer .local_timer
     distributed.fsdp: ._fully_shard .fully_sharded_data_parallel ._fully_shard._fully_shard distributed._composable.fsdp
         distributed._composable.fsdp.fully_shard
     distributed.nn: .api.remote_module
     distributed.optim: .apply_optimizer_in_backward .optimizer
+    distributed.optim.utils: distributed.optim.functional_adadelta distributed.optim.functional_adagrad distributed.optim.functional_adam
+        distributed.optim.functional_adamax distributed.optim.functional_adamw distributed.optim.functional_rmsprop
+        distributed.optim.functional_rprop distributed.optim.functional_sgd
     distributed.pipelining: ._IR
     distributed.tensor: distributed._tensor distributed._tensor.api
     distributed.tensor.experimental: distributed._tensor.experimental
@@ -79,6 +103,7 @@ _LINES = """
 
 #: Folders that PyTorch moved: below the older name lies what lies below the newer.
 MOVED = {
+    "distributed._shard.checkpoint": "distributed.checkpoint",
     "nn.intrinsic": "ao.nn.intrinsic",
     "nn.qat": "ao.nn.qat",
     "nn.quantizable": "ao.nn.quantizable",

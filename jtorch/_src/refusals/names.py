@@ -37,10 +37,9 @@ _LINES: dict[str, str] = {
         distributed._shard.sharded_tensor: ShardedTensor
     """,
     reasons.PROCESSES: """
-        distributed: _broadcast_coalesced ProcessGroupGloo ProcessGroupNCCL ProcessGroupMPI shrink_group
-            BackendConfig BuiltinCommHookType GradBucket
-            Reducer get_backend_config
-        distributed.distributed_c10d: ProcessGroupGloo _new_process_group_helper
+        distributed: _broadcast_coalesced ProcessGroupGloo ProcessGroupNCCL ProcessGroupMPI shrink_group record_comm
+            BuiltinCommHookType GradBucket Reducer
+        distributed.distributed_c10d: ProcessGroupGloo _new_process_group_helper shrink_group record_comm
         _C._distributed_c10d: Reducer GradBucket FakeProcessGroup ProcessGroupGloo
     """,
     reasons.LAUNCHER: """
@@ -50,12 +49,40 @@ _LINES: dict[str, str] = {
         distributed.elastic.agent.server.api: ElasticAgent RunResult SimpleElasticAgent Worker WorkerGroup WorkerSpec WorkerState
         distributed.elastic.agent.server.local_elastic_agent: LocalElasticAgent
         distributed.elastic.rendezvous: RendezvousHandler RendezvousHandlerRegistry RendezvousInfo RendezvousParameters RendezvousStoreInfo
+            RendezvousClosedError RendezvousConnectionError RendezvousError RendezvousGracefulExitError RendezvousHandlerCreator
+            RendezvousStateError RendezvousTimeoutError rendezvous_handler_registry
+        distributed.elastic.rendezvous.c10d_rendezvous_backend: C10dRendezvousBackend create_backend
+        distributed.elastic.rendezvous.etcd_rendezvous: EtcdRendezvous EtcdRendezvousHandler EtcdRendezvousRetryImmediately
+            EtcdRendezvousRetryableFailure create_rdzv_handler
+        distributed.elastic.rendezvous.etcd_rendezvous_backend: EtcdRendezvousBackend create_backend
+        distributed.elastic.rendezvous.etcd_server: EtcdServer find_free_port stop_etcd
+        distributed.elastic.rendezvous.etcd_store: EtcdStore cas_delay
+        distributed.elastic.rendezvous.static_tcp_rendezvous: StaticTCPRendezvous create_rdzv_handler
+        distributed.elastic.rendezvous.utils: parse_rendezvous_endpoint
+        distributed.elastic.agent.server.health_check_server: HealthCheckServer create_healthcheck_server
+        distributed.elastic.control_plane: worker_main
+        distributed.elastic.events.handlers: get_logging_handler
+        distributed.elastic.multiprocessing.redirects: get_libc redirect
+        distributed.elastic.multiprocessing.subprocess_handler: SubprocessHandler get_subprocess_handler
+        distributed.elastic.multiprocessing.subprocess_handler.handlers: get_subprocess_handler
+        distributed.elastic.multiprocessing.subprocess_handler.subprocess_handler: SubprocessHandler
+        distributed.elastic.multiprocessing.tail_log: TailLog tail_logfile
+        distributed.elastic.timer.debug_info_logging: log_debug_info_for_expired_timers
+        distributed.elastic.utils.api: get_env_variable_or_raise get_socket_with_port macros
+        distributed.elastic.utils.data: CyclingIterator ElasticDistributedSampler
+        distributed.elastic.utils.data.cycling_iterator: CyclingIterator
+        distributed.elastic.utils.data.elastic_distributed_sampler: ElasticDistributedSampler
+        distributed.elastic.utils.distributed: create_c10d_store get_free_port get_socket_with_port
+        distributed.elastic.utils.process_state: is_uninterruptible_state read_proc_state
+        distributed.elastic.utils.store: barrier get_all store_timeout synchronize
+        distributed.argparse_util: check_env env
+        distributed.debug: start_debug_server stop_debug_server
         distributed.elastic.rendezvous.registry: get_rendezvous_handler
         distributed.elastic.rendezvous.dynamic_rendezvous: DynamicRendezvousHandler RendezvousBackend create_handler
         distributed.elastic.events: record record_rdzv_event construct_and_record_rdzv_event Event EventSource
         distributed.elastic.metrics: initialize_metrics configure getStream prof put_metric
         distributed.elastic.timer: TimerClient TimerServer TimerRequest RequestQueue LocalTimerClient LocalTimerServer FileTimerClient
-            FileTimerServer configure expires
+            FileTimerServer FileTimerRequest MultiprocessingRequestQueue configure expires
     """,
     reasons.CHECKPOINT: """
         distributed.checkpoint: load_sharded_optimizer_state_dict
@@ -64,10 +91,32 @@ _LINES: dict[str, str] = {
     reasons.RPC: """
         distributed.rpc: TensorPipeRpcBackendOptions RpcBackendOptions BackendType(TENSORPIPE) RRef WorkerInfo init_rpc
             shutdown get_worker_info remote rpc_async rpc_sync
-        distributed.rpc.api: _all_gather _barrier
+        distributed.rpc.api: RRef get_worker_info remote rpc_async rpc_sync shutdown _all_gather _barrier
+        distributed.rpc.backend_registry: BackendType construct_rpc_backend_options init_backend register_backend backend_registered
+        distributed.rpc.constants: DEFAULT_RPC_TIMEOUT_SEC
+        distributed.rpc.functions: async_execution
+        distributed.rpc.internal: PythonUDF RPCExecMode RemoteException serialize deserialize
+        distributed.rpc.options: TensorPipeRpcBackendOptions
+        distributed.rpc.rref_proxy: RRefProxy
+        distributed.rpc.server_process_global_profiler: _server_process_global_profile
+        distributed.nn.jit.instantiator: get_arg_return_types_from_interface instantiate_non_scriptable_remote_module_template
+            instantiate_scriptable_remote_module_template
+        distributed.nn.jit.templates.remote_module_template: get_remote_module_template
+        distributed.remote_device: _remote_device
         distributed.autograd: DistAutogradContext context backward get_gradients
         distributed.nn: RemoteModule(named_children named_modules)
         _C._distributed_rpc: PyRRef
+    """,
+    reasons.RECORDER: """
+        distributed.flight_recorder.components.builder: build_collectives build_db build_groups_memberships transform_ft
+        distributed.flight_recorder.components.config_manager: JobConfig
+        distributed.flight_recorder.components.fr_logger: FlightRecorderLogger
+        distributed.flight_recorder.components.loader: read_dir read_dump
+        distributed.flight_recorder.components.types: Collective Database EntryState Group MatchInfo MatchState MatchStateRecord Membership
+            NCCLCall Op Ref Traceback TypeInfo
+        distributed.flight_recorder.components.utils: add_stack_id_in_entries align_trace_from_beginning error_analysis check_version
+            format_frame format_frames match_one_event just_print_entries
+        distributed.flight_recorder.fr_trace: main
     """,
     reasons.EXPORT: """
         export: ShapesCollection CustomDecompTable export_for_training draft_export

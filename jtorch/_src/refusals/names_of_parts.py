@@ -266,8 +266,21 @@ LINES: dict[str, str] = {
         package.find_file_dependencies: find_files_source_depends_on
     """,
     reasons.SHARDED: """
-        distributed._composable.contract: RegistryItem contract
-        distributed._composable_state: _State _get_module_state _insert_module_state
+        distributed._composable.replicate_with_fsdp: replicate ReplicateModule is_composable_with_replicate
+        distributed._composable_state: _get_module_state _insert_module_state
+        distributed._shard._utils: narrow_tensor narrow_tensor_by_index
+        distributed._shard.common_op_utils: _basic_validation
+        distributed._shard.op_registry_utils: _register_op
+        distributed._shard.sharded_tensor: custom_sharded_op_impl empty full init_from_local_shards ones pre_load_state_dict_hook rand randn
+            state_dict_hook zeros ShardedTensorBase
+        distributed._shard.sharded_tensor.reshard: build_reshard_metadata get_idx_from_placements reshard_local_shard reshuffle_local_shard
+        distributed._shard.sharded_tensor.utils: build_global_metadata build_metadata_from_local_shards
+            recalc_global_sharded_tensor_metadata
+        distributed._shard.sharding_spec._internals: check_tensor get_chunk_sharding_params get_chunked_dim_size get_split_size
+            validate_non_overlapping_shards_metadata
+        distributed._shard.sharding_spec.chunk_sharding_spec_ops.embedding: sharded_embedding
+        distributed._shard.sharding_spec.chunk_sharding_spec_ops.embedding_bag: sharded_embedding_bag
+        distributed.tensor.parallel.ddp: _pre_dp_module_transform _localize_dtensor _reconstruct_dtensor
         distributed._shard.api: load_with_process_group shard_module shard_parameter
         distributed._shard.metadata: ShardMetadata
         distributed._shard.sharded_optim: ShardedOptimizer named_params_with_sharded_tensor

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SHARDED = "tensors spread over processes are not offered; collectives and DistributedDataParallel are"
+SHARDED = "it is a part of PyTorch's older sharded tensors, of pipelines or of what FSDP is made of; use DTensor and fully_shard"
 COUNTS = "layouts are not drawn; DTensor.placements says how a tensor lies"
 SYMMETRIC = "processes do not write into each other's memory; collectives of XLA do it where they can"
 PROCESSES = "it is a part of PyTorch's process groups in C++, whose place one engine takes, the collectives of XLA"
@@ -10,6 +10,7 @@ LAUNCHER = (
     "the launcher is a program, jtorchrun, whose inner parts are its own; torch.multiprocessing.spawn starts processes from a program"
 )
 CHECKPOINT = "checkpoints are folders of what torch.save writes; use FileSystemWriter and FileSystemReader"
+RECORDER = "it reads what NCCL's flight recorder has written; collectives are XLA's here, and their errors name operation, group and ranks"
 EXPORT = "it is a part of PyTorch's exporter beyond torch.export.export, save and load"
 QUANTISATION = "quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers in 8 or 4 bits"
 TORCHSCRIPT = "there is no TorchScript, nor its graphs; torch.fx traces functions"

@@ -55,6 +55,7 @@ OTHERS = [
     Variable("TORCH_DISTRIBUTED_DEBUG", "`OFF` (default), `INFO`, `DETAIL`", "what `torch.distributed.get_debug_level()` says at first"),
     Variable("TORCH_MP_PARALLEL_START", "`0` (default), `1`",
              "whether `multiprocessing.spawn` starts processes of a fork server side by side"),
+    Variable("LOGLEVEL", "a level of `logging`", "from which level loggers of `torch.distributed.elastic` write"),
     Variable("GLOO_SOCKET_IFNAME", "a network interface", "over which processes talk"),
     Variable("TORCH_FORCE_WEIGHTS_ONLY_LOAD, TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "`1`, `y`, `yes`, `true`",
              "`weights_only` of `torch.load` is True in any case; is False where it is not given"),

@@ -337,6 +337,9 @@ def fully_shard(
     mesh = _checked_mesh(mesh)
     automatic = reshard_after_forward is None
     if not automatic and not isinstance(reshard_after_forward, bool):
+        if not isinstance(reshard_after_forward, int):
+            words = "a bool or an int representing the group size to reshard to"
+            raise ValueError(f"reshard_after_forward should be {words}, not {reshard_after_forward}")
         size = mesh.size(mesh.ndim - 1)
         if reshard_after_forward < 1 or size % reshard_after_forward:
             raise ValueError(f"If passing reshard_after_forward as an int, it should be a factor of {size}, not {reshard_after_forward}")

@@ -205,6 +205,7 @@ class Agent:
             )  # fmt: skip
             if self.local > 1:
                 environment.setdefault("OMP_NUM_THREADS", "1")
+            environment.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1")  # programs that read it expect PyTorch's launcher
             folder = os.path.join(self._folder, f"attempt_{attempt}", str(local_rank))
             self._workers.append(_Worker(self, local_rank, rank, environment, folder))
 

@@ -76,6 +76,9 @@ functional_optim_map: dict[Any, Any] = {
     for of in (optim.Adagrad, optim.Adam, optim.AdamW, optim.SGD, optim.Adadelta, optim.RMSprop, optim.Rprop, optim.Adamax)
 }
 
+# Under the names that PyTorch has for them.
+globals().update({found.__name__: found for found in functional_optim_map.values()})
+
 
 def register_functional_optim(key: Any, optim: Any) -> None:
     """Enters a functional optimiser under a key, unless there is one."""

@@ -493,7 +493,4 @@ def _mixed(before: list[Way], outs: Sequence[Any], ins: Sequence[Placement]) -> 
 def _cost(a: Placement, b: Placement, spec: DTensorSpec, d: int) -> tuple[float, int]:
     """What it costs to bring an operand from one placement to another, and in how many steps."""
     n, held = spec.mesh.shape[d], bytes_held(spec)
-    direct = step(a, b, n, held)[0], int(a != b)
-    if _is_shard_like(a) and _is_shard_like(b) and a != b:
-        return min(direct, (step(a, Replicate(), n, held)[0], 2))
-    return direct
+    return step(a, b, n, held)[0], int(a != b)

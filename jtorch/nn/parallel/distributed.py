@@ -211,6 +211,11 @@ class DistributedDataParallel(Module):
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Calls the module."""
+        inputs, kwargs = self._pre_forward(*inputs, **kwargs)
+        return self._post_forward(self.module(*inputs, **kwargs))
+
+    def _pre_forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        """What comes before the module: buffers, and whether the pass before is over."""
         if torch.is_grad_enabled() and self.require_backward_grad_sync:
             self.reducer.check_finished()
             if self._join_config is not None:
@@ -218,7 +223,10 @@ class DistributedDataParallel(Module):
                 self.reducer.divisor = None if self._divides else running
         if self.will_sync_module_buffers():
             self._sync_buffers(self._authority(True) if self._join_config is not None else 0)
-        outputs = self.module(*inputs, **kwargs)
+        return inputs, kwargs
+
+    def _post_forward(self, outputs: Any) -> Any:
+        """What comes after it: gradients are expected of what it gives."""
         if torch.is_grad_enabled() and self.require_backward_grad_sync:
             self.require_forward_param_sync = True
             self.reducer.prepare(outputs)

@@ -187,6 +187,10 @@ def check_methods_of_groups() -> None:
     pg.allreduce(t, options).wait()
     same(t, [2.0, 2.0])
     t = torch.ones(2) * RANK
+    pg.allreduce(t, op=dist.ReduceOp.MIN).wait()
+    same(t, [0.0, 0.0])
+    assert pg._get_backend(torch.device("cpu")).name() == "gloo" and torch.device("cpu") in pg._device_types
+    t = torch.ones(2) * RANK
     if RANK:
         pair.broadcast(t, 0).wait()  # a rank of the group
         same(t, [1.0, 1.0])
@@ -206,6 +210,18 @@ def check_methods_of_groups() -> None:
         pg.recv([got], 0, 4).wait()
         same(got, [1.0] * 3)
     pg.barrier().wait()
+
+
+def check_backends_of_devices() -> None:
+    assert dist.get_backend_config() == "cpu:gloo,cuda:gloo"
+    both = dist.new_group(backend="cpu:gloo,cuda:nccl")
+    assert dist.get_backend_config(both) == "cpu:gloo,cuda:nccl"
+    assert dist.BackendConfig(dist.Backend("nccl")).get_device_backend_map() == {"cuda": "nccl"}
+    for bad in ("cpu:gloo,cpu:nccl", "cpu:gloo:x"):
+        with raises(ValueError, "evice"):
+            dist.BackendConfig(dist.Backend(bad))
+    with raises(ValueError, "Invalid process group"):
+        dist.get_backend_config(dist.GroupMember.NON_GROUP_MEMBER)
 
 
 def check_groups() -> None:
@@ -270,6 +286,15 @@ def check_messages() -> None:
         assert dist.recv(c) == 0 and c.eq(5).all()  # from anyone
     ops = [dist.P2POp(dist.isend, x, following), dist.P2POp(dist.irecv, y, before)]
     assert all(w.wait() for w in dist.batch_isend_irecv(ops))
+    assert ops[0].group_peer == ops[0].peer == following and repr(ops[0]).endswith("torch.Size([4]), torch.float32)")
+    late = dist.new_group([2, 1])
+    if RANK:
+        op = dist.P2POp(dist.isend if RANK == 2 else dist.irecv, y, group=late, group_peer=RANK % 2)
+        assert op.peer == 3 - RANK and op.group is late
+        (work,) = dist.batch_isend_irecv([op])
+        assert work.wait() and (RANK == 2 or work._source_rank() == 1)
+        with raises(ValueError, "not part of group"):
+            dist.P2POp(dist.isend, y, 0, late)
     if RANK == 2:
         dist.send_object_list(["a", {"b": torch.ones(1)}], dst=0)
     if RANK == 0:

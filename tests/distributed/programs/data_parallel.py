@@ -7,6 +7,7 @@ from _cases import RANK, WORLD, raises, run, same
 import jtorch as torch
 import jtorch.distributed as dist
 from jtorch import nn
+from jtorch.distributed._composable import replicate
 from jtorch.nn.parallel import DistributedDataParallel as DDP
 
 
@@ -413,6 +414,42 @@ def check_a_rank_may_read_values_alone() -> None:
         if RANK == 1:
             assert model.module[0].weight.grad.sum().item() == model.module[0].weight.grad.sum().item()
     assert model(data()).isfinite().all()
+
+
+def check_replicate_changes_modules_in_place() -> None:
+    def made() -> nn.Module:
+        torch.manual_seed(RANK)
+        return nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+
+    model, wrapped = replicate(made()), nn.parallel.DistributedDataParallel(made())
+    assert type(model).__name__ == "DDPSequential" and isinstance(model, nn.Sequential) and "0.weight" in model.state_dict()
+    x = torch.ones(2, 3) * (RANK + 1)
+    for one in (model, wrapped):
+        one(x).pow(2).sum().backward()
+    for p, q in zip(model.parameters(), wrapped.parameters(), strict=True):
+        same(p.detach(), q.detach())
+        same(p.grad, q.grad)
+    model.zero_grad()
+    model.set_requires_gradient_sync(False)
+    model(x).sum().backward()
+    found = [torch.zeros(()) for _ in range(WORLD)]
+    dist.all_gather(found, model[0].weight.grad.sum())
+    assert found[0] != found[1]
+    part = made()
+    part = replicate(part, ignored_modules=[part[2]])
+    part.register_comm_hook(None, lambda _, bucket: _done(bucket.buffer() * 0))
+    part(x).sum().backward()
+    assert not part[0].weight.grad.any() and part[2].weight.grad.any()
+    with raises(AssertionError, "does not support deepcopy"):
+        __import__("copy").deepcopy(model)
+    with raises(RuntimeError, "device_id"):
+        replicate(made(), device_id="cpu")
+
+
+def _done(value: torch.Tensor) -> Any:
+    future: Any = torch.futures.Future()
+    future.set_result(value)
+    return future
 
 
 run(dict(globals()))

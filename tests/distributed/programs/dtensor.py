@@ -111,6 +111,45 @@ def check_redistribution_between_all_placements() -> None:
         spread(x, ROWS).redistribute(placements=[Partial()])
 
 
+def check_parts_lie_in_the_order_of_the_mesh() -> None:
+    x = torch.arange(48.0).view(8, 6)
+    for ranks in ([3, 1, 2, 0], [[3, 1], [2, 0]]):
+        mesh = dist.DeviceMesh("cpu", ranks)
+        cut = [Shard(0), Shard(1)][: mesh.ndim]
+        t = distribute_tensor(x, mesh, cut)
+        place = mesh.get_coordinate()
+        mine = x.chunk(mesh.shape[0], 0)[place[0]]
+        same(t.to_local(), mine if mesh.ndim == 1 else mine.chunk(2, 1)[place[1]])
+        same(t.full_tensor(), x)
+        same(t.redistribute(placements=cut[::-1] if mesh.ndim == 2 else [Shard(1)]).full_tensor(), x)
+        same(DTensor.from_local(t.to_local() * 0 + 1, mesh, [Partial()] * mesh.ndim, run_check=False).full_tensor()[0, 0], 4.0)
+
+
+def check_the_smaller_operand_is_not_turned() -> None:
+    mesh = init_device_mesh("cpu", (WORLD,))
+    x, w = distribute_tensor(torch.ones(8, 8), mesh, [Shard(1)]), distribute_tensor(torch.ones(4, 8), mesh, [Shard(0)])
+    for y in (x @ w.t(), nn.functional.linear(x, w)):
+        assert y.placements == (Shard(1),), y.placements
+        same(y.full_tensor(), torch.full((8, 4), 8.0))
+
+
+def check_dimensions_of_a_mesh_made_several_and_joined() -> None:
+    mesh = init_device_mesh("cpu", (4,), mesh_dim_names=("all",))
+    parts = mesh._unflatten("all", (2, 2), ("a", "b"))
+    assert parts.mesh.tolist() == [[0, 1], [2, 3]] and parts.mesh_dim_names == ("a", "b")
+    assert dist.get_process_group_ranks(parts.get_group("a")) == [RANK % 2, RANK % 2 + 2]
+    grid = init_device_mesh("cpu", (2, 2), mesh_dim_names=("a", "b"))
+    assert dist.DeviceMesh._concatenate([grid["a"], grid["b"]]) == grid and grid._get_mesh_dim_by_name("b") == 1
+    with raises(RuntimeError, "overlapping"):
+        dist.DeviceMesh._concatenate([grid["a"], grid["a"]])
+    with raises(RuntimeError, "different device mesh"):
+        dist.DeviceMesh._concatenate([grid["a"], parts["b"]])
+    with raises(KeyError, "does not exist"):
+        grid._get_mesh_dim_by_name("c")
+    with raises(ValueError, "out of range"):
+        mesh._unflatten(1, (2, 2), ("a", "b"))
+
+
 def check_summands() -> None:
     mine = torch.arange(6.0).reshape(3, 2) + RANK
     every = torch.stack([torch.arange(6.0).reshape(3, 2) + r for r in range(WORLD)])

@@ -218,6 +218,8 @@ def check_what_is_refused() -> None:
         __import__("copy").deepcopy(model)
     with raises(ValueError, "should be a factor of 4"):
         fully_shard(nn.Linear(2, 2), reshard_after_forward=3)
+    with raises(ValueError, "should be a bool or an int"):
+        fully_shard(nn.Linear(2, 2), reshard_after_forward="yes")  # type: ignore[arg-type]
     with raises(ValueError, "HYBRID_SHARD needs two groups"):
         FullyShardedDataParallel(
             nn.Linear(2, 2), sharding_strategy=ShardingStrategy.HYBRID_SHARD, device_mesh=model.head.weight.device_mesh
