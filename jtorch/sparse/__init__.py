@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from .._src.bind.everything import PUBLIC
@@ -10,6 +11,7 @@ from ..core import Tensor
 from . import _elementwise, _methods, _products, _reductions, _shape  # noqa: F401  (they fill the table)
 from ._checks import check_sparse_tensor_invariants as check_sparse_tensor_invariants
 from ._tensor import SparseTensor
+from .semi_structured import to_sparse_semi_structured as to_sparse_semi_structured
 
 __all__ = [
     "addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "spsolve",
@@ -28,11 +30,6 @@ spdiags = PUBLIC["sparse.spdiags"]
 def spsolve(input: Tensor, other: Tensor, *, left: bool = True) -> Tensor:
     """Not offered, as in PyTorch's builds for the CPU."""
     raise not_offered("sparse.spsolve", "it needs a sparse direct solver, which JAX has not; use torch.linalg.solve with to_dense()")
-
-
-def to_sparse_semi_structured(*args: Any, **kwargs: Any) -> Any:
-    """Not offered: two-in-four sparsity is a format of NVIDIA's tensor cores that XLA has no kernels for."""
-    raise not_offered("sparse.to_sparse_semi_structured", "XLA has no kernels for two-in-four sparsity")
 
 
 def as_sparse_gradcheck(gradcheck: Any) -> Any:
@@ -66,7 +63,8 @@ def as_sparse_gradcheck(gradcheck: Any) -> Any:
 
 def __getattr__(name: str) -> Any:
     if name.startswith("SparseSemiStructured"):
-        raise not_offered(f"sparse.{name}", "XLA has no kernels for two-in-four sparsity")
+        # Packages import, subclass and compare with these classes, so that they refuse when they are made.
+        return getattr(importlib.import_module(f"{__name__}.semi_structured"), name)
     if name.endswith("Tensor"):
         from .._src.tensor.legacy_classes import sparse_tensor_type
 

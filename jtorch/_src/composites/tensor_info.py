@@ -237,6 +237,13 @@ def is_set_to(self: Any, tensor: Any) -> Any:
     return a.storage is b.storage and a.offset == b.offset and self.shape == tensor.shape and self.stride() == tensor.stride()
 
 
+@composite(operands=("input", "from_"), dispatched="never")
+@schemas("(Tensor self, Tensor from) -> bool")
+def _has_compatible_shallow_copy_type(input: Any, from_: Any) -> Any:
+    """Whether ``input.data = from_`` is possible: both are strided, or both sparse in the same way."""
+    return input.layout == from_.layout
+
+
 @composite(method=True, operands=("input", "other"), dispatched="never")
 @schemas("(Tensor self, Tensor other) -> bool")
 def is_same_size(input: Any, other: Any) -> Any:
