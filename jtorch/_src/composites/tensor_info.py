@@ -240,7 +240,14 @@ def is_set_to(self: Any, tensor: Any) -> Any:
 @composite(operands=("input", "from_"), dispatched="never")
 @schemas("(Tensor self, Tensor from) -> bool")
 def _has_compatible_shallow_copy_type(input: Any, from_: Any) -> Any:
-    """Whether ``input.data = from_`` is possible: both are strided, or both sparse in the same way."""
+    """Whether ``input.data = from_`` is possible: both are strided, or both sparse in the same way.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.ones(2, 2)
+        >>> torch._has_compatible_shallow_copy_type(x, x.double()), torch._has_compatible_shallow_copy_type(x, x.to_sparse())
+        (True, False)
+    """
     return input.layout == from_.layout
 
 
