@@ -183,6 +183,11 @@ def __getattr__(name: str) -> _Any:
         except ModuleNotFoundError as error:
             if error.name != f"{__name__}.{name}":
                 raise
+    if name == "set_vital":  # as in PyTorch, which keeps nothing either
+        import warnings
+
+        warnings.warn(f"'{name}' is deprecated, please do not call", stacklevel=2)
+        return lambda *_: None
     return _refusals.find("jtorch", name)
 
 

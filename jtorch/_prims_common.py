@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from ._src.borders import settings as _settings
+from ._src.facts import layouts as _layouts
 from ._src.facts.devices import device as _device
 from ._src.facts.dtypes import dtype as _dtype
 from ._src.facts.errors import canonical_dim
+from ._src.facts.layouts import memory_format as _memory_format
 from ._src.facts.size import Size as _Size
 from .core import Tensor as Tensor
 from .core import contiguous_strides as _strides
@@ -34,6 +36,18 @@ def is_contiguous_or_false(a: Any) -> bool:
 def make_contiguous_strides_for(shape: Sequence[int]) -> tuple[int, ...]:
     """The strides of a contiguous tensor of that shape."""
     return _strides(tuple(shape))
+
+
+def are_strides_like_channels_last_or_false(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether strides of four or five dimensions are those of a tensor with its channels last; not where that is ambiguous."""
+    return len(shape) in (4, 5) and _layouts.suggests_channels_last(tuple(shape), tuple(strides))
+
+
+def suggest_memory_format(x: Tensor) -> _memory_format:
+    """The memory format that the strides of a tensor are like, ``torch.contiguous_format`` where they are like none of the others."""
+    if x.layout != _layouts.strided:
+        return _layouts.contiguous_format
+    return _layouts.suggested_format(tuple(x.shape), x.stride())
 
 
 def is_float_dtype(dtype: _dtype) -> bool:

@@ -93,7 +93,7 @@ def is_grad_enabled() -> bool:
 
 
 #: Parts of ``torch._C`` that load when they are first touched.
-_SUBMODULES = frozenset(("_autograd", "_functions", "_nn", "_functorch", "_distributed_c10d", "_distributed_rpc"))
+_SUBMODULES = frozenset(("_autograd", "_cpu", "_functions", "_nn", "_functorch", "_distributed_c10d", "_distributed_rpc"))
 
 
 def __getattr__(name: str) -> Any:
@@ -106,7 +106,7 @@ def __getattr__(name: str) -> Any:
 
         if name in _SUBMODULES:
             return importlib.import_module(f"{__package__}.{name}")
-        for module in ("_answers", "_keys", "_convolutions"):
+        for module in ("_answers", "_keys", "_convolutions", "_published"):
             found = importlib.import_module(f"{__package__}.{module}")
             if hasattr(found, name):
                 return getattr(found, name)

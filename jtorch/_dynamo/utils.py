@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter, defaultdict
 from typing import Any
 
@@ -13,3 +14,14 @@ def is_compile_supported(device_type: Any) -> bool:
     """Whether functions on a device can be compiled: wherever there are devices."""
     del device_type
     return True
+
+
+#: The words of the warnings that ``warn_once`` has given.
+warn_once_cache: set[str] = set()
+
+
+def warn_once(msg: str, stacklevel: int = 1) -> None:
+    """Warns, unless there was a warning with the same words."""
+    if msg not in warn_once_cache:
+        warn_once_cache.add(msg)
+        warnings.warn(msg, stacklevel=stacklevel + 1)

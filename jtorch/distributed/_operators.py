@@ -74,6 +74,10 @@ def wait_tensor(tensor: Any) -> Any:
     return tensor.clone()
 
 
+def _wrap_tensor_autograd(input: Any) -> Any:
+    return input.clone()  # what PyTorch wraps until it is waited for is there at once
+
+
 def _refused(name: str) -> Any:
     def body(*args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(f"torch.ops.c10d.{name} is not offered by jtorch: call the function of torch.distributed")
@@ -88,6 +92,8 @@ def _define() -> None:
         for name, signature in _SCHEMAS.items():
             library.define(f"{name}{signature}")
             library.impl(name, globals()[name], "CompositeExplicitAutograd")
+    library.define("_wrap_tensor_autograd(Tensor input) -> Tensor")
+    library.impl("_wrap_tensor_autograd", _wrap_tensor_autograd, "CompositeImplicitAutograd")
     library = torch.library.Library("c10d", "FRAGMENT")
     _KEPT.append(library)
     for name in _NAMED:

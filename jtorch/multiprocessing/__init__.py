@@ -43,6 +43,27 @@ from .spawn import start_processes as start_processes
 __all__ = ["set_sharing_strategy", "get_sharing_strategy", "get_all_sharing_strategies"]
 __all__ += _python.__all__
 
+#: Where Linux keeps the name of the thread that asks.
+_THREAD_NAME = "/proc/thread-self/comm"
+
+
+def _set_thread_name(name: str) -> None:
+    """Names the thread that calls this, for tools of the operating system; nothing where it keeps no names in files."""
+    try:
+        with open(_THREAD_NAME, "w") as file:
+            file.write(name)
+    except OSError:
+        pass
+
+
+def _get_thread_name() -> str:
+    """The name of the thread that calls this, as the operating system has it; "" where it keeps none in files."""
+    try:
+        with open(_THREAD_NAME) as file:
+            return file.read().rstrip("\n")
+    except OSError:
+        return ""
+
 
 def _jax_runs() -> bool:
     """Whether JAX has started its runtime."""

@@ -6,19 +6,20 @@ from typing import Any
 
 from .._src.bind.everything import PUBLIC
 from .._src.facts.errors import not_offered
-from .._src.refusals import stand_ins as _refusals
 from .._src.tensor import legacy_classes as _legacy_classes
 from ..core import Tensor
 from . import _elementwise, _methods, _products, _reductions, _shape  # noqa: F401  (they fill the table)
 from ._checks import check_sparse_tensor_invariants as check_sparse_tensor_invariants
 from ._tensor import SparseTensor
+from .semi_structured import SparseSemiStructuredTensor as SparseSemiStructuredTensor
+from .semi_structured import SparseSemiStructuredTensorCUSPARSELT as SparseSemiStructuredTensorCUSPARSELT
+from .semi_structured import SparseSemiStructuredTensorCUTLASS as SparseSemiStructuredTensorCUTLASS
+from .semi_structured import to_sparse_semi_structured as to_sparse_semi_structured
 
 __all__ = [
     "addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "spsolve",
     "sum",
 ]  # fmt: skip
-
-_missing = _refusals.missing(__name__)
 
 mm = PUBLIC["sparse.mm"]
 addmm = PUBLIC["sparse.addmm"]
@@ -66,7 +67,7 @@ def as_sparse_gradcheck(gradcheck: Any) -> Any:
 def __getattr__(name: str) -> Any:
     if name in _legacy_classes.NAMES:
         return _legacy_classes.sparse_tensor_type(name)
-    return _missing(name)
+    raise AttributeError(f"module 'torch.sparse' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:

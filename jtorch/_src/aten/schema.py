@@ -37,7 +37,14 @@ def _default(text: str, kind: str) -> Any:
         return [_default(item.strip(), kind.partition("[")[0]) for item in text[1:-1].split(",")]
     if text.startswith(('"', "'")):
         return text[1:-1]
-    value = float(text) if re.search(r"[.e]|inf|nan", text) else int(text)
+    if kind.startswith("ScalarType"):
+        named = dtypes.ALIASES.get(text) or dtypes.BY_NAME.get(text) or dtypes.ABSENT.get(text)
+        if named is not None:
+            return named
+    try:
+        value = float(text) if re.search(r"[.e]|inf|nan", text) else int(text)
+    except ValueError:
+        raise RuntimeError(f"invalid numeric default value:\n{kind} ={text}") from None
     if type(value) is int:
         if kind.startswith("float"):
             return float(value)

@@ -237,6 +237,20 @@ def is_set_to(self: Tensor, tensor: Any) -> Any:
     return a.storage is b.storage and a.offset == b.offset and self.shape == tensor.shape and self.stride() == tensor.stride()
 
 
+@composite(operands=("input", "from_"), dispatched="never")
+@schemas("(Tensor self, Tensor from) -> bool")
+def _has_compatible_shallow_copy_type(input: Any, from_: Any) -> Any:
+    """Whether ``input.data = from_`` is possible: both are strided, or both sparse in the same way.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.ones(2, 2)
+        >>> torch._has_compatible_shallow_copy_type(x, x.double()), torch._has_compatible_shallow_copy_type(x, x.to_sparse())
+        (True, False)
+    """
+    return input.layout == from_.layout
+
+
 @composite(method=True, operands=("input", "other"), dispatched="never")
 @schemas("(Tensor self, Tensor other) -> bool")
 def is_same_size(input: Tensor, other: Any) -> Any:

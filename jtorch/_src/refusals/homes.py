@@ -88,6 +88,7 @@ _LINES = """
     testing: ._creation
     utils.benchmark: .utils.common .utils.compare .utils.timer
     xpu: .graphs .random
+    _src.neighbours.within.compiler_tables: _inductor.decomposition
     _src.neighbours.within.compiled_tests: _dynamo.testing _dynamo.test_case _inductor.test_case
     _src.neighbours.within.logs: _logging _logging._internal
     _src.neighbours.within.low_rank: _linalg_utils _lowrank _lobpcg

@@ -133,6 +133,14 @@ _LINES: dict[str, str] = {
         ao.quantization.observer: HistogramObserver(with_args) MinMaxObserver(with_args) MovingAverageMinMaxObserver(with_args)
             PerChannelMinMaxObserver(with_args) MovingAveragePerChannelMinMaxObserver(with_args) ObserverBase PlaceholderObserver(with_args)
             default_observer default_per_channel_weight_observer default_weight_observer
+            default_affine_fixed_qparams_observer default_debug_observer default_dynamic_quant_observer
+            default_fixed_qparams_range_0to1_observer default_fixed_qparams_range_neg1to1_observer
+            default_float_qparams_observer default_float_qparams_observer_4bit default_histogram_observer
+            default_placeholder_observer default_reuse_input_observer default_symmetric_fixed_qparams_observer
+            get_observer_state_dict load_observer_state_dict per_channel_weight_observer_range_neg_127_to_127
+            weight_observer_range_neg_127_to_127 FixedQParamsObserver NoopObserver RecordingObserver
+            ReuseInputObserver UniformQuantizationObserverBase AffineQuantizedObserverBase Granularity MappingType
+            PerAxis PerBlock PerGroup PerRow PerTensor PerToken TorchAODType ZeroPointDomain get_block_size
         ao.quantization.qconfig: QConfig default_qconfig float_qparams_weight_only_qconfig get_default_qconfig get_default_qat_qconfig
         ops.quantized: conv_transpose1d_prepack conv_transpose2d_prepack
             conv_transpose3d_prepack

@@ -58,6 +58,7 @@ LINES: dict[str, str] = {
         _higher_order_ops.flex_attention: FlexAttentionBackwardHOP FlexAttentionHOP flex_attention flex_attention_backward
         _higher_order_ops.foreach_map: ForeachMap foreach_map
         _higher_order_ops.hints_wrap: HintsWrapper hints_wrapper
+        _higher_order_ops.inline_asm_elementwise: inline_asm_elementwise
         _higher_order_ops.invoke_subgraph: InvokeSubgraphHOP invoke_subgraph mark_compile_region
         _higher_order_ops.out_dtype: OutDtypeOperator out_dtype
         _higher_order_ops.strict_mode: StrictMode strict_mode
@@ -76,7 +77,7 @@ LINES: dict[str, str] = {
         _inductor.cudagraph_utils: BoxedDeviceIndex CudagraphCachedInfo PlaceholderInfo
         _inductor.custom_graph_pass: CustomGraphModulePass CustomGraphPass CustomGraphPassType get_hash_for_files
         _inductor.debug: DebugContext DebugFormatter create_fx_from_snodes draw_buffers
-        _inductor.decomposition: decompositions fast_random_decomps register_decomposition remove_decompositions select_decomp_table
+        _inductor.decomposition: fast_random_decomps select_decomp_table
         _inductor.freezing: freeze
         _inductor.fuzzer: ConfigFuzzer
         _inductor.fx_passes.fuse_attention: _sfdp_init

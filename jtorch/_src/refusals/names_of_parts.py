@@ -233,13 +233,14 @@ LINES: dict[str, str] = {
         backends._nnapi.serializer: serialize_model
         backends.xeon.run_cpu: create_args main
     """,
-    names_of_tools._TWO_IN_FOUR: """
+    reasons.TWO_IN_FOUR: """
         sparse._semi_structured_conversions: sparse_semi_structured_from_dense_cutlass sparse_semi_structured_to_dense_cutlass
         sparse._semi_structured_ops: fallback_dispatcher no_dispatch semi_sparse_addmm semi_sparse_linear semi_sparse_mm semi_sparse_t
     """,
     _TRITON: """
         sparse._triton_ops: bsr_dense_addmm bsr_dense_mm bsr_scatter_mm bsr_softmax scatter_mm
-        sparse._triton_ops_meta: get_meta optimize_bsr_dense_addmm tune_bsr_dense_addmm
+        sparse._triton_ops_meta: create_blocked_tensor dump get_meta minimize optimize_bsr_dense_addmm
+            optimize_scatter_mm tune__int_bsr_dense_addmm tune_bsr_dense_addmm update
     """,
     _LAZY: """
         _lazy: add_step_closure get_tensor_id mark_step run_step_closures sync_multi to_cpu wait_device_ops

@@ -14,7 +14,6 @@ _MKLDNN = "XLA chooses the kernels for the CPU by itself; use the layers of torc
 _COMM = "arrays on several devices are sharded by JAX; see jax.sharding and jax.lax.psum"
 _TUNABLE = "XLA tunes matrix products by itself: --xla_gpu_autotune_level"
 _JITERATOR = "it compiles strings of CUDA; write the function with torch operations, which are fused, or with Pallas"
-_TWO_IN_FOUR = "XLA has no kernels for two-in-four sparsity"
 _EXPERIMENTAL = "it is an experiment on CUDA's kernels in PyTorch; use torch.nn.functional.scaled_dot_product_attention"
 
 _COMPARED = "assert_close compares in one pass, without objects for the pairs; it takes a function as msg"
@@ -112,6 +111,33 @@ LINES: dict[str, str] = {
             get_quantized_operator get_static_quant_module_class propagate_qconfig_ quantize_dynamic_jit quantize_jit
             quantize_qat swap_module _prepare_ondevice_dynamic_jit _convert_ondevice_dynamic_jit _quantize_ondevice_dynamic_jit
             WeightObserver
+            FixedQParamsFakeQuantize FixedQParamsObserver FusedMovingAvgObsFakeQuantize MatchAllNode
+            MovingAverageMinMaxObserver MovingAveragePerChannelMinMaxObserver NoopObserver ObserverOrFakeQuantize
+            Pattern PlaceholderObserver QConfigAny QConfigDynamic RecordingObserver ReuseInputObserver
+            UniformQuantizationObserverBase convert_dynamic_jit convert_jit default_affine_fixed_qparams_fake_quant
+            default_affine_fixed_qparams_observer default_debug_observer default_dynamic_fake_quant
+            default_dynamic_quant_observer default_embedding_fake_quant default_embedding_fake_quant_4bit
+            default_fixed_qparams_range_0to1_observer default_fixed_qparams_range_neg1to1_observer
+            default_float_qparams_observer default_float_qparams_observer_4bit default_fused_act_fake_quant
+            default_fused_per_channel_wt_fake_quant default_fused_wt_fake_quant default_histogram_observer
+            default_reuse_input_observer default_symmetric_fixed_qparams_fake_quant
+            default_symmetric_fixed_qparams_observer disable_fake_quant disable_observer enable_fake_quant
+            enable_observer fuse_conv_bn fuse_conv_bn_jit fuse_conv_bn_relu fuse_convtranspose_bn fuse_linear_bn
+            fused_per_channel_wt_fake_quant_range_neg_127_to_127 fused_wt_fake_quant_range_neg_127_to_127
+            _remove_qconfig get_combined_dict get_default_custom_config_dict get_default_dynamic_sparse_quant_module_mappings
+            get_default_float_to_quantized_operator_mappings get_default_qat_qconfig_dict
+            get_default_qat_qconfig_mapping get_default_qconfig_dict get_default_qconfig_mapping
+            get_default_static_quant_reference_module_mappings get_default_static_sparse_quant_module_mappings
+            get_dynamic_quant_module_class get_embedding_qat_module_mappings
+            get_embedding_static_quant_module_mappings get_fuser_method_new get_observer_state_dict
+            load_observer_state_dict no_observer_set per_channel_weight_observer_range_neg_127_to_127
+            prepare_dynamic_jit prepare_jit qconfig_equals script_qconfig script_qconfig_dict
+            weight_observer_range_neg_127_to_127 AffineQuantizedObserverBase Granularity MappingType PerAxis PerBlock
+            PerGroup PerRow PerTensor PerToken TorchAODType ZeroPointDomain get_block_size
+        ao.ns.fx.utils: compute_cosine_similarity compute_normalized_l2_error compute_sqnr
+        ao.pruning: BaseScheduler BaseSparsifier CubicSL FakeSparsity LambdaSL NearlyDiagonalSparsifier
+            WeightNormSparsifier fqn_to_module get_arg_info_from_tensor_fqn get_dynamic_sparse_quantized_mapping
+            get_static_sparse_quantized_mapping module_to_fqn
         ao.nn.quantized: BatchNorm2d BatchNorm3d Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d DeQuantize ELU
             Embedding EmbeddingBag GroupNorm Hardswish InstanceNorm1d InstanceNorm2d InstanceNorm3d LayerNorm LeakyReLU Linear LSTM
             MultiheadAttention Quantize ReLU6 Sigmoid Softmax PReLU QFunctional
@@ -158,12 +184,6 @@ LINES: dict[str, str] = {
     """,
     _JITERATOR: """
         cuda.jiterator: _create_jit_fn _create_multi_output_jit_fn
-    """,
-    _TWO_IN_FOUR: """
-        sparse.semi_structured: SparseSemiStructuredTensor SparseSemiStructuredTensorCUTLASS
-            SparseSemiStructuredTensorCUSPARSELT to_sparse_semi_structured
-        sparse: SparseSemiStructuredTensor SparseSemiStructuredTensorCUTLASS SparseSemiStructuredTensorCUSPARSELT
-            to_sparse_semi_structured
     """,
     _COMPARED: """
         testing._comparison: Pair BooleanPair NonePair NumberPair ObjectPair TensorLikePair ErrorMeta UnsupportedInputs originate_pairs

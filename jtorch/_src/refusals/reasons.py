@@ -33,3 +33,4 @@ NESTED = "only nested tensors in PyTorch's older layout have it; use torch.neste
 SELECTIVE = "XLA decides what is kept and what is computed again; checkpoint whole blocks instead"
 PER_SAMPLE = "it keeps gradients of single examples in .grad_sample; use torch.func.vmap of torch.func.grad"
 NUMA = "processes are not bound to memory nodes here; use numactl"
+TWO_IN_FOUR = "XLA has no kernels for two-in-four sparsity"

@@ -28,9 +28,22 @@ from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
 __all__ = ["DataLoader", "get_worker_info", "default_collate", "default_convert"]
 
+_worker_init_fn_t = Callable[[int], None]
 _collate_fn_t = Callable[[list[Any]], Any]
 
 _T_co = TypeVar("_T_co", covariant=True)
+
+
+def _sharding_worker_init_fn(worker_init_fn: _worker_init_fn_t | None, world_size: int, rank_id: int, worker_id: int) -> None:
+    """Gives a worker its part of a pipe: the parts go over the processes first, then over their workers."""
+    info = get_worker_info()
+    if info is None:
+        raise AssertionError("Worker info is None in sharding worker init function")
+    if not pipes.is_pipe(info.dataset):
+        raise AssertionError("datapipe must be an instance of IterDataPipe or MapDataPipe")
+    pipes.shard(info.dataset, info.num_workers * world_size, worker_id * world_size + rank_id)
+    if worker_init_fn is not None:
+        worker_init_fn(worker_id)
 
 
 class _InfiniteConstantSampler(Sampler[None]):
@@ -282,6 +295,10 @@ class _BaseDataLoaderIter:
         # Drawn without workers too: the default generator must move on alike, whatever num_workers is.
         self._base_seed = int(torch.empty((), dtype=torch.int64).random_(generator=loader.generator).item())
         self._num_yielded = 0
+        # What iterators of other packages read that continue this class: nothing is pinned, as ``pin_memory`` says.
+        self._pin_memory = False
+        self._pin_memory_device: str | None = None
+        self._world_size, self._rank = pipes.place()
 
     def __iter__(self) -> Any:
         return self

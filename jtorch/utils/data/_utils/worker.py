@@ -53,6 +53,24 @@ class _IterableDatasetStopIteration:
     worker_id: int
 
 
+@dataclass(frozen=True)
+class _ResumeIteration:
+    """Sent to a worker that packages write: the next epoch begins."""
+
+    seed: int | None = None
+
+
+class ManagerWatchdog:
+    """What a worker asks whether the process that started it is still there."""
+
+    def __init__(self) -> None:
+        self.manager_pid = os.getppid()
+
+    def is_alive(self) -> bool:
+        """Whether it is."""
+        return os.getppid() == self.manager_pid
+
+
 class NotLoaded(ExceptionWrapper):
     """Sent in place of a batch by a worker that could not load its job: a module that it names cannot be imported there."""
 

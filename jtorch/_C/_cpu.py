@@ -1,0 +1,15 @@
+"""``torch._C._cpu``: questions about the processor."""
+
+from __future__ import annotations
+
+__all__ = ["_get_cpu_capability", "_init_amx"]
+
+
+def _get_cpu_capability() -> str:
+    """``"DEFAULT"``: XLA compiles for the processor it finds, and does not tell."""
+    return "DEFAULT"
+
+
+def _init_amx() -> bool:
+    """False: no tiles of a processor are asked for here; XLA takes what it can use."""
+    return False
