@@ -947,7 +947,7 @@ class Tensor:
         """The number of elements over ``dim`` that are not zero, in int64."""
     def cov(self, *, correction: _int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
         """The covariance matrix of the variables in the rows of ``input``, whose columns are observations."""
-    def cpu(self, memory_format: _memory_format | None = ...) -> Tensor:
+    def cpu(self, *, memory_format: _memory_format | None = ...) -> Tensor:
         """The tensor on the host; itself if it is there."""
     def cross(self, other: Tensor, dim: _int | None = None) -> Tensor:
         """``linalg.cross`` along ``dim``, by default the first dimension of size 3."""
@@ -2081,6 +2081,8 @@ def _foreach_zero_(self: Sequence[Tensor]) -> Tensor:
     """Writes zero into every tensor of a list."""
 def _functional_sym_constrain_range(size: Any, min: Any, max: Any, dep_token: Any) -> Tensor:
     """Not offered: it marks symbolic sizes for PyTorch's exporter; sizes are numbers here."""
+def _has_compatible_shallow_copy_type(input: Tensor, from_: Any) -> Tensor:
+    """Whether ``input.data = from_`` is possible: both are strided, or both sparse in the same way."""
 def _is_all_true(self: Tensor) -> Tensor:
     """Whether all elements of a bool tensor are true."""
 def _is_any_true(self: Tensor) -> Tensor:
