@@ -9,12 +9,15 @@ import contextlib
 import dataclasses
 import inspect
 import math
+import operator
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax import lax
 
 from ._facts import Facts
 from ._nodes import Rule
@@ -267,6 +270,17 @@ def guard(bad: Any, exc_type: type[Exception], message: str, value: Any = None) 
         stack[-1].append(Guard(bad, exc_type, message, value))
 
 
+def _compared(how: Callable[[Any, Any], Any], x: Any, limit: float) -> Any:
+    """How an array compares with a number. Positions are compared in JAX's primitives: they are traced for each new size."""
+    if type(limit) is int and x.dtype in _POSITIONS and abs(limit) <= np.iinfo(x.dtype).max:
+        return how(x, x.dtype.type(limit))
+    return _COMPARED[how](x, limit)
+
+
+_POSITIONS = np.dtype(np.int32), np.dtype(np.int64)
+_COMPARED: dict[Any, Callable[[Any, Any], Any]] = {lax.lt: operator.lt, lax.gt: operator.gt, lax.eq: operator.eq}
+
+
 def guard_range(
     x: Any,
     low: float | None,
@@ -305,12 +319,12 @@ def guard_range(
         return
     bad = None
     for outside in (
-        None if low is None else x < low,
-        None if high is None else x > high,
-        None if hole is None else x == hole,
+        None if low is None else _compared(lax.lt, x, low),
+        None if high is None else _compared(lax.gt, x, high),
+        None if hole is None else _compared(lax.eq, x, hole),
     ):
         if outside is not None:
-            bad = outside if bad is None else bad | outside
+            bad = outside if bad is None else lax.bitwise_or(bad, outside)
     assert bad is not None
     integral = jnp.issubdtype(x.dtype, jnp.integer)
     if not integral and not nan:

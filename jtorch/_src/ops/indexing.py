@@ -23,6 +23,7 @@ from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._hosted import REALS, hosted
 from ._nodes import by_operand
+from ._rows import positions_of_rows, rows
 from ._sizes import counted, fewer
 
 _BOUNDS = "index {{}} is out of bounds for dimension {dim} with size {size}"
@@ -47,7 +48,12 @@ def in_bounds(index: Array, size: int, exc_type: type[Exception], message: str, 
     # XLA's scatters are faster with 32-bit positions.
     if fewer(size, 2**31) and index.dtype == np.int64:
         index = index.astype(np.int32)
-    return jnp.where(index < 0, index + counted(size, index.dtype), index) if wrap else index
+    if not wrap:
+        return index
+    if type(size) is not int:
+        return jnp.where(index < 0, index + counted(size, index.dtype), index)
+    kind = index.dtype.type  # the same in JAX's primitives, as this is traced for each new size
+    return lax.select(lax.lt(index, kind(0)), lax.add(index, kind(size)), index)
 
 
 def at_dim(dim: int, positions: Array) -> tuple[slice | Array, ...]:
@@ -59,10 +65,12 @@ def fetch(x: Array, index: tuple[slice | Array, ...]) -> Array:
     """``x[index]`` for positions known to lie in range."""
     dim = inner_dim(x, index)
     if dim is None:
+        if (places := positions_of_rows(x, index)) is not None:
+            return rows(x, places)
         return x.at[index].get(mode="promise_in_bounds", wrap_negative_indices=False)
     positions: Array = index[dim]  # type: ignore[assignment]
-    folded, rows = fold(x, dim, positions)
-    return fetch(folded, (rows,)).reshape(*x.shape[:dim], *positions.shape, *x.shape[dim + 1 :])
+    folded, at = fold(x, dim, positions)
+    return fetch(folded, (at,)).reshape(*x.shape[:dim], *positions.shape, *x.shape[dim + 1 :])
 
 
 def inner_dim(x: Array, index: tuple[slice | Array, ...]) -> int | None:

@@ -17,6 +17,7 @@ from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._nodes import by_operand
 from ._numeric import conj, require, zeros_and_ones
+from ._rows import positions_of_rows, with_rows
 from .indexing import (
     _BOUNDS,
     along,
@@ -50,6 +51,9 @@ def write(x: Array, index: tuple[Any, ...], values: Array, how: str = "set") -> 
         for size, i in zip(x.shape[1:], index[1:], strict=True):
             at = at * np.int32(size) + i.astype(np.int32)
         return write(x.reshape(-1), (at,), values, how).reshape(x.shape)
+    positions = positions_of_rows(x, index)
+    if positions is not None and values.dtype == x.dtype and values.shape == (*positions.shape, *x.shape[1:]):
+        return with_rows(x, positions, values, how)
     return getattr(x.at[index], how)(values, mode="promise_in_bounds", wrap_negative_indices=False)
 
 
