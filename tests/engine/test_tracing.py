@@ -101,6 +101,7 @@ def test_a_kernel_warns_once_wherever_it_runs(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_what_tracing_showed_is_dropped_once_it_was_used() -> None:
+    forget_calls()  # others look at kernels that have long run
     y = (torch.ones(41) * 2).sum()
     assert y.item() == 82
     for call in calls.all_calls():
