@@ -245,7 +245,7 @@ class P2POp:
     def __repr__(self) -> str:
         own, other = get_rank(self.group), self.group_peer
         source, to = (own, other) if self.op is isend else (other, own)
-        shape: Any = self.tensor.shape  # type: ignore[attr-defined]
+        shape: Any = self.tensor.shape
         named = getattr(self.group, "group_name", "default_pg")
         return f"P2POp({self.op.__name__} pg={named}, group_src={source}, group_dst={to},  {shape}, {self.tensor.dtype})"
 

@@ -160,7 +160,7 @@ class _Call:
 def _frames(node: Node) -> list[tuple[str, str]]:
     """The calls that a node was made in, below the root: a key for each, and the module's path. One that is not below the module that
     called it is taken for a part of that."""
-    if node.target is torch.ops.aten.sym_size.int and node.args[0].op == "placeholder":  # type: ignore[union-attr]
+    if node.target is torch.ops.aten.sym_size.int and node.args[0].op == "placeholder":
         return []  # sizes of inputs stand first, whoever asked
     found: list[tuple[str, str]] = []
     for key, (path, _) in node.meta.get("nn_module_stack", {}).items():
@@ -327,7 +327,7 @@ class _Builder:
         placeholders = {n.name: n for n in self.program.graph.nodes if n.op == "placeholder"}
         by_target = {s.target: placeholders[s.arg.name] for s in self.program.graph_signature.input_specs if s.target}
         results = []
-        for n, spec in zip(given, self.program.graph_signature.output_specs, strict=True):  # type: ignore[arg-type]
+        for n, spec in zip(given, self.program.graph_signature.output_specs, strict=True):
             if spec.kind is OutputKind.USER_OUTPUT:
                 results.append(map_arg(n, value))
             else:
@@ -412,7 +412,7 @@ def _walk(module: torch.nn.Module, way: str) -> torch.nn.Module:
     for part in way.split(".") if way else ():
         if module._modules.get(part) is None:
             module._modules[part] = torch.nn.Module()
-        module = module._modules[part]  # type: ignore[assignment]
+        module = module._modules[part]
     return module
 
 

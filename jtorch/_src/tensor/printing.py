@@ -274,7 +274,7 @@ def _repeated_once(t: Tensor) -> Tensor:
     al = t._al
     if al is None or not wide(al):
         return t
-    return detached(t)[tuple([slice(0, 1) if s == 0 else slice(None) for s in al.strides])]  # type: ignore[index]
+    return detached(t)[tuple([slice(0, 1) if s == 0 else slice(None) for s in al.strides])]
 
 
 def tensor_repr(t: Tensor, *, tensor_contents: str | None = None) -> str:

@@ -52,5 +52,5 @@ def checkpoint(module: nn.Module, **kwargs: Any) -> nn.Module:
     if unknown:
         raise ValueError("Unexpected keyword arguments: " + ",".join(unknown))
     given = {name: value for name, value in kwargs.items() if value is not None}
-    module.forward = _Recomputed(module.forward, checkpoint.state(module), given)  # type: ignore[method-assign]
+    module.forward = _Recomputed(module.forward, checkpoint.state(module), given)
     return module

@@ -37,7 +37,7 @@ def contract(state_cls: type = _State) -> Callable[[Callable[..., Any]], Any]:
     """
 
     def decorated(func: Callable[..., Any]) -> Any:
-        name: str = func.__name__  # type: ignore[attr-defined]
+        name: str = func.__name__
 
         @functools.wraps(func)
         def wrapper(module: Any, *args: Any, **kwargs: Any) -> Any:
@@ -68,7 +68,7 @@ def contract(state_cls: type = _State) -> Callable[[Callable[..., Any]], Any]:
             """What the function keeps of a module; None if it has not been applied to it."""
             return module.__dict__.get(STATE_KEY, {}).get(func)
 
-        wrapper.state = get_state  # type: ignore[attr-defined]
+        wrapper.state = get_state
         return wrapper
 
     return decorated
