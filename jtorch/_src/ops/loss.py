@@ -22,13 +22,14 @@ from .pointwise import NO_BOOL_MINUS, NO_NEGATED_BOOL, no_bools
 
 
 def _warn_of_sizes(input: Any, target: Any, reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> None:
-    if input.shape != target.shape:
+    if input._aval.shape != target._aval.shape:  # each call asks: not by way of the property
         warnings.warn(
             f"Using a target size ({_size(target)}) that is different to the input size ({_size(input)}). "
             "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
             stacklevel=outside(),
         )
-    warn_of_reduction(reduction, size_average, reduce)
+    if reduction != "mean" or size_average is not None or reduce is not None:
+        warn_of_reduction(reduction, size_average, reduce)
 
 
 def _warn_of_paired_sizes(input: Any, target: Any, reduction: str) -> None:
