@@ -102,21 +102,26 @@ def no_amp(grad_scale: torch.Tensor | None, found_inf: torch.Tensor | None) -> N
         raise AssertionError("Expected grad_scale and found_inf to be None")
 
 
+#: Options that say how PyTorch is to compute a step, of which there is one way here.
+_WAYS = frozenset(("foreach", "fused", "capturable", "differentiable"))
+
+
 def update_lists(
     optimizer: Optimizer, closure: Callable[[], Any] | None, rule: Callable[..., None], buffers: str, **pairs: tuple[str, str]
 ) -> Any:
     """A step of an optimiser whose rule works on lists.
 
-    The rule is given the lists of parameters, gradients and ``buffers``, and those of a group's options that it has keywords for; ``pairs``
-    says which keywords the parts of an option have that is a pair.
+    The rule is given the lists of parameters, gradients and ``buffers``, and those of a group's options that it has parameters for; ``pairs``
+    says which parameters the parts of an option have that is a pair.
     """
     loss = _run_closure(closure)
+    lists = buffers.split()
     code = rule.__code__
-    keywords = ("maximize", *code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount])
+    named = code.co_varnames[2 + len(lists) : code.co_argcount + code.co_kwonlyargcount]
     for group in optimizer.param_groups:
         params, grads, states = optimizer._collect(group)
-        options = {name: group[name] for name in keywords if name in group}
+        options = {name: group[name] for name in named if name in group and name not in _WAYS}
         for name, parts in pairs.items():
             options.update(zip(parts, group[name], strict=True))
-        rule(params, grads, *[pick(states, name) for name in buffers.split()], **options)
+        rule(params, grads, *[pick(states, name) for name in lists], **options)
     return loss
