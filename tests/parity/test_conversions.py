@@ -86,3 +86,14 @@ def test_every_way_converts_alike(name: str) -> None:
 @pytest.mark.parametrize("name", IMAGINARY)
 def test_imaginary_numbers_are_true(name: str) -> None:
     assert _outcome(jtorch, IMAGINARY[name]) == _outcome(torch, IMAGINARY[name])
+
+
+@pytest.mark.parametrize("wanted", ["channels_last", "contiguous_format", "preserve_format"])
+@pytest.mark.parametrize("given", ["channels_last", "contiguous_format"])
+def test_cpu_lays_out_anew_as_asked(given: str, wanted: str) -> None:
+    found = []
+    for library in (torch, jtorch):
+        x = library.ones(1, 2, 3, 3).to(memory_format=getattr(library, given))
+        y = x.cpu(memory_format=getattr(library, wanted))
+        found.append((y.stride(), y is x))
+    assert found[1] == found[0]

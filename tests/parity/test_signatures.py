@@ -44,6 +44,7 @@ DIFFERENT = {
             "triplet_margin_loss",
         )
     },
+    **dict.fromkeys(("torch.Tensor.cpu", "torch.Tensor.cuda"), "the memory format is taken by name only, as by PyTorch's own code"),
     "torch.dequantize": "several tensors at once are only for quantised ones",
     "torch.quantize_per_tensor": "several tensors at once are only for quantised ones",
     "torch.isin": "the names of the overloads for numbers are accepted as aliases, which the signature does not show",

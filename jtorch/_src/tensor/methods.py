@@ -388,11 +388,15 @@ def cpu(self: Tensor, *, memory_format: Any = layouts.preserve_format) -> Any:
         >>> torch.tensor([1]).cpu().device
         device(type='cpu')
     """
-    return moved(self, "cpu")
+    return _brought(self, "cpu", memory_format)
+
+
+def _brought(t: Tensor, device: Any, memory_format: layouts.memory_format | None) -> Tensor:
+    return moved(t, device) if memory_format is layouts.preserve_format else to(t, device, memory_format=memory_format)
 
 
 @composite(namespace="Tensor", operands=("self",))
-def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = layouts.preserve_format) -> Any:
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, *, memory_format: Any = layouts.preserve_format) -> Any:
     """The tensor on a GPU; itself if it is there.
 
     Shapes: self (*) -> (*).
@@ -406,7 +410,8 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_fo
         >>> (x.cuda() if torch.cuda.is_available() else x).is_cuda == torch.cuda.is_available()
         True
     """
-    return moved(self, "cuda" if device is None else devices.device("cuda", device) if isinstance(device, int) else device)
+    where = "cuda" if device is None else devices.device("cuda", device) if isinstance(device, int) else device
+    return _brought(self, where, memory_format)
 
 
 def _same_memory(a: Tensor, b: Tensor) -> bool:
