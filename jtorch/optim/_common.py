@@ -111,8 +111,8 @@ def update_lists(
 ) -> Any:
     """A step of an optimiser whose rule works on lists.
 
-    The rule is given the lists of parameters, gradients and ``buffers``, and those of a group's options that it has parameters for; ``pairs``
-    says which parameters the parts of an option have that is a pair.
+    The rule is given the lists of parameters, gradients and ``buffers``, and those of a group's options that it has parameters for;
+    ``pairs`` says which parameters the parts of an option have that is a pair.
     """
     loss = _run_closure(closure)
     lists = buffers.split()

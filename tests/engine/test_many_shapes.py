@@ -31,7 +31,13 @@ print(engine.stats.replayed > 0, sum(type(o).__name__ == "MeshComputation" for o
 
 @pytest.mark.parametrize("ahead", ["0", "1"])
 def test_what_was_lowered_is_not_kept_beside_its_program(ahead: str, tmp_path: Path) -> None:
-    settings = {"JTORCH_CACHE": "1", "JTORCH_CACHE_DIR": str(tmp_path), "JTORCH_TIERS": "xla", "JTORCH_COMPILE_AHEAD": ahead}
+    settings = {
+        "JTORCH_CACHE": "1",
+        "JTORCH_CACHE_DIR": str(tmp_path),
+        "JTORCH_TIERS": "xla",
+        "JTORCH_COMPILE_AHEAD": ahead,
+        "JTORCH_EXECUTION": "deferred",
+    }
     environment = os.environ | {"JAX_PLATFORMS": "cpu"} | settings
     done = subprocess.run([sys.executable, "-c", _MODULES], env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.stdout.split() == ["True", "0"], done.stderr

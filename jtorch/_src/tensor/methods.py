@@ -388,10 +388,10 @@ def cpu(self: Tensor, *, memory_format: Any = layouts.preserve_format) -> Any:
         >>> torch.tensor([1]).cpu().device
         device(type='cpu')
     """
-    return _brought(self, "cpu", memory_format)
+    return _on_device(self, "cpu", memory_format)
 
 
-def _brought(t: Tensor, device: Any, memory_format: layouts.memory_format | None) -> Tensor:
+def _on_device(t: Tensor, device: Any, memory_format: layouts.memory_format | None) -> Tensor:
     return moved(t, device) if memory_format is layouts.preserve_format else to(t, device, memory_format=memory_format)
 
 
@@ -411,7 +411,7 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, *, memory
         True
     """
     where = "cuda" if device is None else devices.device("cuda", device) if isinstance(device, int) else device
-    return _brought(self, where, memory_format)
+    return _on_device(self, where, memory_format)
 
 
 def _same_memory(a: Tensor, b: Tensor) -> bool:

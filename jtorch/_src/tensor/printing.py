@@ -15,7 +15,7 @@ from ...autograd.dual import tangent_of
 from ...core import Tensor, detached, from_value, wide
 from ...dispatch import DisableTorchFunction
 from ..borders.pytree import Held
-from ..engine import Lifted, array_of
+from ..engine import Lifted, array_of, execution
 from ..facts import dtypes
 
 
@@ -285,7 +285,9 @@ def tensor_repr(t: Tensor, *, tensor_contents: str | None = None) -> str:
     if isinstance(v, Lifted) and hasattr(v, "physical"):  # one example of a vmap stands for all
         inner = tensor_repr(from_value(v.physical)).replace("\n", "\n    ")
         return f"BatchedTensor(lvl={v.depth}, bdim=0, value=\n    {inner}\n)"
-    with DisableTorchFunction():
+    # What a view repeats beyond its memory is never made, which takes that reading it is put off.
+    once = execution("deferred") if t._al is not None and wide(t._al) else contextlib.nullcontext()
+    with DisableTorchFunction(), once:
         cls, place, dtype, shape = type(t), t.device, t.dtype, tuple(t.shape)
         plain = _is_plain(cls)
         array: np.ndarray | None = None
