@@ -1,0 +1,43 @@
+"""Corners that calls drawn at random showed: the dtype of sums in ``einsum``, norms of one element, what is looked at before refusing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import jtorch  # noqa: E402
+
+pytestmark = pytest.mark.parity
+
+SUMS = [
+    "t.einsum('ij->i', t.ones(3, 300, dtype=t.int8))",
+    "t.einsum('ij->i', t.ones(3, 1, dtype=t.bool))",
+    "t.einsum('ii->', t.ones(3, 3, dtype=t.uint8))",
+    "t.einsum('ij,jk->ik', t.ones(3, 300, dtype=t.int8), t.ones(1, 3, dtype=t.int8))",
+    "t.einsum('ij,jk->ik', t.ones(3, 1, dtype=t.int8), t.ones(1, 3, dtype=t.int8))",
+    "t.einsum('ij,jk->ik', t.ones(3, 3, dtype=t.int8), t.ones(3, 3, dtype=t.int8))",
+    "t.einsum('i,j->j', t.ones(1, dtype=t.int8), t.ones(3, dtype=t.int8))",
+    "t.einsum('i,j,k->', *[t.ones(9, dtype=t.int8)] * 3)",
+    "t.einsum('ij,jk->ik', t.ones(3, 1, dtype=t.bool), t.ones(3, 3))",
+    "t.einsum('ij,kl->ik', t.ones(3, 2, dtype=t.int64), t.ones(2, 3))",
+    "t.einsum('i,i,i->', t.ones(1, dtype=t.int64), t.ones(3), t.ones(1, dtype=t.float64))",
+    "t.einsum('ijl,jk->ik', t.ones(3, 3, 2, dtype=t.int8), t.ones(3, 3, dtype=t.int64))",
+    "t.einsum('ijl,jk->ik', t.ones(3, 3, 2, dtype=t.int8), t.ones(3, 3, dtype=t.int8))",
+    "t.einsum('i,i->', t.ones(3, dtype=t.int64), t.ones(3))",
+]
+
+
+def _outcome(t: Any, call: str) -> tuple[str, ...]:
+    try:
+        made = eval(call, {"t": t})
+    except (RuntimeError, NotImplementedError) as error:
+        return type(error).__name__, str(error)
+    return str(made.dtype).split(".")[1], str(tuple(made.shape)), str(made.tolist())
+
+
+@pytest.mark.parametrize("call", SUMS)
+def test_call(call: str) -> None:
+    assert _outcome(jtorch, call) == _outcome(torch, call)
