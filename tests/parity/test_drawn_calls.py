@@ -28,6 +28,15 @@ SUMS = [
     "t.einsum('ijl,jk->ik', t.ones(3, 3, 2, dtype=t.int8), t.ones(3, 3, dtype=t.int8))",
     "t.einsum('i,i->', t.ones(3, dtype=t.int64), t.ones(3))",
 ]
+NORMS = [
+    "t.linalg.vector_norm(t.tensor([[-1.75], [0.5]]), 1e10, 1)",
+    "t.linalg.vector_norm(t.tensor([1e30]))",
+    "t.linalg.vector_norm(t.tensor(1e30), 3)",
+    "t.linalg.vector_norm(t.tensor([3 + 4j]), 300)",
+    "t.linalg.vector_norm(t.tensor([[2.0], [0.0]]), 0, 1)",
+    "t.norm(t.tensor([[1e30]]), 3)",
+    "t.nn.functional.normalize(t.tensor([[-1.75], [0.5]]), 1e10, 1)",
+]
 
 
 def _outcome(t: Any, call: str) -> tuple[str, ...]:
@@ -38,6 +47,16 @@ def _outcome(t: Any, call: str) -> tuple[str, ...]:
     return str(made.dtype).split(".")[1], str(tuple(made.shape)), str(made.tolist())
 
 
-@pytest.mark.parametrize("call", SUMS)
+@pytest.mark.parametrize("call", SUMS + NORMS)
 def test_call(call: str) -> None:
     assert _outcome(jtorch, call) == _outcome(torch, call)
+
+
+@pytest.mark.parametrize("p", [0.5, 1.5, 2, 3, 300])
+def test_gradient_of_norms_of_one_element(p: float) -> None:
+    found = []
+    for t in (torch, jtorch):
+        x = t.tensor([[-1.75], [0.5], [0.0]], requires_grad=True)
+        t.linalg.vector_norm(x, p, 1).sum().backward()
+        found.append(x.grad.flatten().tolist())
+    assert found[1] == pytest.approx(found[0], rel=1e-5, nan_ok=True)
