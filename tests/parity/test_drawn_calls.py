@@ -37,6 +37,28 @@ NORMS = [
     "t.norm(t.tensor([[1e30]]), 3)",
     "t.nn.functional.normalize(t.tensor([[-1.75], [0.5]]), 1e10, 1)",
 ]
+NOTHING = [
+    "t.softmax(t.ones(2, 0, dtype=t.int64), 0)",
+    "t.nn.functional.softmax(t.ones(0), 0, dtype=t.complex64)",
+    "t.nn.functional.log_softmax(t.ones(2, 0, dtype=t.bool), 1)",
+    "t.softmax(t.ones(2, 1, dtype=t.int64), 0)",
+    "t.cumsum(t.ones(2, 0), 0, dtype=t.bool)",
+    "t.cumprod(t.tensor(2), 0, dtype=t.bool)",
+    "t.cumsum(t.ones(2), 0, dtype=t.bool)",
+    "t.isin(t.ones(0, 3, dtype=t.uint8), t.ones(2, dtype=t.uint16))",
+    "t.linspace(1e10, float('nan'), 0, dtype=t.int8)",
+    "t.linspace(3, 2**40, 1, dtype=t.uint8)",
+    "t.linspace(2**40, 3, 1, dtype=t.uint8)",
+    "t.linspace(3, 2**40, 2, dtype=t.uint8)",
+    "t.logspace(0, 1e10, 1, dtype=t.int8)",
+]
+MIXED = [
+    "t.isin(t.tensor([1, 2], dtype=t.uint64), 2)",
+    "t.isin(t.tensor([1, 2], dtype=t.uint16), 2, invert=True)",
+    "t.isin(t.tensor([1, 2], dtype=t.uint64), t.tensor([2]))",
+    "t.isin(t.tensor([1, 44], dtype=t.uint8), 300)",
+    "t.isin(t.tensor([1, 2]), 2.5)",
+]
 
 
 def _outcome(t: Any, call: str) -> tuple[str, ...]:
@@ -47,7 +69,7 @@ def _outcome(t: Any, call: str) -> tuple[str, ...]:
     return str(made.dtype).split(".")[1], str(tuple(made.shape)), str(made.tolist())
 
 
-@pytest.mark.parametrize("call", SUMS + NORMS)
+@pytest.mark.parametrize("call", SUMS + NORMS + NOTHING + MIXED)
 def test_call(call: str) -> None:
     assert _outcome(jtorch, call) == _outcome(torch, call)
 
