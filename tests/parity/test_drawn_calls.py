@@ -58,6 +58,11 @@ MIXED = [
     "t.isin(t.tensor([1, 2], dtype=t.uint64), t.tensor([2]))",
     "t.isin(t.tensor([1, 44], dtype=t.uint8), 300)",
     "t.isin(t.tensor([1, 2]), 2.5)",
+    "t.nn.functional.smooth_l1_loss(t.ones(2), t.ones(2, dtype=t.bool), beta=0)",
+    "t.nn.functional.smooth_l1_loss(t.ones(2, dtype=t.bool), t.ones(2, dtype=t.bool), beta=0.0)",
+    "t.nn.functional.smooth_l1_loss(t.ones(2), t.ones(2, dtype=t.bool))",
+    "t.nn.functional.poisson_nll_loss(t.ones(2), t.ones(2, dtype=t.bool), full=True)",
+    "t.nn.functional.poisson_nll_loss(t.ones(2), t.ones(2, dtype=t.bool)).round()",
 ]
 
 
