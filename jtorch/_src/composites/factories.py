@@ -257,8 +257,8 @@ def _is_complex(value: Any) -> bool:
     return value.dtype.is_complex if isinstance(value, Tensor) else isinstance(value, complex)
 
 
-def _ends(name: str, start: Any, end: Any, dtype: Any, out: Any = None) -> tuple[Any, Any]:
-    """The ends of a line as numbers.
+def _ends(name: str, start: Any, end: Any, steps: Any, dtype: Any, out: Any = None) -> tuple[Any, Any]:
+    """The ends of a line as numbers; a line of one step does not look at its ``end``, an empty one at neither.
 
     Raises:
         RuntimeError: for tensors with dimensions, or a number that the line's dtype cannot hold.
@@ -272,7 +272,8 @@ def _ends(name: str, start: Any, end: Any, dtype: Any, out: Any = None) -> tuple
                 f"{name} only supports 0-dimensional start and end tensors, but got {which} with {value.dim()} dimension(s)."
             )
         kind = dtypes.get_default_dtype() if dtype is None else dtype
-        if isinstance(value, (int, float)) and isinstance(kind, dtypes.dtype):
+        unused = isinstance(steps, int) and (steps == 0 or (steps == 1 and which == "end"))
+        if not unused and isinstance(value, (int, float)) and isinstance(kind, dtypes.dtype):
             check_fits(value, kind.np)
         if isinstance(kind, dtypes.dtype) and not kind.is_complex and dtype is not None and _is_complex(value):
             inferred = CPP_NAMES[dtypes.get_default_dtype().to_complex().scalar_name]
@@ -324,7 +325,7 @@ def linspace(
         >>> torch.linspace(0, 1, 5)
         tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
-    first, last = _ends("linspace", start, end, dtype, out)
+    first, last = _ends("linspace", start, end, steps, dtype, out)
     options = {"layout": layout, "device": _place(device, start, end), "pin_memory": pin_memory, "requires_grad": requires_grad}
     return _linspace(first, last, steps, out=out, dtype=dtype, **options)
 
@@ -364,7 +365,7 @@ def logspace(
         >>> torch.logspace(0, 2, 3)
         tensor([  1.,  10., 100.])
     """
-    first, last = _ends("logspace", start, end, dtype, out)
+    first, last = _ends("logspace", start, end, steps, dtype, out)
     options = {"layout": layout, "device": _place(device, start, end), "pin_memory": pin_memory, "requires_grad": requires_grad}
     return _logspace(first, last, steps, base, out=out, dtype=dtype, **options)
 

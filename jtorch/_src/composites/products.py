@@ -96,7 +96,8 @@ def einsum(*args: Any) -> Any:
 
     Shapes: any that fit the equation -> the sizes of the output's labels.
 
-    Dtypes: all operands of one dtype.
+    Dtypes: all operands of one dtype where two are long in a label that is summed; others promote. Integers that are summed before they
+    meet another operand become int64.
 
     Raises:
         RuntimeError: for an equation that is wrong or does not fit the operands.
@@ -169,10 +170,27 @@ def _contract(operands: list[Any], terms: list[list[str]], output: list[str] | N
     wanted = _output(output, terms, covered)
     if len(operands) == 1 and set(labels[0]) == set(wanted):
         return _rearranged(operands[0], labels[0], wanted)
-    if not {x for names in labels for x in names} - set(wanted):  # products alone, which promote; torch sums by products of matrices
+    operands, matrices = _summed_alone(operands, labels, wanted)
+    if not matrices:
         common = functools.reduce(dtypes.promote_types, [x.dtype for x in operands])
         operands = [x if x.dtype is common else x.to(common) for x in operands]
     return named(_C._einsum(operands, tuple(labels), wanted), _last_step(labels, wanted))
+
+
+def _summed_alone(operands: list[Any], labels: list[tuple[int, ...]], wanted: tuple[int, ...]) -> tuple[list[Any], bool]:
+    """The operands, those that are summed before they meet another in the dtype of their sums; and whether some share what is summed.
+
+    What two operands share is summed by products of matrices, which have one dtype. Other products promote.
+    """
+    only = len(operands) == 1
+    long = [{name for name, n in zip(names, x.shape, strict=True) if n != 1 or only} for x, names in zip(operands, labels, strict=True)]
+    summed = {name for names in labels for name in names} - set(wanted)
+    sharing = {name: sum(name in names for names in long) for name in summed}
+    found = []
+    for x, names in zip(operands, long, strict=True):
+        alone = any(sharing.get(name) == 1 for name in names)
+        found.append(x.to(dtypes.int64) if alone and x.dtype.category < dtypes.FLOATING else x)
+    return found, any(n > 1 for n in sharing.values())
 
 
 def _rearranged(x: Any, names: tuple[int, ...], wanted: tuple[int, ...]) -> Any:

@@ -86,6 +86,7 @@ class Op(Facts):
     operators: tuple[str, ...] = ()
     promote: str | tuple[str, ...] | None = None
     check: Callable[[list[Any]], None] | None = None
+    check_if: Callable[[dict[str, Any]], Callable[[list[Any]], None] | None] | None = None
     admits: Callable[[dict[str, Any]], None] | None = None
     warns: Callable[..., None] | None = None
     broadcast: bool = False

@@ -400,6 +400,9 @@ def _target(op: Op, layout: tuple[Any, ...], arrays: Sequence[Any]) -> np.dtype 
             entries.append((kind_dtype, dtypes.NUMBER))
     if op.check is not None:
         op.check([kind for kind, _ in entries])
+    check = None if op.check_if is None else op.check_if(_options(op, layout))
+    if check is not None:
+        check([kind for kind, _ in entries])
     try:
         found = dtypes.result_type_of(tuple(entries))
     except RuntimeError:
@@ -409,6 +412,11 @@ def _target(op: Op, layout: tuple[Any, ...], arrays: Sequence[Any]) -> np.dtype 
     if found.category < dtypes.FLOATING and _becomes_float(op, layout):
         found = dtypes.get_default_dtype()
     return found.np
+
+
+def _options(op: Op, layout: tuple[Any, ...]) -> dict[str, Any]:
+    """The arguments that are no arrays."""
+    return {p.name: entry.value for p, entry in zip(op.params, layout, strict=True) if isinstance(entry, Fixed)}
 
 
 def _becomes_float(op: Op, layout: tuple[Any, ...]) -> bool:

@@ -38,7 +38,7 @@ def _products(x: Array, axis: int) -> Array:
 def _running(input: Array, dim: int, dtype: Dtype | None, scan: Any, kernel: str) -> Array:
     axis = canonical_dim(dim, input.ndim)
     x = accumulated(input, dtype)
-    if x.dtype == np.bool_:
+    if x.dtype == np.bool_ and x.ndim and x.size:
         raise NotImplementedError(f"\"{kernel}_out_cpu\" not implemented for 'Bool'")
     return to_dtype(_scanned(wide(x), axis, scan), x.dtype)
 

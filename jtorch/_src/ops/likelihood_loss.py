@@ -32,6 +32,11 @@ def _check_counts(kinds: list[dtypes.dtype]) -> None:
         raise RuntimeError(NO_MINUS_BOOL)
 
 
+def _check_stirling(kinds: list[dtypes.dtype]) -> None:
+    if kinds[1] is dtypes.bool_:
+        raise RuntimeError(NO_MINUS_BOOL)
+
+
 def _x_log_y(x: Array, y: Array) -> Array:
     """``x * log(y)``, 0 where ``x`` is 0."""
     return jnp.where(x == 0, number(0, x), x * jnp.log(jnp.where(x == 0, number(1, y), y)))
@@ -103,6 +108,7 @@ def kl_div(
     namespace="nn.functional",
     promote="float",
     check=_check_counts,
+    check_if=lambda options: _check_stirling if options["full"] else None,
     aten="poisson_nll_loss",
     saves=("input", "target"),
     native=False,

@@ -229,6 +229,7 @@ def _node_of_smooth(made: Made) -> str:
 @op(
     namespace="nn.functional",
     promote="expanded",
+    check_if=lambda options: no_bools if options["beta"] == 0 else None,
     aten="smooth_l1_loss",
     saves=("input", "target"),
     native=False,
@@ -266,8 +267,6 @@ def smooth_l1_loss(
     if not beta >= 0:  # NaN too
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0.0:
-        if is_bool(input):
-            raise RuntimeError(NO_BOOL_MINUS)
         return _l1(input, target, None, reduction)
     require("smooth_l1_cpu", input)
     x, y = _aligned(input, target)

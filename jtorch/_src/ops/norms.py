@@ -55,12 +55,15 @@ def _checked(input: Array, ord: float, dim: int | tuple[int, ...] | None, dtype:
 
 def _power_sum(x: Array, p: float, dims: tuple[int, ...]) -> Array:
     """The norm of order ``p`` with dimensions kept."""
-    if p == 2:
+    alone = all(x.shape[d] == 1 for d in dims)  # one element's norm is its magnitude, where its power would be out of range too
+    if p == 2 and not alone:
         square = jnp.real(x) ** 2 + jnp.imag(x) ** 2 if is_complex(x) else x * x
         return jnp.sqrt(jnp.sum(square, axis=dims, keepdims=True))
     size = jnp.abs(x)
     if p == 0:
         return jnp.sum((x != 0).astype(size.dtype), axis=dims, keepdims=True)
+    if alone:
+        return size
     if p == math.inf:
         return jnp.max(size, axis=dims, keepdims=True)
     if p == -math.inf:

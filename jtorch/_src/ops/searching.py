@@ -244,7 +244,9 @@ def isin(elements: Array | Number, test_elements: Array | Number, *, assume_uniq
         if x.dtype == np.bool_ or is_complex(x):
             raise RuntimeError(f"Unsupported input type encountered for isin(): {scalar_name(x.dtype)}")
     shape = elements.shape
-    x, y = _common(elements.reshape(-1), test_elements.reshape(-1))
+    if not elements.size:
+        return jnp.zeros(shape, np.bool_)
+    x, y = (a.reshape(-1) for a in _common(elements, test_elements))
     if y.size <= 16:
         found = jnp.any(x[:, None] == y[None, :], axis=1)
     else:

@@ -22,7 +22,7 @@ def _operand(kernel: str, input: Array, dim: int | None, dtype: Dtype | None) ->
         raise TypeError(f"{kernel}(): argument 'dim' (position 2) must be int, not NoneType")
     axis = canonical_dim(dim, input.ndim)
     x = input if dtype is None else to_dtype(input, dtype)
-    if category(x.dtype) != dtypes.FLOATING:
+    if category(x.dtype) != dtypes.FLOATING and x.size:
         last = axis >= input.ndim - 1
         raise unsupported(f"{kernel}_lastdim_kernel_impl" if last else f"{kernel}_kernel_impl", x)
     return (x, axis) if x.ndim else (lax.reshape(x, (1,)), 0)
