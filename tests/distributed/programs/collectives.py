@@ -131,6 +131,21 @@ def check_broadcast_keeps_bits() -> None:
     same(t.view(torch.int32), [-2147483648, 2143289344, -8388608])
 
 
+def check_states_of_modules_come_from_one_rank() -> None:
+    from jtorch.distributed.utils import _sync_module_states
+
+    m = torch.nn.BatchNorm1d(2)
+    with torch.no_grad():
+        for t in (*m.parameters(), m.running_mean, m.running_var):
+            t.fill_(RANK)
+    _sync_module_states(m, dist.group.WORLD, 1 << 20, 2, {"bias"}, broadcast_buffers=True)
+    same(m.weight, [2.0, 2.0])
+    same(m.bias, [float(RANK)] * 2)
+    same(m.running_mean, [2.0, 2.0])
+    _sync_module_states(m, dist.group.WORLD, 1 << 20, 1, (), broadcast_buffers=False)
+    same(m.bias, [1.0, 1.0])
+
+
 def check_parts_that_do_not_fit_are_all_left_out() -> None:
     # Rank 1 sends too much to rank 0, the others what is expected of them: only rank 0 can tell, and writes nothing.
     outs = [torch.zeros(2) for _ in range(WORLD)]
