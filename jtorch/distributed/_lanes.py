@@ -268,7 +268,7 @@ class Alone:
 
 
 class Disagreement(DistBackendError):
-    """The processes call different things; they have all found out, and the connection is still good."""
+    """The processes call different things, or send what another has no room for; all have come to it, and the connection is still good."""
 
 
 LOCAL = {

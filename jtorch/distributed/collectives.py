@@ -14,8 +14,8 @@ from ..core import Tensor
 from . import debugging
 from ._arrays import bytes_of, made, numpy_dtype, taken, written
 from ._backends import ReduceOp
-from ._lanes import folded
-from .group import STATE, GroupMember, ProcessGroup, world
+from ._lanes import Disagreement, folded
+from .group import GroupMember, ProcessGroup, world
 from .monitoring import wait_for_all
 from .works import Work, start
 
@@ -284,13 +284,16 @@ def all_gather(tensor_list: Any, tensor: Tensor, group: Any = None, async_op: bo
     what = what_is_done("all_gather", array.dtype.name)
     same = all(t.shape == tensor.shape for t in tensor_list)
 
+    expected = [t.numel() * array.itemsize for t in tensor_list]
+
+    def task(lane: Any) -> list[np.ndarray]:
+        return _fitting(lane.gather(what, bytes_of(array), same), expected, pg)
+
     def write(rows: list[np.ndarray]) -> None:
-        for i, (t, row) in enumerate(zip(tensor_list, rows, strict=True)):
-            if row.size != t.numel() * array.itemsize:
-                raise RuntimeError(f"all_gather: rank {pg.ranks[i]} sent {row.size} bytes for a tensor of shape {tuple(t.shape)}")
+        for t, row in zip(tensor_list, rows, strict=True):
             written(t, row.view(array.dtype))
 
-    return start("all_gather", pg, lambda lane: lane.gather(what, bytes_of(array), same), write, list(tensor_list), async_op)
+    return start("all_gather", pg, task, write, list(tensor_list), async_op)
 
 
 def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
@@ -484,18 +487,29 @@ def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = Non
     dtype = arrays[0].dtype
     what = what_is_done("all_to_all", dtype.name)
 
-    def write(rows: list[np.ndarray]) -> None:
-        for i, (t, row) in enumerate(zip(output_tensor_list, rows, strict=True)):
-            _fill(t, row, dtype, "all_to_all", pg.ranks[i])
-
     parts = [bytes_of(a) for a in arrays]
-    return start("all_to_all", pg, lambda lane: lane.exchange(what, parts, False), write, output_tensor_list, async_op)
+    expected = [t.numel() * dtype.itemsize for t in output_tensor_list]
+
+    def task(lane: Any) -> list[np.ndarray]:
+        return _fitting(lane.exchange(what, parts, False), expected, pg)
+
+    def write(rows: list[np.ndarray]) -> None:
+        for t, row in zip(output_tensor_list, rows, strict=True):
+            written(t, np.array(row).view(dtype))
+
+    return start("all_to_all", pg, task, write, output_tensor_list, async_op)
 
 
-def _fill(t: Tensor, row: np.ndarray, dtype: Any, name: str, rank: int) -> None:
-    if row.size != t.numel() * dtype.itemsize:
-        raise RuntimeError(f"{name}: rank {rank} sent {row.size} bytes where {t.numel() * dtype.itemsize} are expected")
-    written(t, np.array(row).view(dtype))
+def _fitting(rows: list[np.ndarray], expected: list[int], pg: ProcessGroup) -> list[np.ndarray]:
+    """What each process has sent, if it is as many bytes as this one has room for: none is written unless all are.
+
+    Raises:
+        Disagreement: if one sent another amount.
+    """
+    for rank, row, size in zip(pg.ranks, rows, expected, strict=True):
+        if row.size != size:
+            raise Disagreement(f"rank {rank} sent {row.size} bytes where {size} are expected")
+    return rows
 
 
 def all_to_all_single(
@@ -505,6 +519,7 @@ def all_to_all_single(
 
     Raises:
         RuntimeError: if sizes do not fit.
+        DistBackendError: if a process sends more or less than another expects of it.
     """
     check_tensor(output, "output")
     check_tensor(input, "input")
@@ -528,11 +543,16 @@ def all_to_all_single(
         sizes = list(input_split_sizes) if input_split_sizes else [array.shape[0] // n] * n
         parts = [bytes_of(a) for a in np.split(array, np.cumsum(sizes)[:-1])]
 
-    def write(rows: list[np.ndarray]) -> None:
-        data = np.concatenate(rows)
-        _fill(output, data, dtype, "all_to_all_single", STATE.rank)
+    of_one = output.numel() // output.shape[0] * dtype.itemsize if output.numel() else 0
+    expected = [rows * of_one for rows in output_split_sizes or [output.shape[0] // n] * n]
 
-    return start("all_to_all_single", pg, lambda lane: lane.exchange(what, parts, even), write, [output], async_op)
+    def task(lane: Any) -> list[np.ndarray]:
+        return _fitting(lane.exchange(what, parts, even), expected, pg)
+
+    def write(rows: list[np.ndarray]) -> None:
+        written(output, np.concatenate(rows).view(dtype))
+
+    return start("all_to_all_single", pg, task, write, [output], async_op)
 
 
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None, timeout: Any = None) -> Work | None:

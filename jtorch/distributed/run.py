@@ -89,6 +89,30 @@ def parse_args(args: list[str] | None) -> argparse.Namespace:
     return get_args_parser().parse_args(args)
 
 
+def parse_min_max_nnodes(nnodes: str) -> tuple[int, int]:
+    """The least and the largest number of machines that ``--nnodes`` allows.
+
+    Raises:
+        RuntimeError: for more than two numbers.
+    """
+    parts = nnodes.split(":")
+    if len(parts) > 2:
+        raise RuntimeError(f'nnodes={nnodes} is not in "MIN:MAX" format')
+    return int(parts[0]), int(parts[-1])
+
+
+def get_rdzv_endpoint(args: argparse.Namespace) -> str:
+    """Where machines find one another: ``--rdzv-endpoint``, or for ``static`` the address of machine 0."""
+    if args.rdzv_backend == "static" and not args.rdzv_endpoint:
+        return f"{args.master_addr}:{args.master_port}"
+    return args.rdzv_endpoint
+
+
+def get_use_env(args: argparse.Namespace) -> bool:
+    """Whether programs read their local rank from the environment alone."""
+    return getattr(args, "use_env", True)
+
+
 def determine_local_world_size(nproc_per_node: str) -> int:
     """How many processes ``--nproc-per-node`` means.
 
@@ -128,17 +152,16 @@ def config_from_args(args: argparse.Namespace) -> tuple[LaunchConfig, str, list[
     for name in ("numa_binding", "duplicate_stdout_filters", "duplicate_stderr_filters", "logs_specs", "virtual_local_rank"):
         if getattr(args, name):
             raise NotImplementedError(f"torch.distributed.run --{name.replace('_', '-')} is not offered by jtorch")
-    low, _, high = str(args.nnodes).partition(":")
+    low, high = parse_min_max_nnodes(str(args.nnodes))
     settings: dict[str, Any] = _settings(args.rdzv_conf)
-    endpoint = args.rdzv_endpoint
     if args.rdzv_backend == "static":
         settings.setdefault("rank", args.node_rank)
-        endpoint = endpoint or f"{args.master_addr}:{args.master_port}"
     if args.max_restarts < 0:
         raise ValueError("The max_restarts must be greater than or equal to 0")
     config = LaunchConfig(
-        min_nodes=int(low), max_nodes=int(high or low), nproc_per_node=determine_local_world_size(args.nproc_per_node), run_id=args.rdzv_id,
-        role=args.role, rdzv_endpoint=endpoint, rdzv_backend=args.rdzv_backend, rdzv_configs=settings, max_restarts=args.max_restarts,
+        min_nodes=low, max_nodes=high, nproc_per_node=determine_local_world_size(args.nproc_per_node), run_id=args.rdzv_id,
+        role=args.role,
+        rdzv_endpoint=get_rdzv_endpoint(args), rdzv_backend=args.rdzv_backend, rdzv_configs=settings, max_restarts=args.max_restarts,
         monitor_interval=float(args.monitor_interval), start_method=args.start_method, log_dir=args.log_dir,
         redirects=Std.from_str(args.redirects), tee=Std.from_str(args.tee),
         local_ranks_filter={int(r) for r in args.local_ranks_filter.split(",")} if args.local_ranks_filter else None,

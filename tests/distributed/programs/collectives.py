@@ -131,6 +131,45 @@ def check_broadcast_keeps_bits() -> None:
     same(t.view(torch.int32), [-2147483648, 2143289344, -8388608])
 
 
+def check_states_of_modules_come_from_one_rank() -> None:
+    from jtorch.distributed.utils import _sync_module_states
+
+    m = torch.nn.BatchNorm1d(2)
+    with torch.no_grad():
+        for t in (*m.parameters(), m.running_mean, m.running_var):
+            t.fill_(RANK)
+    _sync_module_states(m, dist.group.WORLD, 1 << 20, 2, {"bias"}, broadcast_buffers=True)
+    same(m.weight, [2.0, 2.0])
+    same(m.bias, [float(RANK)] * 2)
+    same(m.running_mean, [2.0, 2.0])
+    _sync_module_states(m, dist.group.WORLD, 1 << 20, 1, (), broadcast_buffers=False)
+    same(m.bias, [1.0, 1.0])
+
+
+def check_parts_that_do_not_fit_are_all_left_out() -> None:
+    # Rank 1 sends too much to rank 0, the others what is expected of them: only rank 0 can tell, and writes nothing.
+    outs = [torch.zeros(2) for _ in range(WORLD)]
+    ins = [torch.ones(4 if (RANK, i) == (1, 0) else 2) for i in range(WORLD)]
+    if RANK == 0:
+        with raises(dist.DistBackendError, "[Rank 0] all_to_all of group 0 (default_pg) of ranks [0, 1, 2] failed: rank 1 sent 16 bytes"):
+            dist.all_to_all(outs, ins)
+        assert all(t.sum() == 0 for t in outs)
+    else:
+        dist.all_to_all(outs, ins)
+        assert all(t.tolist() == [1, 1] for t in outs)
+    # All that comes is as much as there is room for, but not each part: it must not slip into the place of another.
+    out = torch.zeros(6)
+    with raises(dist.DistBackendError, f"[Rank {RANK}] all_to_all_single of group 0 (default_pg) of ranks [0, 1, 2] failed: rank 0 sent"):
+        dist.all_to_all_single(out, torch.ones(3 * (RANK + 1)), [2, 2, 2], [RANK + 1] * 3)
+    assert out.sum() == 0
+    dist.all_to_all_single(out, torch.ones(3 * (RANK + 1)), [1, 2, 3], [RANK + 1] * 3)
+    same(out, [1.0] * 6)
+    rows = [torch.zeros(1), torch.zeros(2), torch.zeros(3)]
+    with raises(dist.DistBackendError, f"[Rank {RANK}] all_gather of group 0 (default_pg) of ranks [0, 1, 2] failed: rank 1 sent 4 bytes"):
+        dist.all_gather(rows, torch.ones(1))
+    assert sum(t.sum() for t in rows) == 0
+
+
 def check_gather_scatter_and_all_to_all() -> None:
     rows = [torch.zeros(2) for _ in range(WORLD)] if RANK == 1 else None
     dist.gather(torch.full((2,), float(RANK)), rows, dst=1)
