@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import jax
 import jax.numpy as jnp
 import pytest
@@ -294,7 +296,7 @@ def test_states_of_the_other_kind_are_refused() -> None:
         with pytest.raises(TypeError, match="ByteTensor"):
             torch.set_rng_state(state.int())
         with pytest.raises(TypeError, match="ByteTensor"):
-            torch.set_rng_state(3)
+            torch.set_rng_state(cast("torch.Tensor", 3))
     with torch.jax.with_key(jax.random.key(0, impl="rbg")), pytest.raises(RuntimeError, match="same kind"):
         torch.set_rng_state(state)
     with pytest.raises(RuntimeError):
