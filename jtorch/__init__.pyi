@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, TypeAlias, overload
 
 import jax as _jax
 import numpy as _np
+from types import EllipsisType
+from typing import Protocol, SupportsIndex
 
 from . import _C as _C
 from . import _VF as _VF
@@ -232,6 +234,14 @@ from ._src.facts.layouts import layout as _layout
 from ._src.facts.layouts import memory_format as _memory_format
 
 Number: TypeAlias = _int | _float | _bool | _complex
+
+class _Indices(Protocol):
+    def __len__(self) -> _int: ...
+    def __contains__(self, key: object, /) -> _bool: ...
+    def __getitem__(self, index: _int, /) -> _Index: ...
+    def index(self, value: Any, /) -> _int: ...
+
+_Index: TypeAlias = "SupportsIndex | slice | EllipsisType | Tensor | _np.ndarray[Any, Any] | _Indices | None"
 
 bool: _dtype
 uint8: _dtype
@@ -506,7 +516,7 @@ class Tensor:
         """The only element of a 0-dim tensor in that format; the repr of other tensors."""
     def __ge__(self, other: Tensor | Number, /) -> Tensor:
         """Whether ``input >= other``."""
-    def __getitem__(self, index: Any) -> Tensor:
+    def __getitem__(self, index: _Index) -> Tensor:
         """``t[index]``: a view for ints, slices, None and Ellipsis; a copy where a tensor, mask or list takes part."""
     def __gt__(self, other: Tensor | Number, /) -> Tensor:
         """Whether ``input > other``."""
@@ -608,7 +618,7 @@ class Tensor:
         """Divides ``input`` by ``other``."""
     def __rxor__(self, other: Tensor | Number, /) -> Tensor:
         """The bits set in exactly one."""
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: _Index, value: Any) -> None:
         """``t[index] = value``: writes a number or a tensor, broadcast, through the views and positions that the index means."""
     def __setstate__(self, state: Any) -> Tensor:
         """Gives the tensor the memory and the flags of an old pickle: ``(storage, offset, size, stride)``, or three items with ..."""
@@ -1584,7 +1594,7 @@ class Tensor:
     def requires_grad_(self, requires_grad: _bool = True) -> Tensor:
         """Sets ``requires_grad`` in place and returns the tensor."""
     @overload
-    def reshape(self, shape: Any) -> Tensor:
+    def reshape(self, shape: Sequence[_int]) -> Tensor:
         """The elements in another shape: a view where strides allow it, else a copy."""
     @overload
     def reshape(self, *shape: _int) -> Tensor: ...
@@ -3138,7 +3148,7 @@ def renorm(input: Tensor, p: _float, dim: _int, maxnorm: _float, *, out: Tensor 
     """Scales every slice along ``dim`` whose ``p``-norm exceeds ``maxnorm`` down to that norm; the others stay."""
 def repeat_interleave(input: Tensor | None = None, repeats: Any = None, dim: _int | None = None, *, output_size: _int | None = None) -> Tensor:
     """Repeats every slice along ``dim`` (every element of the flattened tensor without it), each as often as ``repeats`` says."""
-def reshape(input: Tensor, shape: Any) -> Tensor:
+def reshape(input: Tensor, shape: Sequence[_int]) -> Tensor:
     """The elements in another shape: a view where strides allow it, else a copy."""
 def resize_as_(input: Tensor, the_template: Any, *, memory_format: _memory_format | None = None) -> Tensor:
     """``resize_`` to the size of another tensor."""
@@ -3248,8 +3258,11 @@ def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: An
     """A sparse tensor of blocks: ``crow_indices`` say where rows of blocks begin in ``col_indices`` and ``values``."""
 def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
     """A sparse tensor of the compressed ``layout``: CSR, CSC, BSR or BSC."""
-def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *, dtype: _dtype | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None, is_coalesced: _bool | None = None) -> Tensor:
+@overload
+def sparse_coo_tensor(indices: Any, values: Any, size: Sequence[_int] | None = None, *, dtype: _dtype | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None, is_coalesced: _bool | None = None) -> Tensor:
     """A sparse tensor in coordinate format: ``values[k]`` stands at ``indices[:, k]``, and values at equal indices add up."""
+@overload
+def sparse_coo_tensor(size: Sequence[_int], *, dtype: _dtype | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor: ...
 def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: _dtype | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
     """A sparse tensor with compressed columns: ``ccol_indices`` say where they begin in ``row_indices`` and ``values``."""
 def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: _dtype | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:

@@ -18,7 +18,7 @@ from ._src.draws.mt19937 import Twister
 from ._src.engine import THREADS, numbers_of
 from ._src.facts import devices, dtypes
 from .autograd.grad_mode import MODE
-from .core import Tensor, from_host
+from .core import Tensor, from_host, wrap
 
 __all__ = ["Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
 
@@ -420,15 +420,47 @@ def get_rng_state() -> Tensor:
         >>> torch.set_rng_state(state)
         >>> torch.equal(before, torch.rand(1))
         True
+
+    Differs from torch: inside ``jtorch.jax.with_key``, where draws come from a key, the state is that key.
     """
-    return default_generator.get_state()
+    key = key_now()
+    if key is None:
+        return default_generator.get_state()
+    words = jax.lax.bitcast_convert_type(jax.random.key_data(key), np.uint8).reshape(-1)
+    return wrap(jax.numpy.concatenate([_mark(key), words]))
+
+
+def _mark(key: Any) -> np.ndarray:
+    """What the state of a key begins with: its kind, whose length tells the kinds apart where the numbers are not known."""
+    return np.frombuffer(f"jax.random.key of {jax.random.key_impl(key)}:".encode(), np.uint8)
+
+
+def _key_of(state: Tensor, now: Any) -> Any:
+    """The key that a state holds, of the same kind as ``now``."""
+    if not isinstance(state, Tensor):
+        raise TypeError(f"expected a torch.ByteTensor, but got {type(state).__name__}")
+    if state.dtype is not dtypes.uint8:
+        raise TypeError("RNG state must be a torch.ByteTensor")
+    numbers, mark, words = state.jax(), _mark(now), jax.random.key_data(now)
+    fits = numbers.shape == (len(mark) + words.nbytes,)
+    if fits and not isinstance(numbers, jax.core.Tracer):
+        fits = np.array_equal(numbers[: len(mark)], mark)
+    if not fits:
+        raise RuntimeError(
+            "set_rng_state(): inside jtorch.jax.with_key draws come from a key, so it takes what get_rng_state() gave in such a block with "
+            f"a key of the same kind ({jax.random.key_impl(now)}); other states are for code outside of it"
+        )
+    found = jax.lax.bitcast_convert_type(numbers[len(mark) :].reshape(-1, 4), np.uint32).reshape(words.shape)
+    return jax.random.wrap_key_data(found, impl=jax.random.key_impl(now))
 
 
 def set_rng_state(new_state: Tensor) -> None:
     """Gives the default generator a state.
 
+    Differs from torch: inside ``jtorch.jax.with_key`` it takes the state of a key, and the draws that follow come from that.
+
     Raises:
-        RuntimeError, TypeError: if it is no state.
+        RuntimeError, TypeError: if it is no state, or one of the other kind.
 
     Example:
         >>> import jtorch as torch
@@ -439,7 +471,10 @@ def set_rng_state(new_state: Tensor) -> None:
         >>> torch.rand(1)
         tensor([0.4963])
     """
-    default_generator.set_state(new_state)
+    if (key := key_now()) is None:
+        default_generator.set_state(new_state)
+    else:
+        _keys.stack[-1] = _key_of(new_state, key)
 
 
 @contextlib.contextmanager
@@ -450,7 +485,7 @@ def fork_rng(
     _devices_kw: str = "devices",
     device_type: Any = None,
 ) -> Iterator[None]:
-    """A block after which the default generator is as it was before.
+    """A block after which the default generator, or the key that draws come from, is as it was before.
 
     One generator serves all devices, so ``devices`` and ``device_type`` change nothing.
 
@@ -468,7 +503,8 @@ def fork_rng(
         return
     state = default_generator._twister.get_state()
     try:
-        yield
+        with drawing_from(key_now()):
+            yield
     finally:
         default_generator._twister.set_state(state)
 

@@ -66,6 +66,7 @@ OPEN_PARAMETERS = {
         "target input1 input2 mask grid logits query key anchor positive negative mat1 mat2 src x1 x2 log_probs theta".split(), "Tensor"
     ),
     **dict.fromkeys("dim0 dim1 axis0 axis1".split(), "_int"),
+    **dict.fromkeys(("__getitem__.index", "__setitem__.index"), "_Index"),  # of these functions alone
 }  # fmt: skip
 #: Results of composites and methods that leave them open; Tensor where nothing is said here.
 OPEN_RESULTS = {
@@ -112,6 +113,10 @@ _EXTREMES = [
     ("{out: Tensor | None}", "Tensor"),
     ("dim: _int, keepdim: _bool = False, {out: Any}", "_return_values"),
 ]
+_SPARSE = (
+    "*, dtype: _dtype | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, "
+    "check_invariants: _bool | None = None"
+)
 FORMS = {
     **{name: [*_EXTREMES, ("other: Tensor, {out: Tensor | None}", "Tensor")] for name in ("max", "min")},
     **dict.fromkeys("median nanmedian".split(), _EXTREMES),
@@ -134,7 +139,25 @@ FORMS = {
         ]
         for name in ("atleast_1d", "atleast_2d", "atleast_3d")
     },
+    "sparse_coo_tensor": [
+        (f"indices: Any, values: Any, size: Sequence[_int] | None = None, {_SPARSE}, is_coalesced: _bool | None = None", "Tensor"),
+        (f"size: Sequence[_int], {_SPARSE}", "Tensor"),
+    ],
 }
+#: Functions whose forms say all of their parameters.
+WHOLE_FORMS = {"where", "atleast_1d", "atleast_2d", "atleast_3d", "sparse_coo_tensor"}
+
+INDEX_IMPORTS = ("from types import EllipsisType", "from typing import Protocol, SupportsIndex")
+#: What a tensor is indexed by. Strings are sequences too, but they contain nothing but strings.
+INDICES = """
+class _Indices(Protocol):
+    def __len__(self) -> _int: ...
+    def __contains__(self, key: object, /) -> _bool: ...
+    def __getitem__(self, index: _int, /) -> _Index: ...
+    def index(self, value: Any, /) -> _int: ...
+
+_Index: TypeAlias = "SupportsIndex | slice | EllipsisType | Tensor | _np.ndarray[Any, Any] | _Indices | None"
+"""
 
 
 class _Types(ast.NodeTransformer):
@@ -228,7 +251,7 @@ class Function:
         if p.name == "out":
             return "Any" if self.returns_several else "Tensor | None"
         if known == "Any" and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
-            known = OPEN_PARAMETERS.get(p.name, "Any")
+            known = OPEN_PARAMETERS.get(f"{self.name}.{p.name}") or OPEN_PARAMETERS.get(p.name, "Any")
             if p.default is None and known != "Any" and "None" not in known:
                 known += " | None"
         return known
@@ -255,7 +278,7 @@ class Function:
         return "Tensor"
 
     def _forms(self, forms: list[tuple[str, str]], indent: str) -> Iterator[str]:
-        own = self.name not in ("where", "atleast_1d", "atleast_2d", "atleast_3d")
+        own = self.name not in WHOLE_FORMS
         first = "self" if self.method else "input: Tensor" if own else ""
         for i, (said, result) in enumerate(forms):
             # ``out`` is keyword-only, and functions alone have it.
@@ -387,13 +410,13 @@ def exports() -> list[str]:
 def main_stub() -> str:
     """``jtorch/__init__.pyi``."""
     methods, public = functions("Tensor"), functions("")
-    lines = [HEADER.format(doc="jtorch's public namespace."), IMPORTS.strip(), "", *exports()]
+    lines = [HEADER.format(doc="jtorch's public namespace."), IMPORTS.strip(), *INDEX_IMPORTS, "", *exports()]
     lines += ["from .utils.hooks import RemovableHandle as _RemovableHandle"]
     lines += ["from ._src.facts.devices import device as _device", "from ._src.facts.dtypes import dtype as _dtype"]
     lines += [f"from ._src.facts.layouts import {name} as _{name}" for name in ("layout", "memory_format")]
     if not any(" Generator " in line or line.endswith("random import *") for line in lines):
         lines.append("from .random import Generator")
-    lines += ["", "Number: TypeAlias = _int | _float | _bool | _complex", ""]
+    lines += ["", "Number: TypeAlias = _int | _float | _bool | _complex", INDICES]
     lines += [f"{name}: _dtype" for name in {**dtypes.BY_NAME, **dtypes.ALIASES}]
     exported = {line.rpartition(" ")[2] for line in lines if line.startswith("from")}
     lines += [f"{n}: layout" for n, v in vars(jtorch).items() if type(v).__name__ == "layout" and n not in exported]

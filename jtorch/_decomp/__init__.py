@@ -5,7 +5,6 @@ The functions are ordinary ones on tensors. PyTorch's tables are longer: what is
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -23,14 +22,13 @@ from ._tables import _overloads as _overloads
 from ._tables import decomposition_table as decomposition_table
 from ._tables import global_decomposition_table as global_decomposition_table
 from ._tables import register_decomposition as register_decomposition
+from .decompositions import NOT_CORE
 
 __all__ = ["core_aten_decompositions", "decomposition_table", "get_decompositions", "global_decomposition_table", "register_decomposition"]
 
 
 def get_decompositions(aten_ops: Iterable[Any], type: str = "post_autograd") -> dict[Any, Callable[..., Any]]:
     """The entries of the table for some operators; packets stand for all their overloads. Those without are left out."""
-    _load()
-    _composites()
     table = global_decomposition_table[type]
     return {overload: table[overload] for op in aten_ops for overload in _overloads(op) if overload in table}
 
@@ -44,10 +42,7 @@ def remove_decompositions(decompositions: dict[Any, Callable[..., Any]], aten_op
 
 def core_aten_decompositions() -> dict[Any, Callable[..., Any]]:
     """A table that writes operators outside of PyTorch's core set with those in it."""
-    _load()
-    from .decompositions import NOT_CORE
-
-    return {op: decomposition_table[op] for op in (*NOT_CORE, *_composites())}
+    return {op: decomposition_table[op] for op in (*NOT_CORE, *_COMPOSITES)}
 
 
 def is_taken_apart(func: Any) -> bool:
@@ -72,7 +67,6 @@ def taken_apart(func: Any) -> Callable[..., Any]:
     return parts
 
 
-@functools.cache
 def _composites() -> tuple[OpOverload, ...]:
     """The operators that are taken apart, which enter the table."""
     found = []
@@ -85,10 +79,6 @@ def _composites() -> tuple[OpOverload, ...]:
     return tuple(found)
 
 
-def _load() -> None:
-    from . import decompositions  # noqa: F401  (fills the table)
-
-
 _refused = _refusals.missing(__name__)
 
 
@@ -96,4 +86,5 @@ def __getattr__(name: str) -> Any:
     return _refused(name)
 
 
-_load()
+#: They enter the table last, where no other function is there for an operator; so the table is whole once there is one to look into.
+_COMPOSITES = _composites()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
+
+import jax
 
 import jtorch as torch
 from jtorch import Tensor
@@ -45,20 +48,44 @@ def _log_modified_bessel_fn(x: Tensor, order: int = 0) -> Tensor:
     return torch.where(x < 3.75, small.log(), large)
 
 
+def _with_key(again: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]], x: Tensor, done: Tensor) -> Tensor:
+    """The rounds of a rejection as a loop of JAX, which needs no values while it is traced; each round has a key of its own."""
+
+    def body(state: Any) -> Any:
+        key, x, done = state
+        with torch.random.drawing_from(key):
+            x, done = again(x, done)
+            return torch.random.key_now(), x, done
+
+    state = (torch.random.next_key(None), x, done)
+    return jax.lax.while_loop(lambda state: ~state[2].all().jax(), body, state)[1]
+
+
 def _rejection_sample(loc: Tensor, concentration: Tensor, proposal_r: Tensor, x: Tensor) -> Tensor:
     """Angles drawn by rejection, all of a batch in every round; what was accepted stays.
 
     Source: D. J. Best and N. I. Fisher, "Efficient simulation of the von Mises distribution", 1979.
     """
-    done = torch.zeros(x.shape, dtype=torch.bool, device=loc.device)
-    while not done.all():
+
+    def again(x: Tensor, done: Tensor) -> tuple[Tensor, Tensor]:
         u1, u2, u3 = torch.rand((3, *x.shape), dtype=loc.dtype, device=loc.device).unbind()
         z = torch.cos(math.pi * u1)
         f = (1 + proposal_r * z) / (proposal_r + z)
         c = concentration * (proposal_r - f)
         accept = (c * (2 - c) - u2 > 0) | ((c / u2).log() + 1 - c >= 0)
-        x = torch.where(accept, (u3 - 0.5).sign() * f.acos(), x)
-        done = done | accept
+        return torch.where(accept, (u3 - 0.5).sign() * f.acos(), x), done | accept
+
+    done = torch.zeros(x.shape, dtype=torch.bool, device=loc.device)
+    if torch.random.key_now() is not None:
+        x = _with_key(again, x, done)
+    elif any(isinstance(t._read().array, jax.core.Tracer) for t in (concentration, proposal_r)):
+        raise RuntimeError(
+            "VonMises.sample(): how many numbers rejection draws depends on values that are not known while JAX traces; put "
+            "jtorch.jax.with_key(key) around the code that draws them"
+        )
+    else:
+        while not done.all():
+            x, done = again(x, done)
     return (x + math.pi + loc) % (2 * math.pi) - math.pi
 
 

@@ -252,9 +252,9 @@ ScriptFunction.__module__ = "torch.jit"
 
 def traced_runs(func: Any, run: Callable[[], Any], check: bool) -> None:
     """Runs an example as often as tracing does, where that shows in buffers or in the random numbers that follow."""
-    before: Any = torch.random.get_rng_state()
+    before: Any = torch.default_generator.get_state()
     run()
-    after: Any = torch.random.get_rng_state()
+    after: Any = torch.default_generator.get_state()
     drew = not torch.equal(before, after)
     module = isinstance(func, nn.Module)
     if not check or not (drew or (module and func.training and any(True for _ in func.buffers()))):

@@ -6,7 +6,7 @@ import functools
 import math
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec
 
 import jtorch as torch
 from jtorch import Tensor
@@ -17,6 +17,8 @@ __all__ = [
     "xavier_normal_", "kaiming_uniform_", "kaiming_normal_", "orthogonal_", "sparse_", "uniform", "normal", "constant", "eye", "dirac",
     "xavier_uniform", "xavier_normal", "kaiming_uniform", "kaiming_normal", "orthogonal", "sparse",
 ]  # fmt: skip
+
+_Given = ParamSpec("_Given")
 
 _LINEAR = frozenset(
     ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid")
@@ -433,12 +435,12 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     return tensor
 
 
-def _deprecated(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def _deprecated(function: Callable[_Given, Tensor]) -> Callable[_Given, Tensor]:
     new_name = function.__name__
     old_name = new_name.removesuffix("_")
 
     @functools.wraps(function)
-    def old(*args: Any, **kwargs: Any) -> Tensor:
+    def old(*args: _Given.args, **kwargs: _Given.kwargs) -> Tensor:
         warnings.warn(f"`nn.init.{old_name}` is now deprecated in favor of `nn.init.{new_name}`.", FutureWarning, stacklevel=2)
         return function(*args, **kwargs)
 

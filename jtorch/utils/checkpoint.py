@@ -88,7 +88,7 @@ class _Surroundings:
     """What a computation depends on besides its arguments: the random generator's state and autocasting."""
 
     def __init__(self, preserve_rng_state: bool) -> None:
-        self.rng = torch.get_rng_state() if preserve_rng_state else None
+        self.rng = torch.default_generator.get_state() if preserve_rng_state else None
         self.key = torch.random.key_now() if preserve_rng_state else None
         self.autocast: dict[str, Any] | None = None
         if hasattr(torch, "is_autocast_enabled") and torch.is_autocast_enabled("cpu"):
@@ -97,17 +97,17 @@ class _Surroundings:
     @contextlib.contextmanager
     def restored(self) -> Iterator[None]:
         """Within, everything is as it was; after, as it is now."""
-        now = torch.get_rng_state() if self.rng is not None else None
+        now = torch.default_generator.get_state() if self.rng is not None else None
         autocast = torch.autocast("cpu", **self.autocast) if self.autocast else contextlib.nullcontext()
         drawing = torch.random.drawing_from(self.key) if self.rng is not None else contextlib.nullcontext()
         try:
             if self.rng is not None:
-                torch.set_rng_state(self.rng)
+                torch.default_generator.set_state(self.rng)
             with autocast, drawing, torch.enable_grad():
                 yield
         finally:
             if now is not None:
-                torch.set_rng_state(now)
+                torch.default_generator.set_state(now)
 
 
 class CheckpointFunction(torch.autograd.Function):

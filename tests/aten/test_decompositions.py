@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 import jtorch as torch
@@ -125,6 +128,19 @@ def test_an_operator_that_is_taken_out_of_the_table_stays() -> None:
     assert {"aten.linear.default", "aten.huber_loss.default"} <= set(kept)
     assert "aten.celu.default" not in kept
     assert {"aten.linear.default", "aten.layer_norm.default"} <= set(targets(program.run_decompositions({})))
+
+
+def test_the_table_is_whole_from_the_start() -> None:
+    """What is in it does not hang on what was asked before."""
+    code = """if True:
+    from jtorch._decomp import core_aten_decompositions, decomposition_table, get_decompositions
+    from jtorch.fx.experimental.proxy_tensor import make_fx
+    before = set(decomposition_table)
+    assert len(core_aten_decompositions()) > 350 and get_decompositions([])== {}
+    print(len(before), before == set(decomposition_table) >= set(core_aten_decompositions()))
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(len(decomposition_table)), "True"]
 
 
 def test_the_tables() -> None:

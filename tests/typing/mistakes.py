@@ -43,6 +43,8 @@ F.dropout(x, probability=0.5)  # wrong
 optim.Adam(layer.parameters(), learning_rate=1e-3)  # wrong
 DataLoader(TensorDataset(x), batchsize=4)  # wrong
 torch.cat()  # wrong
+torch.sparse_coo_tensor()  # wrong
+nn.init.kaiming_normal(x, moda="fan_in")  # wrong
 x.backward(retain=True)  # wrong
 torch.where(x > 0, x)  # wrong
 torch.device("cpu", 0, 1)  # wrong
@@ -51,6 +53,11 @@ torch.device("cpu", 0, 1)  # wrong
 x.sum("rows")  # wrong
 torch.cat(x, dim="rows")  # wrong
 x.view("flat")  # wrong
+x.reshape("flat")  # wrong
+torch.reshape(x, "flat")  # wrong
+x[0]["rows"]  # wrong
+x[0, "rows"]  # wrong
+x["rows"] = 1  # wrong
 nn.Linear("3", 4)  # wrong
 torch.device(1.5)  # wrong
 count: int = x.sum()  # wrong

@@ -18,7 +18,7 @@ from torch.nn import Parameter
 from torch.nn.utils import clip_grad_norm_
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR
-from torch.utils.data import DataLoader, Dataset, TensorDataset, random_split
+from torch.utils.data import DataLoader, Dataset, TensorDataset, WeightedRandomSampler, random_split
 
 
 @dataclass
@@ -181,6 +181,25 @@ def shapes(x: Tensor) -> Tensor:
     return 1 - x.mul_(2).add(first, alpha=2) ** 2 + mixed.sum() + grid_y.sum() + grid_x.sum() + back.sum() + sum(r.sum() for r in rest)
 
 
+def indexed(x: Tensor, rows: list[int]) -> list[Tensor]:
+    """What tensors are indexed by and reshaped to."""
+    x[rows], x[None, 0], x[x > 5] = 1, 2.0, True
+    found = [
+        x[0],
+        x[None],
+        x[..., 0],
+        x[:, rows],
+        x[[[0, 1], [1, 0]]],
+        x[x.long() > 1],
+        x[np.array([0])],
+        x[torch.where(x > 0)],
+        x[rows[0] :],
+    ]
+    found += [x.reshape(-1), x.reshape(3, 2), x.reshape((3, 2)), x.reshape([6]), x.reshape(x.shape), torch.reshape(x, shape=(6,))]
+    found += [torch.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0]), torch.sparse_coo_tensor(size=(2, 3))]
+    return [*found, F.affine_grid(torch.ones(1, 2, 3), [1, 1, 2, 2], align_corners=False)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", type=Path, default=Path("model.pt"))
@@ -206,6 +225,7 @@ def main() -> None:
     extra = Parameter(torch.zeros(3, requires_grad=False))
     (grad,) = torch.autograd.grad(Double.apply(extra).sum(), extra)
     jac = torch.func.vmap(torch.func.grad(lambda v: (v**2).sum()))(torch.ones(3, 2))
+    print(len(indexed(torch.ones(2, 3), [0, 1])), len(list(WeightedRandomSampler(torch.ones(3), 2))))
     print(count, len(left), warmup.get_last_lr(), h.shape, c.shape, padded, lengths, grad.sum(), jac, device.type, str(extra.dtype), shapes)
     for name, parameter in model.named_parameters():
         if parameter.grad is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import jax
 import jax.numpy as jnp
 import pytest
@@ -186,6 +188,7 @@ DRAWS = {
     "multinomial": lambda: torch.multinomial(torch.tensor([0.1, 0.3, 0.6]), 4000, replacement=True),
     "without": lambda: torch.multinomial(torch.tensor([0.1, 0.3, 0.6]).expand(4000, 3), 2),
     "normal": lambda: torch.normal(torch.full((4000,), 5.0), 2.0),
+    "von Mises": lambda: D.VonMises(torch.tensor([0.0, 1.0]), torch.tensor([0.5, 5.0])).sample((4000,)),
     "rrelu": lambda: torch.nn.functional.rrelu(torch.full((4000,), -1.0), training=True),
 }
 
@@ -233,6 +236,72 @@ def test_keys_of_the_old_kind_blocks_and_generators() -> None:
     for wrong in (3, jnp.zeros(2), jax.random.split(jax.random.key(0))):
         with pytest.raises(TypeError, match="one key"), torch.jax.with_key(wrong):
             pass
+
+
+def test_angles_from_a_key_where_parameters_are_traced() -> None:
+    def draw(key, concentration, outside=None):
+        with torch.jax.with_key(key):
+            return (outside or D.VonMises(torch.zeros(2), concentration, validate_args=False)).sample((3,)), torch.rand(2)
+
+    key, other, strength = jax.random.key(0), jax.random.key(1), torch.tensor([0.5, 5.0])
+    angles, after = draw(key, strength)
+    jitted = jax.jit(draw)(key, strength)
+    torch.testing.assert_close(jitted[0], angles, rtol=1e-4, atol=1e-5)
+    assert torch.equal(jitted[1], after)
+    both = jax.vmap(draw, in_axes=(0, None))(jax.random.split(key), strength)[0]
+    for mine, k in zip(both, jax.random.split(key), strict=True):
+        torch.testing.assert_close(mine, draw(k, strength)[0], rtol=1e-4, atol=1e-5)
+    made = D.VonMises(torch.zeros(2), strength)
+    for k in (key, other):  # what the distribution keeps of the first run is no tracer
+        found = jax.jit(lambda k: draw(k, None, made))(k)[0]
+        torch.testing.assert_close(found, draw(k, strength)[0], rtol=1e-4, atol=1e-5)
+    with pytest.raises(RuntimeError, match="with_key"):
+        jax.jit(lambda c: D.VonMises(0.0 * c, c, validate_args=False).sample())(strength)
+
+
+@pytest.mark.parametrize("kind", ["threefry2x32", "rbg"])
+def test_states_inside_with_key(kind: str) -> None:
+    """What is drawn after a state is set is what was drawn after it was asked for."""
+
+    def draw(key):
+        with torch.jax.with_key(key):
+            torch.rand(1)
+            state = torch.get_rng_state()
+            first = torch.rand(2), torch.rand(2)
+            torch.set_rng_state(state)
+            again = torch.rand(2), torch.rand(2)
+            torch.set_rng_state(state)
+            with torch.random.fork_rng():
+                forked = torch.rand(2)
+            return *first, *again, forked, torch.rand(2), state
+
+    key = jax.random.key(0, impl=kind)
+    for run in (draw, jax.jit(draw)):
+        one, two, three, four, five, six, state = run(key)
+        assert torch.equal(one, three) and torch.equal(two, four) and torch.equal(one, five) and torch.equal(one, six)
+        assert not torch.equal(one, two)
+        with torch.jax.with_key(jax.random.key(7, impl=kind)):
+            torch.set_rng_state(state)
+            assert torch.equal(torch.rand(2), one)
+
+
+def test_states_of_the_other_kind_are_refused() -> None:
+    usual = torch.get_rng_state()
+    with torch.jax.with_key(jax.random.key(0)):
+        state = torch.get_rng_state()
+        with pytest.raises(RuntimeError, match="with_key"):
+            torch.set_rng_state(usual)
+        with pytest.raises(RuntimeError, match="with_key"):
+            torch.set_rng_state(torch.zeros_like(state))
+        with pytest.raises(TypeError, match="ByteTensor"):
+            torch.set_rng_state(state.int())
+        with pytest.raises(TypeError, match="ByteTensor"):
+            torch.set_rng_state(cast("torch.Tensor", 3))
+    with torch.jax.with_key(jax.random.key(0, impl="rbg")), pytest.raises(RuntimeError, match="same kind"):
+        torch.set_rng_state(state)
+    with pytest.raises(RuntimeError):
+        torch.set_rng_state(state)
+    assert torch.equal(torch.get_rng_state(), usual)
 
 
 def test_keys_and_vmap_of_torch() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ...core import Tensor, contiguous_strides, detached, lazy_bits
@@ -127,7 +128,7 @@ def _view_as_dtype(t: Tensor, dtype: dtypes.dtype) -> Tensor:
 
 @composite(method=True, operands=("input",), varargs="shape", opaque=True)
 @schemas("(Tensor(a) self, SymInt[] shape) -> Tensor(a)")
-def reshape(input: Tensor, shape: Any) -> Any:
+def reshape(input: Tensor, shape: Sequence[int]) -> Any:
     """The elements in another shape: a view where strides allow it, else a copy.
 
     Args:

@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
 import jtorch as torch
 
 __all__ = ["BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler"]
@@ -149,7 +151,11 @@ class WeightedRandomSampler(Sampler[int]):
     """
 
     def __init__(
-        self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator: torch.Generator | None = None
+        self,
+        weights: Sequence[float] | torch.Tensor | np.ndarray,
+        num_samples: int,
+        replacement: bool = True,
+        generator: torch.Generator | None = None,
     ) -> None:
         if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
             raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
