@@ -963,7 +963,7 @@ class Tensor:
         """``linalg.cross`` along ``dim``, by default the first dimension of size 3."""
     def crow_indices(self) -> Tensor:
         """The places where the rows begin among the elements, and the end."""
-    def cuda(self, device: _device | str | _int | None = None, non_blocking: _bool = False, memory_format: _memory_format | None = ...) -> Tensor:
+    def cuda(self, device: _device | str | _int | None = None, non_blocking: _bool = False, *, memory_format: _memory_format | None = ...) -> Tensor:
         """The tensor on a GPU; itself if it is there."""
     def cummax(self, dim: _int) -> _return_cummax:
         """Running maxima along ``dim`` and the last places so far where they stand."""
