@@ -286,7 +286,7 @@ def _rows(output: Tensor, i: int, own: Sequence[Any], create_graph: bool, strict
     made = []
     for c, x in zip(columns, own, strict=True):
         stacked = jtorch.stack(c) if c else x.new_zeros((0, *x.shape))
-        made.append(stacked.view(*output.shape, *x.shape))
+        made.append(stacked.view((*output.shape, *x.shape)))
     return tuple(made)
 
 

@@ -582,7 +582,7 @@ def jacrev(
         sizes = [o.numel() for o in outputs]
         for j, o in enumerate(outputs):
             start = sum(sizes[:j])
-            blocks = [r.narrow(0, start, sizes[j]).reshape(*o.shape, *x.shape) for r, x in zip(rows, inputs, strict=True)]
+            blocks = [r.narrow(0, start, sizes[j]).reshape((*o.shape, *x.shape)) for r, x in zip(rows, inputs, strict=True)]
             made.append(unflatten([pull.inputs.settled(b) for b in blocks], pull.spec)[0])
         found = unflatten(made, pull.out_spec)
         return (found, pull.aux) if has_aux else found
@@ -624,7 +624,7 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
             blocks = []
             for j, x in enumerate(inputs):
                 block = column.narrow(0, sum(sizes[:j]), sizes[j]).movedim(0, -1)
-                blocks.append(block.reshape(*column.shape[1:], *x.shape))
+                blocks.append(block.reshape((*column.shape[1:], *x.shape)))
             made.append(unflatten(blocks, spec))
         found = unflatten(made, seen["spec"])
         return (found, seen["aux"]) if has_aux else found

@@ -401,7 +401,7 @@ def _batched(kind: Any, parts: list[Any], size: tuple[int, ...]) -> SparseTensor
     others = torch.stack([m._at[1] for m in made])
     values = torch.stack([m._vals for m in made])
     if len(lead) > 1:
-        starts, others, values = (x.reshape(*lead, *x.shape[1:]) for x in (starts, others, values))
+        starts, others, values = (x.reshape((*lead, *x.shape[1:])) for x in (starts, others, values))
     return make(kind, (starts, others), values, size)
 
 

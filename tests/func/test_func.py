@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import jtorch as torch
@@ -484,3 +486,18 @@ def test_functions_of_tangents_lead_nowhere_from_inside_a_transformation() -> No
     outside = linearize(lambda q: q * q * w, x)[1]
     found = grad(lambda t: (outside(t) ** 2).sum())(ones)
     assert torch.autograd.grad(found.sum(), w)[0].tolist() == [16.0, 128.0, 432.0]
+
+
+@pytest.mark.parametrize("jacobian", [torch.func.jacfwd, torch.func.jacrev])
+def test_jacobians_of_numbers_by_numbers(jacobian: Any) -> None:
+    x = torch.tensor(3.0)
+    assert torch.equal(jacobian(lambda t: t**2)(x), torch.tensor(6.0))
+    both = jacobian(lambda t, u: {"product": t * u, "sum": t + u}, argnums=(0, 1))(x, torch.tensor(5.0))
+    assert {name: [d.item() for d in found] for name, found in both.items()} == {"product": [5.0, 3.0], "sum": [1.0, 1.0]}
+    assert torch.func.hessian(lambda t: t**3)(x).item() == 18
+
+
+@pytest.mark.parametrize("strategy", ["reverse-mode", "forward-mode"])
+def test_jacobians_of_numbers_taken_at_once(strategy: str) -> None:
+    found = torch.autograd.functional.jacobian(lambda t: t**2, torch.tensor(3.0), vectorize=True, strategy=strategy)
+    assert torch.equal(found, torch.tensor(6.0))
