@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -339,3 +341,12 @@ def test_trees_of_marks_fit_those_of_tracers() -> None:
                 values, state = step(values, state)
         assert all(type(p) is torch.nn.Parameter for p in values.values())
         assert not torch.equal(values["weight"], params["weight"])
+
+
+@pytest.mark.parametrize(("size", "before"), [(29, jax.jit), (31, lambda f: jax.grad(lambda v: f(v).sum()))])
+def test_no_gradient_is_dropped_where_another_traced_the_function_first(size: int, before: Any) -> None:
+    """Then JAX finds what it traced in one of its tables, and what it compiles of it goes into another."""
+    assert before(lambda v: jnp.cosh(v) * 1)(torch.ones(size)) is not None
+    assert jnp.cosh(torch.ones(size)).shape == (size,)
+    with pytest.raises(RuntimeError, match=CUT):
+        jnp.cosh(torch.ones(size, requires_grad=True))

@@ -144,9 +144,13 @@ class Kind:
             return True
         if self.cls is not other.cls or self.attributes != other.attributes:
             return False
-        if (self.asks >= WATCHED) == (other.asks >= WATCHED):
-            return True
         if self.uses is None or other.uses is None:
+            return True
+        if (self.asks >= WATCHED) == (other.asks >= WATCHED):
+            if self.uses.key or other.uses.key:
+                # JAX has several tables of what it compiled: what it finds in one goes into the next under the tree of this call.
+                for uses in (self.uses, other.uses):
+                    uses.key, uses.open = True, False
             return True
         if self.uses.key or other.uses.key:
             return False
