@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import subprocess
 import sys
 import textwrap
@@ -166,3 +167,11 @@ def test_names_of_distributed_modules_in_other_places() -> None:
         assert getattr(there[0], name) is getattr(there[1], name), path
     logger = importlib.import_module("jtorch.distributed.elastic.utils.logging").get_logger()
     assert logger.name == __name__
+
+
+@pytest.mark.parametrize("path", ["torch.ao.quantization.quantize", "torch.ao.quantization.fuse_modules", "torch._inductor.compile_fx"])
+def test_functions_refuse_when_the_module_of_their_name_was_imported(path: str) -> None:
+    importlib.import_module(path.replace("torch.", "jtorch.", 1))
+    parent, _, name = path.rpartition(".")
+    with pytest.raises(NotImplementedError, match=f"^{re.escape(path)} is not offered by jtorch"):
+        getattr(holder(parent.removeprefix("torch.")), name)()

@@ -107,6 +107,16 @@ def missing(module: str) -> Callable[[str], Any]:
     return __getattr__
 
 
+class _Called(ModuleType):
+    """A module whose parent has a function of the same name: the import of the one puts it in the place of the other."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Refuses, as the function does."""
+        parent, _, name = _own(self.__name__).rpartition(".")
+        entry, why = _tables().names()[parent][name]
+        raise not_offered(f"torch.{parent}.{entry}", why)
+
+
 class _Loader(importlib.abc.Loader):
     """Makes a module of the list."""
 
@@ -118,6 +128,9 @@ class _Loader(importlib.abc.Loader):
         own = _own(module.__name__)
         module.__doc__ = f"``torch.{own}``: what it holds is not offered, and says so when it is used."
         listed = _refused.names().get(own, {})
+        parent, _, name = own.rpartition(".")
+        if name in _refused.names().get(parent, {}):
+            module.__class__ = _Called
         home = _refused.same().get(own)
         if home is not None:
             module.__all__ = list(importlib.import_module(f"{_ROOT}.{home}").__dict__.get("__all__", ()))
