@@ -137,7 +137,7 @@ def again(call: Call, shapes: Shapes, args: Sequence[Any], error: Exception) -> 
     """Runs a call by itself after an error: a kept program takes only what it was made for, such as arrays laid out in one way."""
     if not outside_jax():
         return call.jitted(*args)  # becomes part of what JAX is tracing
-    if shapes.run is call.alone or is_signalled(error) or (shapes.on_host and _values.tier == "host"):
+    if getattr(shapes.run, "run", shapes.run) is call.alone or is_signalled(error) or (shapes.on_host and _values.tier == "host"):
         raise error
     shapes.quick = None
     shapes.run, shapes.on_host = call.alone, False

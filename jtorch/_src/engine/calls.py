@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from . import any_size, limits, programs, room, tracing, values
+from . import any_size, limits, pace, programs, room, tracing, values
 from .values import META, Aval, Several, aval_of
 
 
@@ -296,8 +296,8 @@ def begin(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
 def compiled_alone(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> Callable[..., Any]:
     """The program of a call by itself, looked for, or made, when it is first run."""
     key = None if shapes.mixed else programs.key_of("kernel", call.identity, avals)
-    if key is None:
-        return call.alone
+    if key is None:  # as it is wherever there are several devices
+        return pace.Paced(call.alone) if any(pace.is_bounded(a.device) for a in avals) else call.alone
     jitted, in_pieces = call.jitted, None
     if type(jitted) is not _Jitted:
         jitted, in_pieces = jitted.whole, jitted.pieces

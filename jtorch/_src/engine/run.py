@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from . import ahead, heap, limits, programs, room, tiers
+from . import ahead, heap, limits, pace, programs, room, tiers
 from . import values as _values
 from .at_once import _REFUSALS, _ArrayImpl, _Jitted, _ndarray, again, outside_jax, translate
 from .calls import Guarded, known
@@ -46,7 +46,7 @@ stats = Stats()
 class Plan:
     """A compiled program for a trace, a set of live outputs and a set of donated inputs."""
 
-    __slots__ = ("fn", "jitted", "key", "live", "live_set", "donated", "kept", "checked", "kinds", "cold", "used", "wary", "size")
+    __slots__ = ("fn", "jitted", "key", "live", "live_set", "donated", "kept", "checked", "kinds", "cold", "used", "wary", "size", "paced")
 
     def __init__(
         self,
@@ -57,6 +57,7 @@ class Plan:
         checked: bool,
         kinds: list[str],
         key: str | None,
+        paced: bool,
     ) -> None:
         self.fn = self.jitted = fn
         self.live, self.donated, self.kept = live, donated, kept
@@ -67,6 +68,7 @@ class Plan:
         self.cold = True  # not compiled yet: that happens in the first call
         self.used = 0  # the number of the flush that used it last
         self.wary = bool(donated)  # see ``_execute``
+        self.paced = paced  # see ``pace``
         self.size = -1  # of the program's cache in JAX, after the last call
 
 
@@ -379,7 +381,8 @@ def _planned(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves:
 
     key = programs.key_of("plan", programs.identity_of_steps(steps), live, donated, n_leaves)
     jitted = jax.jit(program, donate_argnums=(0,), keep_unused=True, compiler_options=programs.OPTIONS)
-    return Plan(jitted, live, donated, kept, bool(state.checks), kinds, key)
+    paced = any(pace.is_bounded(v.aval.device) for v in leaves)
+    return Plan(jitted, live, donated, kept, bool(state.checks), kinds, key, paced)
 
 
 def _pools(numbers: list[Any], kinds: Sequence[str]) -> tuple[Any, Any, Any]:
@@ -432,6 +435,8 @@ def _execute(plan: Plan, trace: Trace | _Part, state: State, values: list[Value]
         _execute(plan, trace, state, values, leaves, numbers)
         return
     _bind(trace, values, ran)
+    if plan.paced:
+        pace.one_more(ran[1][0])
     if cold:
         if fn is plan.jitted:
             heap.compiled()
