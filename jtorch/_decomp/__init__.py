@@ -8,14 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from jtorch._src.aten.calling import parts_of
-from jtorch._src.aten.kernels import kernel_of
+from jtorch._src.aten.composite_operators import parts_of
 from jtorch._src.aten.overloads import OpOverload, aten
-from jtorch._src.aten.routes_whole import is_composite
 from jtorch._src.aten.schema import texts
 from jtorch._src.aten.state import STATE
 from jtorch._src.refusals import stand_ins as _refusals
-from jtorch._src.tensor.shape_env import visible
 from jtorch._src.tensor.symbols import exact
 
 from ._tables import _overloads as _overloads
@@ -47,7 +44,7 @@ def core_aten_decompositions() -> dict[Any, Callable[..., Any]]:
 
 def is_taken_apart(func: Any) -> bool:
     """Whether PyTorch writes an operator with others before anybody sees it."""
-    return is_composite(func) or parts_of(func) is not None
+    return parts_of(func) is not None
 
 
 def taken_apart(func: Any) -> Callable[..., Any]:
@@ -56,9 +53,7 @@ def taken_apart(func: Any) -> Callable[..., Any]:
     def parts(*args: Any, **kwargs: Any) -> Any:
         before, STATE.whole = STATE.whole, False
         try:
-            run = parts_of(func)
-            if run is None:
-                return visible(kernel_of(func)(exact(func.complete(args, kwargs))))
+            run: Any = parts_of(func)
             given, named = func.trimmed(func.complete(args, kwargs))
             return run(*exact(given), **{k: exact(x) for k, x in named.items()})
         finally:

@@ -219,6 +219,12 @@ def tanh_backward(grad_output: Any, output: Any) -> Any:
     return aten.mul.Tensor(grad_output, rsub(aten.mul.Tensor(output, output), 1))
 
 
+@_core(aten.dropout.default)
+def dropout(input: Any, p: float, train: bool) -> Any:
+    """The first result of ``native_dropout``; the operand where nothing is dropped."""
+    return aten.native_dropout.default(input, p, train)[0] if train and p else input
+
+
 # ---- softmax, normalisation, losses ----------------------------------------------------------------------------------------------
 
 

@@ -296,6 +296,7 @@ def test_decompositions_compute_what_their_operators_do(op: str) -> None:
         "addcdiv.default": (x, y, y), "std.correction": (x, [1]), "threshold_backward.default": (x, y, 0),
         "sigmoid_backward.default": (x, y), "tanh_backward.default": (x, y), "_softmax.default": (x, 1, False),
         "_log_softmax.default": (x, 0, False), "native_layer_norm.default": (x, [4], y[0], None, 1e-5), "mse_loss.default": (x, y),
+        "dropout.default": (x, 0.5, False),
     }  # fmt: skip
     found = next(o for o in decomposition_table if str(o) == op)
     args = examples.get(op.removeprefix("aten."), (x,))

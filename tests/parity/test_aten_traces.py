@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 import pytest
-from aten_programs import PROGRAMS, Data
+from aten_programs import COMPOSITE_CALLS, PROGRAMS, Data
 
 import jtorch
 
@@ -80,7 +80,7 @@ def record(library: Any, program: str, by_mode: bool) -> list[str]:
             return func(*args, **(kwargs or {}))
 
     def run(data: Data) -> None:
-        y = eval(program, {"t": library, "F": functional, "d": data})
+        y = eval(program, {"t": library, "F": functional, "A": library.ops.aten, "d": data})
         lines.append("--")
         if isinstance(y, library.Tensor) and y.requires_grad:
             y = library.view_as_real(y) if y.dtype.is_complex else y
@@ -106,6 +106,12 @@ def test_wrappers_see_what_they_see_in_torch(program):
 @pytest.mark.parametrize("program", [p for p in PROGRAMS if p not in OTHERWISE_UNDER_MODES][::4])
 def test_modes_see_what_they_see_in_torch(program):
     assert record(jtorch, program, True) == record(torch, program, True)
+
+
+@pytest.mark.parametrize("by_mode", [False, True], ids=["wrapper", "mode"])
+@pytest.mark.parametrize("program", COMPOSITE_CALLS)
+def test_operators_that_torch_takes_apart_are_not_seen(program, by_mode):
+    assert record(jtorch, program, by_mode) == record(torch, program, by_mode)
 
 
 @pytest.mark.parametrize("program", DIFFERENT)

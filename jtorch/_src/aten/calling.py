@@ -14,11 +14,11 @@ from ..facts.size import SYMBOLIC
 from ..tensor.shape_env import visible
 from ..tensor.symbols import exact
 from ..tensor.writing import check_inplace
-from .functions import DECOMPOSED
+from .composite_operators import parts_of
 from .kernels import kernel_of
 from .lazy_bits import needs_copies, with_copies
 from .overloads import OpOverload
-from .state import STATE, Below, Kernel, Loud, Quiet
+from .state import STATE, Apart, Below, Kernel, Loud, Quiet
 from .transformed import run_inside, transformed
 from .values import Look
 from .viewing import mark_view, refresh
@@ -52,12 +52,12 @@ def invoke(func: OpOverload, values: list[Any]) -> Any:
     tensors = operands(func, values)
     if state.off or not (state.modes or state.forced or any(type(t) is not Tensor and handles(type(t)) for t in tensors)):
         return run(func, values)
-    parts = None if state.whole else parts_of(func)
+    parts = None if state.whole or func in state.apart else parts_of(func)
     if parts is not None:
         args, kwargs = func.trimmed(values)
         if SYMBOLIC:
             args, kwargs = exact(args), {k: exact(x) for k, x in kwargs.items()}
-        with Quiet():
+        with Apart(func), Quiet():
             return parts(*args, **kwargs)
     return _recorded(func, values, tensors)
 
@@ -67,12 +67,6 @@ def run(func: OpOverload, values: list[Any]) -> Any:
     with Kernel():
         out = kernel_of(func)(values)
     return tuple(out) if isinstance(out, tuple) and type(out) is not tuple and func._schema.returns[0].type == "Tensor" else out
-
-
-def parts_of(func: OpOverload) -> Any:
-    """The function that writes an operator with others, if PyTorch takes it apart before it is dispatched."""
-    hooks.lowering.get()  # which has all routes declared
-    return DECOMPOSED.get(func._opname) if func._namespace == "aten" else None
 
 
 def decompose(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

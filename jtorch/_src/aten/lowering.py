@@ -19,13 +19,14 @@ from ..tensor.symbols import exact
 from . import functions
 from .by_names import from_python
 from .calling import handles, invoke
+from .composite_operators import is_composite
 from .functions import ALIASES, DECOMPOSED, IN_PARTS, NEVER, PREFIXES, ROUTES
 from .generic import one_result, step_of
 from .overloads import OpOverload, OpOverloadPacket, aten
 from .routes_factories import options
 from .routes_shape import is_contiguous
 from .routes_tensor import is_wrapper
-from .routes_whole import BODIES, WHOLE, is_composite, packet_of
+from .routes_whole import BODIES, WHOLE, packet_of
 from .schema import texts
 from .state import STATE, Below, Quiet
 from .transformed import aligned
@@ -119,7 +120,7 @@ def _route(path: str) -> Any:
             return ROUTES[name]
         if name in texts() and path not in IN_PARTS:
             packet = getattr(aten, name)
-            parts = any(map(is_composite, packet.all()))
+            parts = all(is_composite(o) for o in packet.all() if not o._schema.outs)
             return (None if parts else from_python(path, packet)) or packet
     return None
 

@@ -96,9 +96,10 @@ class OpOverload:
         self.__name__ = f"{packet.__name__}.{overload}"
         self.__qualname__ = self._name = f"{self._namespace}::{self._opname}" + ("" if overload == "default" else f".{overload}")
         self.__module__ = f"torch._ops.{self._namespace}"
-        #: What the floor below keeps for this operator: how it runs on plain tensors, its derivative.
+        #: What the floor below keeps for this operator: how it runs on plain tensors, its derivative, what writes it with others.
         self.kernel: Any = None
         self.derivative: Any = NO_DEFAULT
+        self.parts: Any = False
 
     @property
     def _schema(self) -> Schema:

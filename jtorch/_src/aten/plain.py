@@ -306,6 +306,22 @@ def std_mean(self: Tensor, dim: Any = None, *, correction: Any = None, keepdim: 
     return T.std_mean(self, None if dim is None else tuple(dim), correction=1 if correction is None else correction, keepdim=keepdim)
 
 
+def _by_correction(packet: Any) -> None:
+    """The older overloads of a statistic: they say whether it is that of a sample."""
+
+    @kernel(packet.default)
+    def whole(self: Tensor, unbiased: bool = True) -> Any:
+        return packet.correction(self, correction=int(unbiased))
+
+    @kernel(packet.dim)
+    def along(self: Tensor, dim: Any, unbiased: bool = True, keepdim: bool = False) -> Any:
+        return packet.correction(self, dim, correction=int(unbiased), keepdim=keepdim)
+
+
+for _packet in (A.var, A.std, A.var_mean, A.std_mean):
+    _by_correction(_packet)
+
+
 @kernel(A._unique)
 def _unique(self: Tensor, sorted: bool = True, return_inverse: bool = False) -> Any:
     return _unique2(self, sorted, return_inverse)[:2]

@@ -227,6 +227,17 @@ def instance_norm(
     return A.view.default(made, [b, c, *rest])
 
 
+@route(T.instance_norm)
+def torch_instance_norm(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
+    use_input_stats: bool, momentum: float,
+    eps: float, cudnn_enabled: bool = True,
+) -> Any:  # fmt: skip
+    """As ``nn.functional.instance_norm``."""
+    del cudnn_enabled
+    return instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
+
+
 @route(F.rms_norm, T.rms_norm)
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: Any = None) -> Any:
     """Divided by the root of the mean square, part by part."""

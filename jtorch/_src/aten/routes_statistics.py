@@ -159,9 +159,10 @@ def repeat_interleave(input: Any = None, repeats: Any = None, dim: Any = None, *
 
 
 @route(M.sum_to_size)
-def sum_to_size(self: Tensor, *size: Any) -> Any:
+def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Any:
     """The sum over the dimensions that a smaller shape does not have."""
-    wanted = list(size[0]) if len(size) == 1 and isinstance(size[0], (list, tuple)) else list(size)
+    given = sizes if size is None else (size,)
+    wanted = list(given[0]) if len(given) == 1 and isinstance(given[0], (list, tuple)) else list(given)
     shape = list(self._aval.shape)
     lead = len(shape) - len(wanted)
     if lead < 0 or any(w not in (1, n) for w, n in zip(wanted, shape[lead:], strict=True)):

@@ -6,21 +6,17 @@ the operator's, or that PyTorch writes in Python with several operators. Everyth
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import Any
 
 from ...core import Tensor, contiguous_strides
-from ..bind.cores import COMPOSITES
 from ..bind.everything import F, M, T
-from ..bind.forms import paths_of
 from ..facts import dtypes
 from ..facts.layouts import preserve_format
-from ..ops._declare import OPS
 from ..tensor.methods import _parse_to
 from .by_names import REDUCTIONS
-from .functions import DECOMPOSED, IN_PARTS, flat, path_of
+from .functions import path_of
 from .kernels import kernel
 from .overloads import OpOverloadPacket, aten
 from .routes_math import unique_consecutive
@@ -482,33 +478,3 @@ def attention(
 
 
 WHOLE["nn.functional.multi_head_attention_forward"] = attention
-
-
-#: Operators that PyTorch takes apart and that no public function has the name of.
-_IMPLICIT = frozenset(("cross_entropy_loss", "log_sigmoid", "mH", "mT", "mse_loss_nd", "nll_loss_nd", "numpy_T"))
-
-
-@functools.cache
-def _taken_apart() -> frozenset[str]:
-    """Operators of which declarations and routes say that PyTorch takes them apart."""
-    said = {
-        name
-        for record in (*OPS.values(), *COMPOSITES)
-        for name in ((flat(path) for path in paths_of(record)) if record.implicit is True else record.implicit or ())
-    }
-    return frozenset([*DECOMPOSED, *[flat(path) for path in IN_PARTS], *said])
-
-
-def is_composite(func: Any) -> bool:
-    """Whether an operator is written with others before it is dispatched."""
-    if func._namespace != "aten" or func._schema.outs:
-        return False
-    name = func._opname
-    if name.startswith("upsample_") and func._overloadname == "vec":
-        return True
-    plain = name.rstrip("_") if not name.startswith("_") else name
-    return plain not in _KEPT and (name in _IMPLICIT or plain in _IMPLICIT or plain in _taken_apart())
-
-
-#: Of these, what are operators by themselves where they are called as such.
-_KEPT = frozenset(("prelu", "pixel_shuffle", "native_channel_shuffle"))

@@ -30,6 +30,8 @@ class _State(threading.local):
         self.whole = False
         #: The kernel of an operator on tensors of a transformation is running.
         self.inside = False
+        #: The operators that are being taken apart: called by their own parts, they are shown whole.
+        self.apart: tuple[Any, ...] = ()
         #: Inside ``Quiet``: how function handlers are asked around it, and so by the handlers of operators.
         self.around: int | None = None
 
@@ -102,18 +104,35 @@ class Quiet:
         dispatch._state.level, STATE.around = self.level, self.around
 
 
+class Apart:
+    """A block in which an operator is written with others."""
+
+    __slots__ = ("func", "before")
+
+    def __init__(self, func: Any) -> None:
+        self.func = func
+
+    def __enter__(self) -> None:
+        self.before = STATE.apart
+        STATE.apart = (*self.before, self.func)
+
+    def __exit__(self, *exc: object) -> None:
+        STATE.apart = self.before
+
+
 class Loud:
     """A block inside ``Quiet`` in which function handlers are asked as around it: handlers of operators run in one."""
 
-    __slots__ = ("level", "around")
+    __slots__ = ("level", "around", "apart")
 
     def __enter__(self) -> None:
-        self.level, self.around = dispatch._state.level, STATE.around
+        self.level, self.around, self.apart = dispatch._state.level, STATE.around, STATE.apart
+        STATE.apart = ()
         if self.around is not None:
             dispatch._state.level, STATE.around = self.around, None
 
     def __exit__(self, *exc: object) -> None:
-        dispatch._state.level, STATE.around = self.level, self.around
+        dispatch._state.level, STATE.around, STATE.apart = self.level, self.around, self.apart
 
 
 class Below:

@@ -19,7 +19,11 @@ from ..ops.indexing import check_fits
 from ..tensor.running import write_out
 
 
-@composite(operands=("condition", "input", "other"), out_dtype="Expected out type to be {its} but got {mine}")
+@composite(
+    operands=("condition", "input", "other"),
+    out_dtype="Expected out type to be {its} but got {mine}",
+    implicit=("where.default", "where.Scalar", "where.ScalarOther", "where.ScalarSelf"),
+)
 @schemas(
     ".self(Tensor condition, Tensor self, Tensor other) -> Tensor ; =self_out",
     ".ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor",

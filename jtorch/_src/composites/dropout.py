@@ -49,7 +49,7 @@ def _dropped(input: Any, p: float, train: bool, feature: bool = False, alpha: bo
     return _C._alpha_dropout(input, mask, float(p))._written(1) if alpha else _C._dropout(input, mask, 1.0 - p)
 
 
-@composite(operands=("input",), opaque=True)
+@composite(operands=("input",), opaque=True, implicit=("dropout",))
 @schemas("(Tensor input, float p, bool train) -> Tensor")
 def dropout(input: Tensor, p: float, train: bool) -> Any:
     """Sets elements to zero with probability ``p`` and scales the others by ``1 / (1 - p)``; the input itself unless ``train``.

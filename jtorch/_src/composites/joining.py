@@ -92,7 +92,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
     return tuple(t.reshape(tuple(-1 if d == place else 1 for d in range(len(found)))).expand(shape) for t, place in zip(found, places))
 
 
-@composite(method=True, operands=("input", "repeats"))
+@composite(method=True, operands=("input", "repeats"), implicit=("repeat_interleave.self_Tensor", "repeat_interleave.self_int"))
 @schemas(
     ".Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor ; =Tensor_out",
     ".self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",

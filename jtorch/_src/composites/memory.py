@@ -272,7 +272,7 @@ def _as_strided_into(input: Any, size: Any, stride: Any, storage_offset: int | N
 composite(name="as_strided_", method=True, operands=("input",))(_as_strided_into)
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), implicit=True)
 @schemas("(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)")
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Any:
     """Writes a number along the main diagonal; in tall matrices, with ``wrap``, it begins again below.

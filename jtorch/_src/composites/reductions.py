@@ -41,7 +41,7 @@ def _extremum(name: str, pairwise: str, input: Any, dim: Any, keepdim: bool, oth
     return getattr(_C, f"_{name}_dim")(input, whole(name, "dim", dim), keepdim, out=out)
 
 
-@composite(method=True, operands=("input", "dim", "other", "out"))
+@composite(method=True, operands=("input", "dim", "other", "out"), implicit=("max.other",))
 @schemas(
     ".other(Tensor self, Tensor other) -> Tensor ; =out",
     "(Tensor self) -> Tensor ; =unary_out",
@@ -82,7 +82,7 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
     return _extremum("max", "maximum", input, dim, keepdim, other, out)
 
 
-@composite(method=True, operands=("input", "dim", "other", "out"))
+@composite(method=True, operands=("input", "dim", "other", "out"), implicit=("min.other",))
 @schemas(
     ".other(Tensor self, Tensor other) -> Tensor ; =out",
     "(Tensor self) -> Tensor ; =unary_out",
@@ -232,7 +232,7 @@ def _check_freedom(name: str, aval: Any, dim: Any, correction: float) -> None:
         )
 
 
-@composite(method=True, operands=("input", "out"))
+@composite(method=True, operands=("input", "out"), implicit=("var.default", "var.dim"))
 @schemas(
     "(Tensor self, bool unbiased=True) -> Tensor",
     ".dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor ; =out",
@@ -281,7 +281,7 @@ def _var_formula(g: Any, self: Any, dim: Any, correction: Any, keepdim: Any) -> 
 derivative(A.var.correction, self=_var_formula)
 
 
-@composite(method=True, operands=("input", "out"))
+@composite(method=True, operands=("input", "out"), implicit=("std.default", "std.dim"))
 @schemas(
     "(Tensor self, bool unbiased=True) -> Tensor",
     ".dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor ; =out",
@@ -327,7 +327,7 @@ def _std_formula(g: Any, self: Any, dim: Any, correction: Any, keepdim: Any, res
 derivative(A.std.correction, self=_std_formula)
 
 
-@composite(operands=("input",))
+@composite(operands=("input",), implicit=("var_mean.default", "var_mean.dim"))
 @schemas(
     "(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
     ".dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)",
@@ -372,7 +372,7 @@ def _var_mean_formula(grads: Any, self: Any, dim: Any, correction: Any, keepdim:
 derivative(A.var_mean.correction, self=_var_mean_formula)
 
 
-@composite(operands=("input",))
+@composite(operands=("input",), implicit=("std_mean.default", "std_mean.dim"))
 @schemas(
     "(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
     ".dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)",

@@ -90,7 +90,8 @@ class Facts:
 
     ``dispatched="in parts"``: PyTorch takes its operator apart before anybody sees it, and no route says how. ``"never"``: it is none,
     but metadata, a hook, or made of public methods. ``through``: the operator that its own is another name of.
-    ``implicit``: PyTorch writes its operator with others, which is what an exporter asks; a tuple has the operators of which this holds.
+    ``implicit``: PyTorch writes its operator with others, which is what an exporter asks; a tuple has the operators,
+    or overloads (``"var.dim"``), of which this holds.
     """
 
     numbers_do: bool = False

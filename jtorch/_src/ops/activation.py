@@ -230,6 +230,7 @@ derivative(
     node="PreluKernelBackward0",
     autocast="lower",
     opaque=True,
+    implicit=True,
 )
 def prelu(input: Array, weight: Array) -> Array:
     """``input`` where positive, else ``weight * input``; one weight, or one for each channel (dimension 1).

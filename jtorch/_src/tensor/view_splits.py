@@ -107,7 +107,7 @@ def split_method(self: Tensor, split_size: Any, dim: int = 0) -> Any:
     return split(self, split_size, dim)
 
 
-@composite(operands=("tensor",), native=False, home="functional")
+@composite(operands=("tensor",), native=False, home="functional", implicit=("split.sizes",))
 def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
     """Views of consecutive parts of a dimension: of one size each (the last may be smaller), or of the sizes listed.
 
