@@ -16,8 +16,8 @@ from .generic import generic_rule
 from .overloads import OpOverload, aten
 from .rules import Rule
 
-#: Operators of no public function, and one without a formula, that no gradient goes through; the others' declarations say it.
-_WITHOUT = frozenset(("detach_", "native_dropout_mask", "nextafter"))
+#: One operator of no public function, and one without a formula, that no gradient goes through; the others' declarations say it.
+_WITHOUT = frozenset(("native_dropout_mask", "nextafter"))
 
 
 @functools.cache

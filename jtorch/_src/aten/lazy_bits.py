@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core import Tensor, lazy_bits
+from ..bind.cores import COMPOSITES
+from ..ops._declare import OPS
 from .overloads import OpOverload, aten
 
-#: Operators that read either kind of operand themselves; those that read conjugates; those that read negatives.
-_BOTH = frozenset(
-    "clone copy_ set_ resolve_conj resolve_neg empty_like empty_strided full_like size stride t_ transpose_ squeeze_ unsqueeze_ "
-    "as_strided_ detach_".split()
-)
-_CONJ = frozenset("_conj_physical conj_physical conj_physical_ dot vdot mm addmm addmm_ bmm baddbmm baddbmm_".split())
-_NEG = frozenset(("neg_",))
+
+@functools.cache
+def _reads(bit: str) -> frozenset[str]:
+    """The operators that read operands with a bit, ``conj`` or ``neg``, themselves: those that say so, and views in place."""
+    found: set[str] = set()
+    for record in (*OPS.values(), *COMPOSITES):
+        said = record.lazy.split()
+        if bit in said:
+            found.add(record.name)
+        if bit in said or f"{bit}_" in said or getattr(record, "family", "") == "view":
+            found.add(f"{record.name}_")
+    return frozenset(found)
+
+
+def _needs_copy(name: str, conj: bool, neg: bool) -> bool:
+    return (conj and name not in _reads("conj")) or (neg and name not in _reads("neg"))
 
 
 def needs_copies(func: OpOverload, tensors: Sequence[Tensor]) -> bool:
@@ -23,8 +35,7 @@ def needs_copies(func: OpOverload, tensors: Sequence[Tensor]) -> bool:
         if t._al is not None and t._al.chain:
             conj, neg = lazy_bits(t)
             if (conj or neg) and not func._schema.is_view:
-                name = func._opname
-                return name not in _BOTH and ((conj and name not in _CONJ) or (neg and name not in _NEG))
+                return _needs_copy(func._opname, conj, neg)
     return False
 
 
@@ -37,7 +48,7 @@ def with_copies(func: OpOverload, values: list[Any], call: Callable[[OpOverload,
         if not isinstance(x, Tensor):
             return x
         conj, neg = lazy_bits(x)
-        if not ((conj and name not in _CONJ) or (neg and name not in _NEG)):
+        if not _needs_copy(name, conj, neg):
             return x
         copy = call(aten.clone.default, [x, None])
         if writes:

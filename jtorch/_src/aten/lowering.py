@@ -22,7 +22,7 @@ from .calling import handles, invoke
 from .composite_operators import is_composite
 from .functions import ALIASES, DECOMPOSED, IN_PARTS, NEVER, PREFIXES, ROUTES
 from .generic import one_result, step_of
-from .overloads import OpOverload, OpOverloadPacket, aten
+from .overloads import OpOverload, OpOverloadPacket, aten, wrapping_numbers
 from .routes_factories import options
 from .routes_shape import is_contiguous
 from .routes_tensor import is_wrapper
@@ -218,17 +218,11 @@ def resolve(packet: OpOverloadPacket, positional: Sequence[str], args: tuple[Any
             else:
                 break
         else:
-            if overload.accepts(mine, named, False) or (
-                packet.__name__.rstrip("_") in _TENSOR_FIRST and overload.accepts(mine, named, True)
-            ):
+            if overload.accepts(mine, named, False) or (packet.__name__ in wrapping_numbers() and overload.accepts(mine, named, True)):
                 if outs is not None:
                     return _out_form(overload, mine, named, outs)
                 return overload, mine, named
     return None
-
-
-#: Functions of two operands whose Python form takes a number for the second as a tensor.
-_TENSOR_FIRST = frozenset("add sub mul div divide multiply subtract true_divide floor_divide".split())
 
 
 def _spread(overload: OpOverload, args: tuple[Any, ...]) -> tuple[Any, ...]:

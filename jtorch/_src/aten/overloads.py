@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,6 +12,7 @@ from ...dispatch import ACTIVE, MISSING, PLAIN, override
 from ..facts import devices, dtypes
 from ..facts.size import SYMBOLIC
 from ..hooks import late_operators, operator_calls
+from ..ops._declare import OPS
 from ..refusals import names as _refused
 from ..refusals import stand_ins as _refusals
 from ..tensor.symbols import Float, Sym
@@ -261,10 +263,11 @@ def _overridden(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     return override(operator, (*args, *kwargs.values()), args, kwargs)
 
 
-#: Packets whose Python functions take a number where a tensor is due, before any overload for numbers is looked at.
-NUMBERS_AS_TENSORS = frozenset(
-    """add add_ sub sub_ mul mul_ div div_ divide multiply subtract true_divide floor_divide floor_divide_""".split()
-)
+@functools.cache
+def wrapping_numbers() -> frozenset[str]:
+    """Packets whose Python functions take a number where a tensor is due, before any overload for numbers is looked at."""
+    names = {name for op in OPS.values() if op.wraps_numbers for name in (op.name, *op.aliases)}
+    return frozenset([*names, *[f"{name}_" for name in names]])
 
 
 class OpOverloadPacket:
@@ -331,7 +334,7 @@ class OpOverloadPacket:
 
     def resolve(self, args: Sequence[Any], kwargs: dict[str, Any]) -> OpOverload | None:
         """The first overload that the arguments fit."""
-        numbers = self.__name__ in NUMBERS_AS_TENSORS
+        numbers = self.__name__ in wrapping_numbers()
         for overload in self.all():
             if overload.accepts(args, kwargs, numbers):
                 return overload

@@ -378,7 +378,7 @@ _ones = factory(OPS["ones"], "_C.ones")
 _full = factory(OPS["full"], "_C.full")
 
 
-@composite(native=True, factory=True, differentiable=False)
+@composite(native=True, factory=True, differentiable=False, lazy="conj neg")
 @schemas("(SymInt[] size, SymInt[] stride, ...) -> Tensor")
 def empty_strided(
     size: tuple[int, ...],

@@ -196,7 +196,7 @@ def _check_place(t: Any, storage: Storage, size: tuple[int, ...], stride: Any, o
     return strides
 
 
-@composite(namespace="Tensor", operands=("self", "source"))
+@composite(namespace="Tensor", operands=("self", "source"), lazy="conj neg")
 @schemas(
     "set.source_Storage(Tensor self, Storage source) -> Tensor ; _ =source_Storage_out",
     "set.source_Storage_storage_offset(Tensor self, Storage source, SymInt storage_offset, SymInt[] size, "
@@ -269,7 +269,7 @@ def _as_strided_into(input: Any, size: Any, stride: Any, storage_offset: int | N
     return rebind(input, T.as_strided(input, size, stride, storage_offset))
 
 
-composite(name="as_strided_", method=True, operands=("input",))(_as_strided_into)
+composite(name="as_strided_", method=True, operands=("input",), lazy="conj neg")(_as_strided_into)
 
 
 @composite(namespace="Tensor", operands=("self",), implicit=True)

@@ -166,7 +166,7 @@ def __setstate__(self: Tensor, state: Any) -> Any:
 # ---- copies that the runtime makes -------------------------------------------------------------------------------------------------
 
 
-@composite(method=True, operands=("input",), ignored=("Tensor._conj_physical",))
+@composite(method=True, operands=("input",), ignored=("Tensor._conj_physical",), lazy="conj")
 @schemas(". ; =out")
 def _conj_physical(input: Tensor) -> Any:
     """``conj_physical``; real tensors are returned as they are.

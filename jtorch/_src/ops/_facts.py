@@ -92,6 +92,8 @@ class Facts:
     but metadata, a hook, or made of public methods. ``through``: the operator that its own is another name of.
     ``implicit``: PyTorch writes its operator with others, which is what an exporter asks; a tuple has the operators,
     or overloads (``"var.dim"``), of which this holds.
+    ``lazy``: which views' bits its operator reads itself: ``"conj"``, ``"neg"``, or both; others get copies. ``"neg_"``: in place alone.
+    ``wraps_numbers``: its operator takes a number for its second tensor, before it looks at overloads for numbers.
     """
 
     numbers_do: bool = False
@@ -116,6 +118,8 @@ class Facts:
     dispatched: str = ""
     through: str = ""
     implicit: bool | tuple[str, ...] = False
+    lazy: str = ""
+    wraps_numbers: bool = False
 
     def is_native(self, path: str) -> bool:
         """Whether PyTorch has the public function ``path`` in C++."""

@@ -37,6 +37,7 @@ from .matmul import _check_addend, _check_batches, _matmul_rule, _mm_first, _mm_
     out_dtype="expected",
     autocast="lower",
     old_orders=("beta input alpha mat1 mat2", "beta input mat1 mat2"),
+    lazy="conj",
 )
 @schemas(
     ".",
@@ -215,6 +216,7 @@ defvjp(addbmm, _addbmm_rule)
     out_dtype="expected",
     autocast="lower",
     old_orders=("beta input alpha batch1 batch2", "beta input batch1 batch2"),
+    lazy="conj",
 )
 @schemas(
     ".",

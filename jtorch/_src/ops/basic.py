@@ -14,7 +14,7 @@ from ._kernel import cast
 from ._nodes import by_operand
 
 
-@op(saves=(), aten="clone.default", name="clone", family="op", method=False, elementwise=True)
+@op(saves=(), aten="clone.default", name="clone", family="op", method=False, elementwise=True, lazy="conj neg")
 @schemas("(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor ; =out")
 def clone(input: Array) -> Array:
     """A copy with its own memory; gradients pass through."""

@@ -81,6 +81,7 @@ def _neg_view(input: Array) -> Array:
     out_dtype="found",
     through="_conj_physical",
     implicit=True,
+    lazy="conj",
 )
 def conj_physical(input: Array) -> Array:
     """The complex conjugate; a real tensor itself, not a copy, unless ``out`` is given.

@@ -553,7 +553,7 @@ def ones_like(input: Array, *, dtype: Dtype | None = None) -> Array:
     return jnp.ones(input.shape, input.dtype if dtype is None else dtype)
 
 
-@like(aten="empty_like")
+@like(aten="empty_like", lazy="conj neg")
 def empty_like(input: Array, *, dtype: Dtype | None = None) -> Array:
     """A tensor in the form of another one whose values the caller means to overwrite.
 
@@ -573,7 +573,7 @@ def empty_like(input: Array, *, dtype: Dtype | None = None) -> Array:
     return jnp.zeros(input.shape, input.dtype if dtype is None else dtype)
 
 
-@like(aten="full_like")
+@like(aten="full_like", lazy="conj neg")
 def full_like(input: Array, fill_value: Number, *, dtype: Dtype | None = None) -> Array:
     """One number in the form of another tensor.
 

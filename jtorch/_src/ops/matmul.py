@@ -204,7 +204,7 @@ def _linear_rule(g: Array, result: Array, input: Array, weight: Array, bias: Arr
 defvjp(linear, _linear_rule)
 
 
-@op(out=True, aten="mm", saves=("input", "mat2"), ranks=(2, 2), out_dtype="expected", autocast="lower")
+@op(out=True, aten="mm", saves=("input", "mat2"), ranks=(2, 2), out_dtype="expected", autocast="lower", lazy="conj")
 @schemas(".", ".dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor ; =dtype_out")
 def mm(input: Array, mat2: Array) -> Array:
     """The product of two matrices.
@@ -263,7 +263,7 @@ def _mm_second(g: Any, mat1: Any, mat2_: Any, alpha: Any) -> Any:
 derivative(A.mm, self=lambda g, mat2, self_: _mm_first(g, mat2, self_, 1), mat2=lambda g, self, mat2_: _mm_second(g, self, mat2_, 1))
 
 
-@op(out=True, aten="bmm", saves=("input", "mat2"), ranks=(3, 3), out_dtype="expected", autocast="lower")
+@op(out=True, aten="bmm", saves=("input", "mat2"), ranks=(3, 3), out_dtype="expected", autocast="lower", lazy="conj")
 @schemas(".", ".dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor ; =dtype_out")
 def bmm(input: Array, mat2: Array) -> Array:
     """The products of two batches of matrices, one by one, without broadcasting.
@@ -350,6 +350,7 @@ derivative(
     ranks=(1, 1),
     out_dtype="result dtype {mine} does not match input dtype {its}",
     autocast="cuda widest",
+    lazy="conj",
 )
 def dot(input: Array, tensor: Array) -> Array:
     """The sum of the products of two vectors' elements, without conjugation.
@@ -381,6 +382,7 @@ derivative(A.dot, self=lambda g, tensor: A.mul.Tensor(g, D.conj(tensor)), tensor
     saves=("input", "other"),
     out_dtype="result dtype {mine} does not match input dtype {its}",
     autocast="cuda widest",
+    lazy="conj",
 )
 def vdot(input: Array, other: Array) -> Array:
     """The sum of the products of two vectors' elements, those of ``input`` conjugated.

@@ -63,6 +63,7 @@ def _plus(a: Any, b: Any, alpha: Any, sign: int = 1) -> Array:
     numbers_do=True,
     opaque=2,
     refused_as="arithmetic",
+    wraps_numbers=True,
 )
 @schemas(".Tensor ; _ =out", ".Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor ; _ =Scalar_out")
 def add(input: Array | Number, other: Array | Number, *, alpha: Number = 1) -> Array:
@@ -115,6 +116,7 @@ def no_bools(kinds: list[dtypes.dtype]) -> None:
     old_orders=("input alpha other",),
     numbers_do=True,
     refused_as="arithmetic",
+    wraps_numbers=True,
 )
 @schemas(
     ".Tensor ; _ =out",
@@ -178,7 +180,7 @@ derivative(A.rsub.Tensor, self=lambda g, alpha: D.times(A.neg.default(g), alpha)
 derivative(A.rsub.Scalar, self=lambda g, alpha: D.times(A.neg.default(g), alpha))
 
 
-@unary(promote=None, inplace="both", operators="neg", aliases=("negative",), saves=(), aten="neg", out_dtype="found")
+@unary(promote=None, inplace="both", operators="neg", aliases=("negative",), saves=(), aten="neg", out_dtype="found", lazy="neg_")
 @schemas(".", "negative")
 def neg(input: Array) -> Array:
     """Changes the sign.
@@ -248,6 +250,7 @@ derivative(A.positive, self=lambda g: g)
     wraps=True,
     opaque=1,
     refused_as="arithmetic",
+    wraps_numbers=True,
 )
 @schemas(".Tensor ; _ =out", ".Scalar", "multiply.Tensor ; _ =out", "multiply.Scalar ; _")
 def mul(input: Array | Number, other: Array | Number) -> Array:
@@ -307,6 +310,7 @@ def _node_of_quotient(made: Made) -> str:
     numbers_do=True,
     wraps=True,
     refused_as="arithmetic",
+    wraps_numbers=True,
 )
 @schemas(
     ".Tensor(Tensor self, Tensor other) -> Tensor ; _ =out",
@@ -396,6 +400,7 @@ derivative(
     numbers_do=True,
     through="div",
     refused_as="arithmetic",
+    wraps_numbers=True,
 )
 @schemas(".Tensor ; _ =out", ".Scalar ; _")
 def true_divide(input: Array | Number, other: Array | Number) -> Array:
@@ -419,7 +424,7 @@ def true_divide(input: Array | Number, other: Array | Number) -> Array:
 defvjp(true_divide, _div_rule)
 
 
-@binary(inplace=True, operators="//", saves=(), aten="floor_divide", node="NotImplemented", numbers_do=True)
+@binary(inplace=True, operators="//", saves=(), aten="floor_divide", node="NotImplemented", numbers_do=True, wraps_numbers=True)
 @schemas(". ; _Tensor =out", ".Scalar")
 def floor_divide(input: Array | Number, other: Array | Number) -> Array:
     """Divides and rounds the quotient downwards.

@@ -431,7 +431,7 @@ def is_of_plain_memory(t: Tensor) -> bool:
     return value is not None and value.trace is not SPECIAL and (al.base is None or not al.base._rg)
 
 
-@composite(namespace="Tensor", operands=("self", "other"), numbers_do=True, opaque=2, refused_as="arithmetic")
+@composite(namespace="Tensor", operands=("self", "other"), numbers_do=True, opaque=2, refused_as="arithmetic", lazy="conj neg")
 def copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
     """Writes ``other``, broadcast and cast, into the tensor.
 

@@ -500,7 +500,7 @@ def detach(input: Tensor) -> Any:
     return made
 
 
-@composite(namespace="Tensor", operands=("self",), differentiable=False)
+@composite(namespace="Tensor", operands=("self",), differentiable=False, lazy="conj neg")
 def detach_(self: Tensor) -> Any:
     """Cuts the tensor from its history, in place.
 
