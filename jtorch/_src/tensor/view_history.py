@@ -93,7 +93,8 @@ def refresh_history(t: Tensor, al: Alias) -> None:
             pair = tracked(step.get, [pair], step.numbers)[0]
     finally:
         MODE.enabled = enabled
-    al.now(pair[0], version)
+    if base._al.storage is al.storage:  # else the base was given other data: the view keeps its own
+        al.now(pair[0], version)
     edge = pair[1]
     if type(edge) is tuple and steps and all(step.geometric for step in steps):
         edge[0].label = "AsStridedBackward0"  # torch takes such a view by its strides

@@ -1,0 +1,47 @@
+"""Views of tensors whose data was replaced: they keep the memory that they were made of."""
+
+from __future__ import annotations
+
+import pytest
+
+import jtorch as torch
+
+
+def given(w: torch.Tensor) -> None:
+    w.data = torch.ones(2, 2, dtype=w.dtype)
+
+
+def cloned(w: torch.Tensor) -> None:
+    w.data = w.data.clone()
+
+
+@pytest.mark.parametrize("replace", [given, cloned])
+def test_views_keep_their_elements(replace):
+    w = torch.nn.Linear(2, 2).double().weight
+    v = w[0]
+    elements = w[0].tolist()
+    replace(w)
+    with torch.no_grad():
+        w.add_(10)
+    assert v.tolist() == elements and v.requires_grad
+    with torch.no_grad():
+        v.mul_(3)
+    assert v.tolist() == [3 * x for x in elements] and w.min().item() >= 9
+
+
+def test_views_of_parameters_that_a_module_converts():
+    net = torch.nn.Linear(2, 2)
+    row = net.weight[0]
+    elements = row.tolist()
+    net.double().float()
+    with torch.no_grad():
+        net.weight.zero_()
+    assert row.tolist() == elements
+
+
+def test_views_still_see_what_is_written_where_nothing_was_replaced():
+    w = torch.zeros(2, requires_grad=True)
+    v = w[:1]
+    with torch.no_grad():
+        w.add_(1)
+    assert v.tolist() == [1.0]
