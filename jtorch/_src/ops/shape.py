@@ -494,7 +494,9 @@ def renorm(input: Array, p: float, dim: int, maxnorm: float) -> Array:
     # Half types are summed in float32.
     wide = input if input.dtype.itemsize > 2 else input.astype(np.float32)
     size = jnp.abs(wide)
-    if math.isinf(p):
+    if all(input.shape[d] == 1 for d in others):  # one element's norm is its magnitude, where its power would be out of range too
+        norm = size
+    elif math.isinf(p):
         norm = jnp.max(size, axis=others, keepdims=True, initial=0)
     else:
         total = jnp.sum(size**p, axis=others, keepdims=True)

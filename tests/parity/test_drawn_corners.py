@@ -1,0 +1,34 @@
+"""Corners that further calls drawn at random showed: values, dtypes, strides, what is refused and in which words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import jtorch  # noqa: E402
+
+pytestmark = pytest.mark.parity
+
+NORMS = [
+    "t.renorm(t.tensor([[-2.25, 0.0, -2.75]]), 300, 1, 1e10)",
+    "t.renorm(t.tensor([[-2.25, 0.0, 3.0]], dtype=t.bfloat16), 300, 1, 2.5)",
+    "t.renorm(t.tensor([[[1e30]], [[-2e30]]]), 2, 0, 1.5e30)",
+    "t.renorm(t.tensor([[-2.25], [3.0]]), float('inf'), 0, 2.5)",
+    "t.tensor([[3 + 4j], [0j]]).renorm_(300, 0, 2.5)",
+]
+
+
+def _outcome(t: Any, call: str) -> tuple[str, ...]:
+    try:
+        made = eval(call, {"t": t, "F": t.nn.functional})
+    except (RuntimeError, NotImplementedError, IndexError, TypeError, ValueError) as error:
+        return type(error).__name__, str(error)
+    return str(made.dtype).split(".")[1], str(tuple(made.shape)), str(made.stride()), str(made.tolist()), str(made.requires_grad)
+
+
+@pytest.mark.parametrize("call", NORMS)
+def test_call(call: str) -> None:
+    assert _outcome(jtorch, call) == _outcome(torch, call)
