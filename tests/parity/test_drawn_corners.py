@@ -19,6 +19,17 @@ NORMS = [
     "t.renorm(t.tensor([[-2.25], [3.0]]), float('inf'), 0, 2.5)",
     "t.tensor([[3 + 4j], [0j]]).renorm_(300, 0, 2.5)",
 ]
+DISTINCT = [
+    *(f"t.{name}(t.tensor(3), dim={dim})" for name in ("unique", "unique_consecutive") for dim in (0, -1, 1)),
+    *(
+        f"t.{name}({x}, dim={dim})"
+        for name in ("unique", "unique_consecutive")
+        for x in ("t.arange(24.0).reshape(2, 3, 4)", "t.zeros(2, 3, 4)", "t.ones(2, 3, 4).permute(2, 0, 1)")
+        for dim in (0, 1, -1)
+    ),
+    "t.unique(t.zeros(2, 3), dim=1)",
+    "t.unique(t.zeros(2, 0), dim=1)",
+]
 
 
 def _outcome(t: Any, call: str) -> tuple[str, ...]:
@@ -29,6 +40,6 @@ def _outcome(t: Any, call: str) -> tuple[str, ...]:
     return str(made.dtype).split(".")[1], str(tuple(made.shape)), str(made.stride()), str(made.tolist()), str(made.requires_grad)
 
 
-@pytest.mark.parametrize("call", NORMS)
+@pytest.mark.parametrize("call", NORMS + DISTINCT)
 def test_call(call: str) -> None:
     assert _outcome(jtorch, call) == _outcome(torch, call)
