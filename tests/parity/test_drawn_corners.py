@@ -30,6 +30,13 @@ DISTINCT = [
     "t.unique(t.zeros(2, 3), dim=1)",
     "t.unique(t.zeros(2, 0), dim=1)",
 ]
+BLOCKS = [
+    "t.block_diag(t.tensor(2.5, dtype=t.float64), t.ones(2, 2))",
+    "t.block_diag(t.tensor(2.5), t.ones(2, 2, dtype=t.int8))",
+    "t.block_diag(t.tensor(2.5), t.tensor(1, dtype=t.float16))",
+    "t.block_diag(t.tensor([2.5], dtype=t.float64), t.ones(2, 2))",
+    "t.block_diag(t.tensor(5, dtype=t.int64), t.tensor([True]))",
+]
 
 
 def _outcome(t: Any, call: str) -> tuple[str, ...]:
@@ -40,6 +47,6 @@ def _outcome(t: Any, call: str) -> tuple[str, ...]:
     return str(made.dtype).split(".")[1], str(tuple(made.shape)), str(made.stride()), str(made.tolist()), str(made.requires_grad)
 
 
-@pytest.mark.parametrize("call", NORMS + DISTINCT)
+@pytest.mark.parametrize("call", NORMS + DISTINCT + BLOCKS)
 def test_call(call: str) -> None:
     assert _outcome(jtorch, call) == _outcome(torch, call)
