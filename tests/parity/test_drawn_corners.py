@@ -37,6 +37,14 @@ BLOCKS = [
     "t.block_diag(t.tensor([2.5], dtype=t.float64), t.ones(2, 2))",
     "t.block_diag(t.tensor(5, dtype=t.int64), t.tensor([True]))",
 ]
+POINTS = [
+    "t.trapezoid(t.ones(3), dx=True)",
+    "t.cumulative_trapezoid(t.ones(3), dx=True)",
+    "t.trapezoid(t.ones(3), dx=1j)",
+    "t.special.zeta(t.tensor([float('nan')]), -0.0)",
+    "t.special.zeta(float('nan'), t.tensor([-1.0, 0.0, -1.5, 2.0]))",
+    "t.special.zeta(t.tensor([float('inf'), 1.5, 1.0, 0.5]), t.tensor([-1.0, 0.0, -1.5, 2.0]))",
+]
 
 
 def _outcome(t: Any, call: str) -> tuple[str, ...]:
@@ -47,6 +55,6 @@ def _outcome(t: Any, call: str) -> tuple[str, ...]:
     return str(made.dtype).split(".")[1], str(tuple(made.shape)), str(made.stride()), str(made.tolist()), str(made.requires_grad)
 
 
-@pytest.mark.parametrize("call", NORMS + DISTINCT + BLOCKS)
+@pytest.mark.parametrize("call", NORMS + DISTINCT + BLOCKS + POINTS)
 def test_call(call: str) -> None:
     assert _outcome(jtorch, call) == _outcome(torch, call)
