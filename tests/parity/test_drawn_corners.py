@@ -37,6 +37,15 @@ BLOCKS = [
     "t.block_diag(t.tensor([2.5], dtype=t.float64), t.ones(2, 2))",
     "t.block_diag(t.tensor(5, dtype=t.int64), t.tensor([True]))",
 ]
+WHOLE = [
+    *(f"t.ones(3, requires_grad=True).{name}(0, dtype=t.int32)" for name in ("sum", "prod", "cumsum", "cumprod", "nansum")),
+    "t.sum(t.ones(3, requires_grad=True), dtype=t.bool)",
+    "t.ones(3, requires_grad=True).prod(dtype=t.int64)",
+    "t.ones(3, requires_grad=True).detach().sum(dtype=t.int64)",
+    "t.ones(3, requires_grad=True).argmax()",
+    "t.ones(3, requires_grad=True).count_nonzero()",
+    "t.ones(3, requires_grad=True).all()",
+]
 POINTS = [
     "t.trapezoid(t.ones(3), dx=True)",
     "t.cumulative_trapezoid(t.ones(3), dx=True)",
@@ -55,6 +64,6 @@ def _outcome(t: Any, call: str) -> tuple[str, ...]:
     return str(made.dtype).split(".")[1], str(tuple(made.shape)), str(made.stride()), str(made.tolist()), str(made.requires_grad)
 
 
-@pytest.mark.parametrize("call", NORMS + DISTINCT + BLOCKS + POINTS)
+@pytest.mark.parametrize("call", NORMS + DISTINCT + BLOCKS + WHOLE + POINTS)
 def test_call(call: str) -> None:
     assert _outcome(jtorch, call) == _outcome(torch, call)
