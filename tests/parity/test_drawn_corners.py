@@ -19,6 +19,18 @@ NORMS = [
     "t.renorm(t.tensor([[-2.25], [3.0]]), float('inf'), 0, 2.5)",
     "t.tensor([[3 + 4j], [0j]]).renorm_(300, 0, 2.5)",
 ]
+IN_PLACE = [
+    *(f"t.tensor([1, 100, 200], dtype=t.{kind}).{name}(0)" for kind in ("uint8", "int32", "float32") for name in ("cumsum_", "cumprod_")),
+    "t.tensor([True, False]).cumsum_(0)",
+    "t.tensor([True, False]).cumprod_(0)",
+    "t.tensor([], dtype=t.bool).cumsum_(0)",
+    "t.tensor(True).cumsum_(0)",
+    "t.tensor([True, True]).cumsum_(0, dtype=t.int64)",
+    "t.tensor([1.0, 2.0]).cumsum_(0, dtype=t.int64)",
+    "t.tensor([1, 2]).cumsum_(0, dtype=t.float32)",
+    "t.tensor([1, 2], dtype=t.int32).cumprod_(0, dtype=t.complex64)",
+    "t.tensor([1, 2], dtype=t.int32).cumprod_(0, dtype=t.int32)",
+]
 DISTINCT = [
     *(f"t.{name}(t.tensor(3), dim={dim})" for name in ("unique", "unique_consecutive") for dim in (0, -1, 1)),
     *(
@@ -46,6 +58,17 @@ WHOLE = [
     "t.ones(3, requires_grad=True).count_nonzero()",
     "t.ones(3, requires_grad=True).all()",
 ]
+BOUNDS = [
+    "F.hardtanh_(t.tensor([-2.0, 0.5, 3.0]), 1, 0)",
+    "F.hardtanh_(t.tensor([-2, 0, 3]), 3, 2)",
+    "F.hardtanh_(t.tensor([-2.0, 0.5]), 1, float('nan'))",
+    "F.hardtanh(t.tensor([-2.0, 0.5, 3.0]), 1, 0)",
+    "F.hardtanh(t.tensor([-2.0, 0.5, 3.0]), max_val=-2)",
+    "F.hardtanh(t.tensor([-2.0, 0.5, 3.0]), 1, 0, inplace=True)",
+    "F.hardtanh(t.tensor([-2.0, 0.5, 3.0]), 1, 2, inplace=True)",
+    "t.clamp_(t.tensor([-2.0, 0.5, 3.0]), 1, 0)",
+    "t.func.vmap(lambda v: F.hardtanh_(v, 1, 0))(t.tensor([-2.0, 0.5, 3.0]))",
+]
 POINTS = [
     "t.trapezoid(t.ones(3), dx=True)",
     "t.cumulative_trapezoid(t.ones(3), dx=True)",
@@ -64,6 +87,6 @@ def _outcome(t: Any, call: str) -> tuple[str, ...]:
     return str(made.dtype).split(".")[1], str(tuple(made.shape)), str(made.stride()), str(made.tolist()), str(made.requires_grad)
 
 
-@pytest.mark.parametrize("call", NORMS + DISTINCT + BLOCKS + WHOLE + POINTS)
+@pytest.mark.parametrize("call", NORMS + IN_PLACE + DISTINCT + BLOCKS + WHOLE + POINTS + BOUNDS)
 def test_call(call: str) -> None:
     assert _outcome(jtorch, call) == _outcome(torch, call)
