@@ -19,6 +19,26 @@ NORMS = [
     "t.renorm(t.tensor([[-2.25], [3.0]]), float('inf'), 0, 2.5)",
     "t.tensor([[3 + 4j], [0j]]).renorm_(300, 0, 2.5)",
 ]
+NORM_DTYPES = [
+    *(f"t.linalg.matrix_norm(t.eye(2, dtype=t.complex64), {order}, dtype=t.float64)" for order in ("'fro'", "'nuc'", 2, 1)),
+    "t.linalg.norm(t.eye(2, dtype=t.float64), 'nuc', dtype=t.complex128)",
+    "t.linalg.matrix_norm(t.eye(2, dtype=t.float64), dtype=t.float32)",
+    "t.linalg.matrix_norm(t.eye(2, dtype=t.float64), dtype=t.int32)",
+    "t.linalg.matrix_norm(t.eye(2, dtype=t.float16), 2, dtype=t.float64)",
+    "t.linalg.matrix_norm(t.eye(2, dtype=t.float16), 1, dtype=t.bfloat16)",
+    "t.linalg.matrix_norm(t.eye(2), dtype=t.float64)",
+    "t.linalg.vector_norm(t.eye(2, dtype=t.float64), dtype=t.float32)",
+]
+MARGINS = [
+    "F.soft_margin_loss(t.zeros(3), t.ones(3, dtype=t.float64), reduction='sum').round(decimals=4)",
+    "F.soft_margin_loss(t.zeros(3, dtype=t.complex64), t.ones(3, dtype=t.float64), reduction='none').real.round(decimals=4)",
+    "F.soft_margin_loss(t.tensor([0.0, 1.0, 1.0], dtype=t.float16), t.tensor([70000.0, 1e6, -1e6]), reduction='none')",
+    "F.soft_margin_loss(t.zeros(3, dtype=t.float64), t.ones(3, dtype=t.uint8)).round(decimals=4)",
+    "F.soft_margin_loss(t.zeros(3, dtype=t.float64), t.ones(3, dtype=t.bool)).round(decimals=4)",
+    "F.soft_margin_loss(t.ones(3), t.ones(3, dtype=t.complex64))",
+    "F.soft_margin_loss(t.ones(3, dtype=t.int64), t.ones(3))",
+    "F.soft_margin_loss(t.ones(3, dtype=t.bool), t.ones(3))",
+]
 IN_PLACE = [
     *(f"t.tensor([1, 100, 200], dtype=t.{kind}).{name}(0)" for kind in ("uint8", "int32", "float32") for name in ("cumsum_", "cumprod_")),
     "t.tensor([True, False]).cumsum_(0)",
@@ -87,6 +107,16 @@ def _outcome(t: Any, call: str) -> tuple[str, ...]:
     return str(made.dtype).split(".")[1], str(tuple(made.shape)), str(made.stride()), str(made.tolist()), str(made.requires_grad)
 
 
-@pytest.mark.parametrize("call", NORMS + IN_PLACE + DISTINCT + BLOCKS + WHOLE + POINTS + BOUNDS)
+@pytest.mark.parametrize("call", NORMS + IN_PLACE + DISTINCT + BLOCKS + WHOLE + POINTS + BOUNDS + NORM_DTYPES + MARGINS)
 def test_call(call: str) -> None:
     assert _outcome(jtorch, call) == _outcome(torch, call)
+
+
+@pytest.mark.parametrize("p", [0.5, 1, 1.5, 2, 3])
+def test_gradient_of_renorm_at_zero(p: float) -> None:
+    found = []
+    for t in (torch, jtorch):
+        x = t.tensor([[0.0, 1.0, 4.0], [0.0, 0.0, 0.0]], dtype=t.float64, requires_grad=True)
+        (t.renorm(x, p, 0, 1.0) * t.tensor([1.0, 3.0, -2.0])).sum().backward()
+        found.append(x.grad.flatten().tolist())
+    assert found[1] == pytest.approx(found[0], rel=1e-6)

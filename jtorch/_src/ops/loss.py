@@ -15,6 +15,7 @@ from ..facts.warned_once import outside
 from ._declare import Array, defvjp, guard_range, op
 from ._derivatives import A, derivative
 from ._facts import schemas
+from ._kernel import cast
 from ._losses import checked, hinge, magnitude, reduced, reduction_of, warn_of_reduction
 from ._nodes import Made, by_reduction
 from ._numeric import default_float, is_bool, is_complex, number, quotient, require, scalar_name
@@ -85,9 +86,8 @@ def _check_scores(kinds: list[dtypes.dtype]) -> None:
         raise _not_cast(score.scalar_name, target)
 
 
-def _check_soft_margin(kinds: list[dtypes.dtype]) -> None:
+def _check_soft_margin(score: dtypes.dtype, target: dtypes.dtype) -> None:
     """The result has the input's dtype."""
-    score, target = kinds
     if score is dtypes.bool_:
         raise RuntimeError(NO_NEGATED_BOOL)
     if score.category < dtypes.FLOATING or score.category < target.category == dtypes.COMPLEX:
@@ -541,8 +541,6 @@ derivative(A.binary_cross_entropy_with_logits, self=_bce_logits_formula, target=
 
 @op(
     namespace="nn.functional",
-    promote="common",
-    check=_check_soft_margin,
     aten="soft_margin_loss",
     saves=("input", "target"),
     native=False,
@@ -557,7 +555,7 @@ def soft_margin_loss(
 
     Shapes: ``target`` broadcasts to ``input`` -> (), or the input's shape for reduction ``"none"``.
 
-    Dtypes: floating-point and complex ones; the result has the operands' common one.
+    Dtypes: floating-point and complex ones; the result has the input's.
 
     Raises:
         ValueError: for an unknown ``reduction``.
@@ -572,8 +570,11 @@ def soft_margin_loss(
     full = broadcast_shapes(input.shape, target.shape)
     if full != input.shape:
         raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(full)}")
-    x, t = _aligned(input, target)
-    return reduced(jnp.log1p(jnp.exp(-t * x)), reduction)  # type: ignore[operator]
+    own, its = dtypes.from_np(input.dtype), dtypes.from_np(target.dtype)
+    _check_soft_margin(own, its)
+    common = dtypes.promote_types(own, its).np
+    x, t = _aligned(cast(input, common), cast(target, common))
+    return reduced(cast(jnp.log1p(jnp.exp(-t * x)), input.dtype), reduction)  # type: ignore[operator]
 
 
 @op(
