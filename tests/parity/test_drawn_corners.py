@@ -39,6 +39,26 @@ MARGINS = [
     "F.soft_margin_loss(t.ones(3, dtype=t.int64), t.ones(3))",
     "F.soft_margin_loss(t.ones(3, dtype=t.bool), t.ones(3))",
 ]
+WEIGHTS = [
+    "F.binary_cross_entropy_with_logits(X, X, weight=W)",
+    "F.binary_cross_entropy_with_logits(X, X, pos_weight=W, reduction='none')",
+    "F.binary_cross_entropy_with_logits(X, X.double(), weight=X.detach())",
+    "F.binary_cross_entropy_with_logits(X.double(), X, pos_weight=W)",
+    "F.binary_cross_entropy_with_logits(X.half(), X, weight=W, reduction='none')",
+    "F.binary_cross_entropy_with_logits(X, X, weight=W.to(t.complex64))",
+    "F.binary_cross_entropy_with_logits(X, X, pos_weight=W.to(t.complex64))",
+    "F.binary_cross_entropy_with_logits(X, X.long())",
+    "F.binary_cross_entropy_with_logits(X.long(), X)",
+    "F.binary_cross_entropy(X.sigmoid(), X, weight=W)",
+    "F.binary_cross_entropy(X.sigmoid(), X, weight=W.long(), reduction='none')",
+    "F.binary_cross_entropy(X.sigmoid(), X, weight=W.to(t.complex64))",
+    "F.binary_cross_entropy(X.sigmoid(), X.double(), weight=W)",
+    "F.cross_entropy(X, X, weight=W)",
+    "F.cross_entropy(X, X, weight=W, label_smoothing=0.5, reduction='none')",
+    "F.cross_entropy(X.half(), X.half(), weight=W.float(), reduction='sum')",
+    "F.cross_entropy(X, t.tensor([1, 2]), weight=W)",
+    "F.nll_loss(X, t.tensor([1, 2]), weight=W)",
+]
 IN_PLACE = [
     *(f"t.tensor([1, 100, 200], dtype=t.{kind}).{name}(0)" for kind in ("uint8", "int32", "float32") for name in ("cumsum_", "cumprod_")),
     "t.tensor([True, False]).cumsum_(0)",
@@ -120,3 +140,34 @@ def test_gradient_of_renorm_at_zero(p: float) -> None:
         (t.renorm(x, p, 0, 1.0) * t.tensor([1.0, 3.0, -2.0])).sum().backward()
         found.append(x.grad.flatten().tolist())
     assert found[1] == pytest.approx(found[0], rel=1e-6)
+
+
+@pytest.mark.parametrize("call", WEIGHTS)
+def test_weights_of_other_dtypes(call: str) -> None:
+    found: list[Any] = []
+    for t in (torch, jtorch):
+        x = t.tensor([[0.0, 0.25, 1.0], [0.5, 0.75, 0.0]], requires_grad=True)
+        names = {"t": t, "F": t.nn.functional, "X": x, "W": t.tensor([1.0, 2.0, 3.0], dtype=t.float64)}
+        try:
+            made = eval(call, names)
+        except (RuntimeError, NotImplementedError) as error:
+            found.append((type(error).__name__, str(error)))
+            continue
+        made.sum().backward()
+        found.append((str(made.dtype).split(".")[1], pytest.approx(made.flatten().tolist(), rel=3e-3)))
+        found.append((str(x.grad.dtype).split(".")[1], pytest.approx(x.grad.flatten().tolist(), rel=3e-3, abs=1e-3)))
+    half = len(found) // 2
+    assert [name for name, _ in found[half:]] == [name for name, _ in found[:half]]
+    for (_, mine), (_, theirs) in zip(found[half:], found[:half], strict=True):
+        assert mine == theirs if isinstance(theirs, str) else mine.expected == theirs
+
+
+@pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "huber_loss"])
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_nodes_of_weighted_losses(name: str, reduction: str) -> None:
+    found = []
+    for t in (torch, jtorch):
+        x = t.ones(2, requires_grad=True)
+        made = getattr(t.nn.functional, name)(x, t.ones(2), weight=t.ones(2), reduction=reduction)
+        found.append(made.grad_fn.name())
+    assert found[1] == found[0]
