@@ -82,6 +82,16 @@ DISTINCT = [
     "t.unique(t.zeros(2, 3), dim=1)",
     "t.unique(t.zeros(2, 0), dim=1)",
 ]
+COMPLEX = [
+    "t.unique(t.ones(2, 3, dtype=t.complex64), dim=0)",
+    "t.unique(t.ones(2, 3, dtype=t.complex64))",
+    "t.unique_consecutive(t.ones(2, 3, dtype=t.complex128), dim=1)",
+    "t.unique_consecutive(t.ones(2, 3, dtype=t.complex128))",
+    "t.searchsorted(t.tensor([0, 1]), t.ones(2, dtype=t.complex64))",
+    "t.searchsorted(t.tensor([0.0, 1.0], dtype=t.float64), t.ones(2, dtype=t.complex64))",
+    "t.searchsorted(t.tensor([0j, 1.0]), t.ones(2))",
+    "t.bucketize(t.ones(2, dtype=t.complex128), t.tensor([0.0, 1.0]))",
+]
 BLOCKS = [
     "t.block_diag(t.tensor(2.5, dtype=t.float64), t.ones(2, 2))",
     "t.block_diag(t.tensor(2.5), t.ones(2, 2, dtype=t.int8))",
@@ -127,7 +137,7 @@ def _outcome(t: Any, call: str) -> tuple[str, ...]:
     return str(made.dtype).split(".")[1], str(tuple(made.shape)), str(made.stride()), str(made.tolist()), str(made.requires_grad)
 
 
-@pytest.mark.parametrize("call", NORMS + IN_PLACE + DISTINCT + BLOCKS + WHOLE + POINTS + BOUNDS + NORM_DTYPES + MARGINS)
+@pytest.mark.parametrize("call", NORMS + IN_PLACE + DISTINCT + BLOCKS + WHOLE + POINTS + BOUNDS + NORM_DTYPES + MARGINS + COMPLEX)
 def test_call(call: str) -> None:
     assert _outcome(jtorch, call) == _outcome(torch, call)
 

@@ -73,9 +73,9 @@ def _first_of_runs(rows: Any) -> Any:
     return first
 
 
-def _check_unique(input: Any) -> None:
+def _check_unique(input: Any, kernel: str = "unique") -> None:
     if is_complex(input):
-        raise unsupported("unique", input)
+        raise unsupported(kernel, input)
 
 
 @op(namespace="_C", host=True, differentiable=False, aten="_unique2")
@@ -129,7 +129,7 @@ def _by_counting(flat: Any, return_inverse: bool) -> tuple[Any, Any, Any] | None
 def _unique_dim(input: Array, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> _Found:
     """The distinct slices along ``dim`` in lexical order, where each slice stands among them, and how often each occurs."""
     axis = canonical_dim(dim, input.ndim, wrap_scalar=False)
-    _check_unique(input)
+    _check_unique(input, "unique_dim")
     _check_rows("unique", input, axis)
     rows, rest = _rows(input, axis)
     if rows.shape[0] == 0:
@@ -147,7 +147,7 @@ def _unique_dim(input: Array, dim: int, sorted: bool = True, return_inverse: boo
 @op(namespace="_C", host=True, differentiable=False, aten="unique_consecutive", strides="first:0 if dim is not None")
 def _unique_consecutive(input: Array, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> _Found:
     """The first of each run of equal elements (or slices along ``dim``), the run that each belongs to, and the runs' lengths."""
-    _check_unique(input)
+    _check_unique(input, "unique" if dim is None else "unique_dim")
     if dim is None:
         flat = input.reshape(-1)
         first = _first_of_runs(flat)
