@@ -11,7 +11,7 @@ from ...autograd.names import camel, written
 from ...core import Tensor
 from ...dispatch import TENSORS
 from ..facts.dtypes import bool_
-from ..facts.errors import given_twice
+from ..facts.errors import CPP_NAMES, given_twice
 from ..ops._declare import (
     OPTIONAL_TENSOR,
     TENSOR,
@@ -151,6 +151,10 @@ def public_function(op: Op, path: str | None = None) -> Callable[..., Any]:
         signature, first = spelled(signature, others)
         lines = [*first, *lines]
         operands = [others.get(n, n) for n in operands]
+        core = _method_core(op, op.name, lines, names, signature)
+    if op.before is not None:
+        mine = op.before.__code__
+        lines, names = [f"_before({', '.join(mine.co_varnames[: mine.co_argcount])})", *lines], {**names, "_before": op.before}
         core = _method_core(op, op.name, lines, names, signature)
     return specialise(
         core,
@@ -302,6 +306,9 @@ def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[
         *([f"_check_overlap({me}, ({', '.join(op.unshared)},), True)"] if op.unshared else []),
         f"return _inplace({me}, _core({given}))",
     ]
+    if op.computes_out:
+        names["_of_own"] = _of_own
+        body.insert(-1, f"dtype = _of_own({me}, dtype)")
     if op.written is not None:
         names["_written"] = op.written
         body.insert(2, f"_written({me})")
@@ -329,6 +336,15 @@ def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[
         annotations=annotations_of(op),
         old_orders=op.old_orders,
     )
+
+
+def _of_own(t: Any, dtype: Any) -> Any:
+    """The dtype in which an in-place form computes: its tensor's own, which is all that may be asked for."""
+    if dtype is not None and dtype is not t.dtype:
+        mine, its = t.dtype.scalar_name, dtype.scalar_name
+        mine, its = CPP_NAMES.get(mine, mine), CPP_NAMES.get(its, its)
+        raise RuntimeError(f"Bad in-place call: input tensor dtype {mine} and output tensor dtype {its} should match")
+    return t.dtype
 
 
 def unrecorded(t: Any, others: list[Any], compute: Callable[[], Any]) -> Any:

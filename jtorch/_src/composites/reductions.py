@@ -561,6 +561,8 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
 
 
 def _area(kernel: str, name: str, y: Any, x: Any, dx: Any, dim: int) -> Any:
+    if isinstance(dx, (bool, complex)):
+        raise RuntimeError(f"{kernel}: Currently, we only support dx as a real number.")
     if x is None:
         return getattr(_C, f"_{kernel}_dx")(y, 1 if dx is None else dx, dim)
     if dx is not None or not isinstance(x, Tensor):

@@ -89,6 +89,7 @@ class Op(Facts):
     check_if: Callable[[dict[str, Any]], Callable[[list[Any]], None] | None] | None = None
     admits: Callable[[dict[str, Any]], None] | None = None
     warns: Callable[..., None] | None = None
+    before: Callable[..., None] | None = None
     broadcast: bool = False
     elementwise: bool = False
     varargs: str | None = None

@@ -6,12 +6,34 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..facts import dtypes
 from ..facts.errors import LinAlgError, broadcast_shapes
-from ._declare import Array, guard
+from ._declare import Array, Dtype, guard
 from ._numeric import conj, is_integral, scalar_name, unsupported
 
 #: Up to this size every order has its own message where a batch fails; beyond it the message leaves the order out.
 _ORDERS = 16
+
+
+def check_asked(name: str, x: Array, dtype: Dtype | None) -> None:
+    """Refuses a ``dtype`` in which a norm cannot be computed: one of another kind than the operand's, or a narrower one.
+
+    Raises:
+        RuntimeError: as it says.
+    """
+    if dtype is None:
+        return
+    own, asked = dtypes.from_np(x.dtype), dtypes.from_np(dtype)
+    if asked.category < dtypes.FLOATING:
+        raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {asked.scalar_name}")
+    if asked.is_complex != own.is_complex:
+        kind = "complex" if own.is_complex else "real"
+        raise RuntimeError(f"{name}: dtype should be {kind} for {kind} inputs, but got {asked.scalar_name}")
+    if dtypes.promote_types(own, asked) is not asked:
+        raise RuntimeError(
+            f"{name}: the dtype of the input ({own.scalar_name}) should be convertible without narrowing to the specified dtype "
+            f"({asked.scalar_name})"
+        )
 
 
 def check_matrix(a: Array, function: str, name: str = "A") -> None:

@@ -52,6 +52,18 @@ def by_operand(name: str, argument: str, tensor: int, number: int) -> Rule:
     return lambda made: f"{name}Backward{tensor if made.is_tensor(argument) else number}"
 
 
+def by_weight(plain: str | Rule, mean: str = "DivBackward0") -> Rule:
+    """The name of a loss: where there is a weight for each element, that of the weighted reduction."""
+    ends = {"mean": mean, "sum": "SumBackward0", "none": "MulBackward0"}
+
+    def name(made: Made) -> str:
+        if made.is_tensor("weight"):
+            return ends[str(made.given("reduction") or "mean")]
+        return plain if isinstance(plain, str) else plain(made)
+
+    return name
+
+
 def by_reduction(none: str | Rule) -> Rule:
     """The name of a loss: that of its reduction."""
     ends = {"mean": "MeanBackward0", "sum": "SumBackward0", "batchmean": "DivBackward0"}

@@ -92,7 +92,12 @@ def _refuse_complex(x: Array) -> None:
         raise NotImplementedError("clamp is not supported for complex types")
 
 
-@_activation(inplace=True, saves=("input",), aten="hardtanh", native=False)
+def _check_bounds(min_val: float, max_val: float) -> None:
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
+
+
+@_activation(inplace=True, saves=("input",), aten="hardtanh", native=False, before=_check_bounds)
 @schemas("(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor ; _ =out")
 def hardtanh(input: Array, min_val: int | float = -1.0, max_val: int | float = 1.0, inplace: bool = False) -> Array:
     """Moves elements into ``[min_val, max_val]``. ``inplace`` writes the result into ``input``.
@@ -102,7 +107,7 @@ def hardtanh(input: Array, min_val: int | float = -1.0, max_val: int | float = 1
     Gradient: 0 at both edges, unlike that of ``clamp``.
 
     Raises:
-        ValueError: if ``min_val`` exceeds ``max_val``.
+        ValueError: if ``min_val`` exceeds ``max_val``, where ``hardtanh_`` writes ``max_val``.
         RuntimeError: for bool, and for unsigned integers with a negative ``min_val``.
         NotImplementedError: for complex numbers.
 
@@ -111,8 +116,6 @@ def hardtanh(input: Array, min_val: int | float = -1.0, max_val: int | float = 1
         >>> torch.nn.functional.hardtanh(torch.tensor([-3.0, 0.5, 3.0]), -1.0, 2.0)
         tensor([-1.0000,  0.5000,  2.0000])
     """
-    if min_val > max_val:
-        raise ValueError("min_val cannot be greater than max_val")
     if is_bool(input):
         raise RuntimeError("Bool inputs not supported for hardtanh")
     _refuse_complex(input)

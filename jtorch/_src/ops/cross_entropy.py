@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..facts import dtypes
 from ._declare import Array, defvjp, guard_range, op
 from ._derivatives import A, derivative
 from ._facts import schemas
@@ -19,7 +21,7 @@ from ._nodes import Made
 from ._numeric import is_float, number, require, scalar_name, unsupported, wide
 
 
-def _check_weight(weight: Array | None, classes: int, input: Array) -> None:
+def _check_weight(weight: Array | None, classes: int) -> None:
     if weight is None:
         return
     if weight.shape != (classes,):
@@ -27,8 +29,6 @@ def _check_weight(weight: Array | None, classes: int, input: Array) -> None:
             f"weight tensor should be defined either for all {classes} classes or no classes "
             f"but got weight tensor of shape: {list(weight.shape)}"
         )
-    if weight.dtype != input.dtype:
-        raise RuntimeError(f"expected scalar type {scalar_name(input.dtype)} but found {scalar_name(weight.dtype)}")
 
 
 def _check_classes(input: Array, target: Array, weight: Array | None) -> None:
@@ -38,7 +38,9 @@ def _check_classes(input: Array, target: Array, weight: Array | None) -> None:
     if input.ndim > 1 and input.shape[0] != (target.shape[0] if target.ndim else 0):
         given = target.shape[0] if target.ndim else 0
         raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({given}).")
-    _check_weight(weight, input.shape[min(input.ndim - 1, 1)], input)
+    _check_weight(weight, input.shape[min(input.ndim - 1, 1)])
+    if weight is not None and weight.dtype != input.dtype:
+        raise RuntimeError(f"expected scalar type {scalar_name(input.dtype)} but found {scalar_name(weight.dtype)}")
     if input.ndim <= 2:
         if target.ndim > 1:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
@@ -162,15 +164,22 @@ def _weight_grad(g: Array, loss: Callable[[Array], Array], weight: Array) -> Arr
     return jax.vjp(loss, weight)[1](g)[0]
 
 
+def _common(*arrays: Array) -> np.dtype:
+    return functools.reduce(dtypes.promote_types, [dtypes.from_np(x.dtype) for x in arrays]).np
+
+
 def _probability_loss(input: Array, target: Array, weight: Array | None, reduction: str, label_smoothing: float) -> Array:
-    dtype = jnp.promote_types(input.dtype, target.dtype)
+    dtype = _common(input, target)
     axis = min(input.ndim - 1, 1)
     x, t = wide(cast(input, dtype)), wide(cast(target, dtype))
     classes = x.shape[axis]
     if label_smoothing:
         t = t * number(1 - label_smoothing, t) + number(label_smoothing / classes, t)
     if weight is not None:
-        t = t * cast(weight, t.dtype).reshape((-1,) + (1,) * (x.ndim - axis - 1))[(None,) * axis]
+        dtype = _common(input, target, weight)
+        weight = cast(weight, _common(t, weight)).reshape((-1,) + (1,) * (x.ndim - axis - 1))[(None,) * axis]
+        t = cast(t, weight.dtype) * weight
+        x = cast(x, weight.dtype)
     top, log_sum = _shift_and_log_sum(x, axis)
     loss = jnp.sum((log_sum - (x - top)) * t, axis)
     if reduction == "mean":
@@ -213,7 +222,7 @@ def _cross_entropy_fwd(
 ) -> tuple[Array, tuple[Array, Array]]:
     reduction, label_smoothing = reduction_of(size_average, reduce, reduction), _smoothing(label_smoothing)
     if _is_probabilities(input, target, ignore_index):
-        _check_weight(weight, input.shape[min(input.ndim - 1, 1)], input)
+        _check_weight(weight, input.shape[min(input.ndim - 1, 1)])
         # As many residuals as for indices: their number must not depend on shapes.
         none = jnp.zeros((), input.dtype)
         return _probability_loss(input, target, weight, reduction, label_smoothing), (none, none)

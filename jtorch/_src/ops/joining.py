@@ -13,7 +13,7 @@ import numpy as np
 from jax import lax
 
 from ..engine import limits
-from ..facts.dtypes import from_np, get_default_dtype, promote_types
+from ..facts.dtypes import DIMENSIONED, ZERO_DIM, from_np, get_default_dtype, promote_types, result_type_of
 from ..facts.errors import canonical_dim
 from ._declare import Array, defvjp, guard, guard_range, op, shape
 from ._derivatives import A, D, derivative
@@ -263,7 +263,7 @@ def block_diag(tensors: list[Array]) -> Array:
     """A matrix with the given matrices along its diagonal and zeros elsewhere; vectors count as rows.
 
     Shapes: (a, b), (c, d), ... -> (a + c + ..., b + d + ...).
-    Dtypes: the common result type.
+    Dtypes: the common result type, in which tensors without dimensions count as in arithmetic.
 
     Raises:
         RuntimeError: if a tensor has more than two dimensions.
@@ -280,7 +280,7 @@ def block_diag(tensors: list[Array]) -> Array:
     for position, t in enumerate(tensors):
         if t.ndim > 2:
             raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {position} has {t.ndim} dimensions")
-    dtype = _common_dtype(tensors)
+    dtype = result_type_of(tuple([(from_np(t.dtype), DIMENSIONED if t.ndim else ZERO_DIM) for t in tensors])).np
     blocks = [lax.convert_element_type(_at_least(t, 2), dtype) for t in tensors]
     width = sum(b.shape[1] for b in blocks)
     rows, column = [], 0

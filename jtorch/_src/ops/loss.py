@@ -15,8 +15,9 @@ from ..facts.warned_once import outside
 from ._declare import Array, defvjp, guard_range, op
 from ._derivatives import A, derivative
 from ._facts import schemas
+from ._kernel import cast
 from ._losses import checked, hinge, magnitude, reduced, reduction_of, warn_of_reduction
-from ._nodes import Made, by_reduction
+from ._nodes import Made, by_reduction, by_weight
 from ._numeric import default_float, is_bool, is_complex, number, quotient, require, scalar_name
 from .pointwise import NO_BOOL_MINUS, NO_NEGATED_BOOL, no_bools
 
@@ -75,8 +76,7 @@ def _check_huber(input: Array, kind: dtypes.dtype) -> None:
         raise _not_cast(kind.scalar_name, own)
 
 
-def _check_scores(kinds: list[dtypes.dtype]) -> None:
-    score, target, *_ = kinds
+def _check_scores(score: dtypes.dtype, target: dtypes.dtype) -> None:
     if not score.is_floating_point:
         raise NotImplementedError(f"\"log_sigmoid_cpu\" not implemented for '{score.scalar_name}'")
     if target is dtypes.bool_:
@@ -85,9 +85,8 @@ def _check_scores(kinds: list[dtypes.dtype]) -> None:
         raise _not_cast(score.scalar_name, target)
 
 
-def _check_soft_margin(kinds: list[dtypes.dtype]) -> None:
+def _check_soft_margin(score: dtypes.dtype, target: dtypes.dtype) -> None:
     """The result has the input's dtype."""
-    score, target = kinds
     if score is dtypes.bool_:
         raise RuntimeError(NO_NEGATED_BOOL)
     if score.category < dtypes.FLOATING or score.category < target.category == dtypes.COMPLEX:
@@ -115,6 +114,7 @@ def _check_ranking(kinds: list[dtypes.dtype]) -> None:
     aten="mse_loss",
     saves=("input", "target", "weight"),
     native=False,
+    node=by_weight("MseLossBackward0"),
     autocast="float32",
     warns=_warn_of_sizes,
 )
@@ -177,7 +177,7 @@ derivative(
     aten="l1_loss",
     saves=("input", "target", "weight"),
     native=False,
-    node=by_reduction("AbsBackward0"),
+    node=by_weight(by_reduction("AbsBackward0")),
     autocast="float32",
     implicit=True,
     warns=_warn_of_sizes,
@@ -297,6 +297,7 @@ def _split(near: Array, difference: Array, size: Array) -> tuple[Array, Array]:
     saves=("input", "target", "weight"),
     strides="pointwise",
     native=False,
+    node=by_weight("HuberLossBackward0", mean="MeanBackward0"),
     autocast="float32",
     warns=_warn_of_paired_sizes,
 )
@@ -400,7 +401,16 @@ def binary_cross_entropy(
         guard_range(x, 0, 1, RuntimeError, f"all elements of {name} should be between 0 and 1")
     low = number(-100, input)
     loss = (target - number(1, input)) * jnp.maximum(jnp.log1p(-input), low) - target * jnp.maximum(jnp.log(input), low)
-    return reduced(loss if weight is None else loss * _over(weight, loss), reduction)
+    return reduced(loss if weight is None else _scaled(loss, weight), reduction)
+
+
+def _scaled(loss: Array, weight: Array) -> Array:
+    """``loss`` times a weight, which PyTorch multiplies in place: the result has the dtype of ``loss``."""
+    own, its = dtypes.from_np(loss.dtype), dtypes.from_np(weight.dtype)
+    common = dtypes.promote_types(own, its)
+    if not dtypes.can_cast(common, own):
+        raise _not_cast(common.scalar_name, own)
+    return cast(cast(loss, common.np) * cast(_over(weight, loss), common.np), loss.dtype)
 
 
 def _over(weight: Array, x: Array) -> Array:
@@ -422,7 +432,7 @@ def _binary_cross_entropy_rule(
         reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
     share = g / number(input.size, g) if reduction == "mean" else g
     share = jnp.broadcast_to(share, input.shape)
-    scaled = share if weight is None else share * _over(weight, input)
+    scaled = share if weight is None else _scaled(share, weight)
     one = number(1, input)
     grad_input = scaled * (input - target) / jnp.maximum((one - input) * input, number(1e-12, input))
     grad_target = scaled * (jnp.log1p(-input) - jnp.log(input))
@@ -475,8 +485,6 @@ def _(primals: Any, tangents: Any) -> tuple[Array, Array]:
 
 @op(
     namespace="nn.functional",
-    promote="common",
-    check=_check_scores,
     aten="binary_cross_entropy_with_logits",
     saves=("input", "target", "weight", "pos_weight"),
     native=False,
@@ -497,14 +505,12 @@ def binary_cross_entropy_with_logits(
 
     Shapes: ``input`` and ``target`` of one shape, the weights broadcast to it -> (), or that shape for reduction ``"none"``.
 
-    Dtypes: real floating-point ones.
+    Dtypes: real floating-point ones; the result has the target's.
 
     Raises:
         ValueError: if the sizes differ, or for an unknown ``reduction``.
-        RuntimeError: for a ``target`` of integers or bool.
+        RuntimeError: for a ``target`` of integers or bool, and complex weights.
         NotImplementedError: for an ``input`` that is not real and floating-point.
-
-    Differs from torch: of operands of different dtypes the result has the common one, not the target's.
 
     Example:
         >>> import jtorch as torch
@@ -513,8 +519,16 @@ def binary_cross_entropy_with_logits(
     """
     reduction = reduction_of(size_average, reduce, reduction)
     _check_binary(input, target, "Target size ({target}) must be the same as input size ({input})")
-    loss = _scored(input, target, None if pos_weight is None else _over(pos_weight, input))
-    return reduced(loss if weight is None else loss * _over(weight, loss), reduction)
+    own, its = dtypes.from_np(input.dtype), dtypes.from_np(target.dtype)
+    _check_scores(own, its)
+    common = dtypes.promote_types(own, its)
+    if pos_weight is not None:
+        common = dtypes.promote_types(common, dtypes.from_np(pos_weight.dtype))
+    if not dtypes.can_cast(common, its):
+        raise _not_cast(common.scalar_name, its)
+    more = None if pos_weight is None else cast(_over(pos_weight, input), common.np)
+    loss = cast(_scored(cast(input, common.np), cast(target, common.np), more), target.dtype)
+    return reduced(loss if weight is None else _scaled(loss, weight), reduction)
 
 
 def _bce_logits_formula(g: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
@@ -541,8 +555,6 @@ derivative(A.binary_cross_entropy_with_logits, self=_bce_logits_formula, target=
 
 @op(
     namespace="nn.functional",
-    promote="common",
-    check=_check_soft_margin,
     aten="soft_margin_loss",
     saves=("input", "target"),
     native=False,
@@ -557,7 +569,7 @@ def soft_margin_loss(
 
     Shapes: ``target`` broadcasts to ``input`` -> (), or the input's shape for reduction ``"none"``.
 
-    Dtypes: floating-point and complex ones; the result has the operands' common one.
+    Dtypes: floating-point and complex ones; the result has the input's.
 
     Raises:
         ValueError: for an unknown ``reduction``.
@@ -572,8 +584,11 @@ def soft_margin_loss(
     full = broadcast_shapes(input.shape, target.shape)
     if full != input.shape:
         raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(full)}")
-    x, t = _aligned(input, target)
-    return reduced(jnp.log1p(jnp.exp(-t * x)), reduction)  # type: ignore[operator]
+    own, its = dtypes.from_np(input.dtype), dtypes.from_np(target.dtype)
+    _check_soft_margin(own, its)
+    common = dtypes.promote_types(own, its).np
+    x, t = _aligned(cast(input, common), cast(target, common))
+    return reduced(cast(jnp.log1p(jnp.exp(-t * x)), input.dtype), reduction)  # type: ignore[operator]
 
 
 @op(

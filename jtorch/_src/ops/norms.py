@@ -14,6 +14,7 @@ from ._axes import category, reduced_dims, restored, to_dtype
 from ._declare import Array, Dtype, defvjp, op, reduction
 from ._derivatives import A, D, derivative
 from ._facts import schemas
+from ._linalg import check_asked
 from ._numeric import is_complex, scalar_name, wide
 from .pointwise import NO_BOOL_MINUS, NO_MINUS_BOOL
 
@@ -26,19 +27,7 @@ def _checked(input: Array, ord: float, dim: int | tuple[int, ...] | None, dtype:
     name = "linalg.vector_norm"
     if category(input.dtype) < dtypes.FLOATING:
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {scalar_name(input.dtype)}")
-    if dtype is not None:
-        given = dtypes.from_np(dtype)
-        if given.category < dtypes.FLOATING:
-            raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {given.scalar_name}")
-        if (given.category == dtypes.COMPLEX) != is_complex(input):
-            kind = "complex" if is_complex(input) else "real"
-            raise RuntimeError(f"{name}: dtype should be {kind} for {kind} inputs, but got {given.scalar_name}")
-        own = dtypes.from_np(input.dtype)
-        if dtypes.promote_types(own, given) is not given:
-            raise RuntimeError(
-                f"{name}: the dtype of the input ({own.scalar_name}) should be convertible without narrowing to the specified dtype "
-                f"({given.scalar_name})"
-            )
+    check_asked(name, input, dtype)
     dims = reduced_dims(input, dim)
     if input.size == 0 and (ord < 0 or ord == math.inf):
         why = "because the operation does not have an identity"

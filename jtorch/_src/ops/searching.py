@@ -180,10 +180,8 @@ def searchsorted(
         guard_range(sorter, 0, max(sorted_sequence.shape[-1], 1) - 1, RuntimeError, f"{name}: sorter index out of range")
         index = jnp.clip(sorter, 0, max(sorted_sequence.shape[-1] - 1, 0))
         sorted_sequence = take_along(sorted_sequence, index, sorted_sequence.ndim - 1) if sorter.size else sorted_sequence
-    if is_complex(sorted_sequence) or is_complex(input):
-        raise unsupported("searchsorted_out_cpu", sorted_sequence)
     boundaries, values = _common(sorted_sequence, input)
-    if is_bool(boundaries):
+    if is_bool(boundaries) or is_complex(boundaries):
         raise unsupported("searchsorted_out_cpu", boundaries)
     found = ranks(boundaries, values if values.ndim else values.reshape(1), last).reshape(input.shape)
     return found.astype(np.int32) if out_int32 else found

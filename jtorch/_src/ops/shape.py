@@ -494,10 +494,14 @@ def renorm(input: Array, p: float, dim: int, maxnorm: float) -> Array:
     # Half types are summed in float32.
     wide = input if input.dtype.itemsize > 2 else input.astype(np.float32)
     size = jnp.abs(wide)
-    if math.isinf(p):
+    if all(input.shape[d] == 1 for d in others):  # one element's norm is its magnitude, where its power would be out of range too
+        norm = size
+    elif math.isinf(p):
         norm = jnp.max(size, axis=others, keepdims=True, initial=0)
     else:
-        total = jnp.sum(size**p, axis=others, keepdims=True)
+        # So may be that of a power: magnitudes of 0 have none.
+        powers = size**p if p > 1 else jnp.where(size > 0, jnp.where(size > 0, size, 1) ** p, 0)
+        total = jnp.sum(powers, axis=others, keepdims=True)
         # The root's slope at 0 is infinite, and such slices are left alone anyway.
         norm = jnp.where(total > 0, jnp.where(total > 0, total, 1) ** (1 / p), 0)
     limit = number(maxnorm, norm)

@@ -10,13 +10,12 @@ import numpy as np
 from jax import lax
 from jax.lax import linalg as lapack
 
-from ..facts import dtypes
 from ..facts.errors import canonical_dim
 from ._declare import Array, Dtype, defvjp, op
 from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._kernel import cast
-from ._linalg import adjoint, check_float, check_matrix, check_square, diagonal, embedded, off_diagonal, zero_where_zero
+from ._linalg import adjoint, check_asked, check_float, check_matrix, check_square, diagonal, embedded, off_diagonal, zero_where_zero
 from ._nodes import Made
 from ._numeric import is_complex, is_integral, scalar_name
 from .linalg_solve import _lu_info
@@ -516,12 +515,11 @@ def matrix_norm(
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
     if ord not in ("fro", "nuc", 1, -1, 2, -2, _INF, -_INF):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
-    if dtype is not None:
-        if dtypes.from_np(dtype).category < dtypes.FLOATING:
-            raise RuntimeError(f"linalg.matrix_norm: dtype should be floating point or complex, but got {scalar_name(dtype)}")
-        A = cast(A, dtype)
+    check_asked("linalg.matrix_norm", A, dtype)
     if ord in ("nuc", 2, -2):
         check_float(A, "linalg.matrix_norm")
+    if dtype is not None:
+        A = cast(A, dtype)
     found = _matrix_norm(jnp.moveaxis(A, (rows, columns), (-2, -1)), ord)
     return lax.expand_dims(found, sorted((rows, columns))) if keepdim else found
 

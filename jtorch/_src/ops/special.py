@@ -392,7 +392,8 @@ def _zeta(x: Array, q: Array) -> Array:
     pole = (q <= 0) & (q == jnp.floor(q))
     undefined = (x < 1) | ((q < 0) & (x != jnp.floor(x))) | jnp.isnan(x) | jnp.isnan(q)
     found = jnp.where(undefined, jnp.asarray(jnp.nan, q.dtype), found)
-    return jnp.where(pole & (x > 1) | (x == 1), jnp.asarray(jnp.inf, q.dtype), found)
+    # At a pole PyTorch asks for the order below 1 only, so that NaN passes.
+    return jnp.where(pole & ~(x < 1) | (x == 1), jnp.asarray(jnp.inf, q.dtype), found)
 
 
 @_zeta.defjvp

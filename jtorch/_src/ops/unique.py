@@ -73,9 +73,9 @@ def _first_of_runs(rows: Any) -> Any:
     return first
 
 
-def _check_unique(input: Any) -> None:
+def _check_unique(input: Any, kernel: str = "unique") -> None:
     if is_complex(input):
-        raise unsupported("unique", input)
+        raise unsupported(kernel, input)
 
 
 @op(namespace="_C", host=True, differentiable=False, aten="_unique2")
@@ -121,18 +121,16 @@ def _by_counting(flat: Any, return_inverse: bool) -> tuple[Any, Any, Any] | None
     return values, inverse, counts[present]
 
 
-@op(namespace="_C", host=True, differentiable=False, aten="unique_dim")
+@op(namespace="_C", host=True, differentiable=False, aten="unique_dim", strides="first:0")
 @schemas(
     "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, "
     "Tensor) ; =out:out0,out1,out2",
 )
 def _unique_dim(input: Array, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> _Found:
     """The distinct slices along ``dim`` in lexical order, where each slice stands among them, and how often each occurs."""
-    axis = canonical_dim(dim, input.ndim)
-    _check_unique(input)
+    axis = canonical_dim(dim, input.ndim, wrap_scalar=False)
+    _check_unique(input, "unique_dim")
     _check_rows("unique", input, axis)
-    if input.ndim == 0:
-        return input.reshape(1), np.zeros((), np.int64), np.ones(1, np.int64)
     rows, rest = _rows(input, axis)
     if rows.shape[0] == 0:
         return input.copy(), np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -146,19 +144,17 @@ def _unique_dim(input: Array, dim: int, sorted: bool = True, return_inverse: boo
     return np.moveaxis(distinct.reshape(distinct.shape[0], *rest), 0, axis), inverse, counts.astype(np.int64)
 
 
-@op(namespace="_C", host=True, differentiable=False, aten="unique_consecutive")
+@op(namespace="_C", host=True, differentiable=False, aten="unique_consecutive", strides="first:0 if dim is not None")
 def _unique_consecutive(input: Array, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> _Found:
     """The first of each run of equal elements (or slices along ``dim``), the run that each belongs to, and the runs' lengths."""
-    _check_unique(input)
+    _check_unique(input, "unique" if dim is None else "unique_dim")
     if dim is None:
         flat = input.reshape(-1)
         first = _first_of_runs(flat)
         run = (np.cumsum(first) - 1).reshape(input.shape).astype(np.int64) if return_inverse else _NOTHING
         return flat[first], run, _lengths(first).astype(np.int64) if return_counts else _NOTHING
-    axis = canonical_dim(dim, input.ndim)
+    axis = canonical_dim(dim, input.ndim, wrap_scalar=False)
     _check_rows("unique_consecutive", input, axis)
-    if input.ndim == 0:
-        return input.reshape(1), np.zeros((), np.int64), np.ones(1, np.int64)
     rows, rest = _rows(input, axis)
     first = _first_of_runs(rows)
     run, counts = _runs(first)

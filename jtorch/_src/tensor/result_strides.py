@@ -39,6 +39,17 @@ def columns(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
             _give(r, column_strides(r._aval.shape))
 
 
+def first(results: Sequence[Tensor], tensors: Sequence[Tensor], dim: int) -> None:
+    """Slices along a dimension one after the other, each row-major."""
+    for r in results:
+        shape = list(r._aval.shape)
+        if 0 in shape:
+            continue
+        strides = list(contiguous_strides((shape.pop(dim), *shape)))
+        strides.insert(dim % r._aval.ndim, strides.pop(0))
+        _give(r, tuple(strides))
+
+
 def positions(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
     """Tables of positions, one column after the other without a gap."""
     for r in results:
@@ -271,7 +282,7 @@ def _fourier_rules() -> dict[str, tuple[Callable[..., None], str]]:
 _FIRST = "_ts[0]._strides is not None"
 _EITHER = "_ts[0]._strides is not None or _ts[1]._strides is not None"
 RULES: dict[str, tuple[Callable[..., None], str]] = {
-    "columns": (columns, ""), "positions": (positions, ""), "preserve": (preserve, _FIRST), "order": (order, _FIRST),
+    "columns": (columns, ""), "first": (first, ""), "positions": (positions, ""), "preserve": (preserve, _FIRST), "order": (order, _FIRST),
     "pointwise": (pointwise, _EITHER), "rows": (rows, ""), "turned": (turned, ""), "image": (image, _FIRST), "images": (images, _FIRST),
     "weighted": (weighted, _EITHER), "signal": (signal, _FIRST), "filtered": (filtered, "_ts[1]._strides is not None"),
     "resized": (resized, _FIRST), **_fourier_rules(),

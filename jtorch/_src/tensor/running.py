@@ -86,6 +86,8 @@ def _apply_tracked(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], 
             r._rg = True
             if unsure:
                 check_saved(r._node, tensors)
+        elif info.op.family == "reduction" and any(e is not None for e in edges):  # they are asked for a dtype
+            raise RuntimeError(f"Autograd not support dtype: {out.aval.torch_dtype.scalar_name}")
         return r
     node = Node(call, ins, edges, numbers, out)
     if unsure:
