@@ -190,6 +190,7 @@ class Lane:
         Their sizes come first, so that how the bytes travel follows from what all know, and not from what one of them expects.
         """
         sizes = np.array([p.size for p in parts], np.int64)
+        rows: Any
         total = sizes.nbytes + int(sizes.sum())
         if self.size <= _WITH_SIZES:
             head = sizes.view(np.uint8)
