@@ -99,7 +99,7 @@ def allreduce(self: Any, tensors: Any, opts: Any = ReduceOp.SUM, timeout: Any = 
 
 def allreduce_coalesced(self: Any, tensors: Any, opts: Any = ReduceOp.SUM) -> Any:
     """``all_reduce`` of several tensors."""
-    return c.all_reduce_coalesced(tensors, _operation(opts), self, True)
+    return c.all_reduced_together(tensors, _operation(opts), self, True)
 
 
 def broadcast(self: Any, tensors: Any, opts: Any = 0, timeout: Any = None) -> Any:

@@ -7,6 +7,7 @@ is small. Whoever disagrees is found out there, before any larger program runs, 
 from __future__ import annotations
 
 import _thread
+import hashlib
 import queue
 import struct
 import threading
@@ -25,6 +26,8 @@ CARRIED, SAID = 4096, 192
 #: All bytes of a round.
 ROW = SAID + CARRIED
 _HEAD = struct.Struct("<QQH")
+#: Up to how many processes an exchange says the sizes of its parts in its first round.
+_WITH_SIZES = CARRIED // 16
 #: Up to how many bytes all processes' arrays are gathered and combined here, which takes one step where XLA's takes more.
 GATHERED = 1 << 16
 
@@ -146,24 +149,23 @@ class Lane:
         """One block of each process: its bytes, how many it has in all, what it does.
 
         Raises:
-            Disagreement: if one does something else (with ``strict``, or with another amount of data).
+            Disagreement: if one does something else, or (with ``strict``) has another amount of data.
         """
         blocks, mine = self._blocks, self._blocks[0]
-        said = what.encode()[: SAID - _HEAD.size]
+        said = _said(what)
         _HEAD.pack_into(mine.data, 0, size, self._count, len(said))
         end = _HEAD.size + len(said)
         mine[_HEAD.size : end] = np.frombuffer(said, np.uint8)
         self._count += 1
-        if size <= CARRIED and data is not None:
-            mine[SAID : SAID + size] = data
+        if data is not None and data.size <= CARRIED:
+            mine[SAID : SAID + data.size] = data
         blocks[1:] = mine
         blocks = self._fabric.exchange(blocks)  # by a message to each where a gather would take turns
         if (blocks[:, :end] == mine[:end]).all():
             return blocks[:, SAID:], [size] * self.size, [what] * self.size
         heads = [_HEAD.unpack_from(b.tobytes()[: _HEAD.size]) for b in blocks]
         words = [blocks[i, _HEAD.size : _HEAD.size + h[2]].tobytes().decode(errors="replace") for i, h in enumerate(heads)]
-        kinds = words if strict else [w.partition("|")[0] for w in words]
-        if len({(k, h[0] if strict else 0, h[1]) for k, h in zip(kinds, heads, strict=True)}) > 1:
+        if len({(w, h[0] if strict else 0, h[1]) for w, h in zip(words, heads, strict=True)}) > 1:
             each = enumerate(zip(words, heads, strict=True))
             told = "; ".join(f"process {i}: {w.replace('|', ' ')}, {h[0]} bytes, call {h[1]}" for i, (w, h) in each)
             raise Disagreement(f"the processes of the group do not call the same collective with the same sizes and dtypes ({told})")
@@ -174,7 +176,7 @@ class Lane:
         rows, sizes, _ = self.round(what, data, data.size, strict)
         largest = max(sizes)
         if largest > CARRIED:
-            room = largest if strict else 1 << (largest - 1).bit_length()
+            room = _room(sizes)
             block = data[None] if room == data.size else np.zeros((1, room), np.uint8)
             if room != data.size:
                 block[0, : data.size] = data
@@ -183,24 +185,33 @@ class Lane:
         return [rows[i, :n] for i, n in enumerate(sizes)]
 
     def exchange(self, what: str, parts: list[np.ndarray], strict: bool = True) -> list[np.ndarray]:
-        """What each process has for this one: ``parts[i]`` are the bytes for process ``i``."""
+        """What each process has for this one: ``parts[i]`` are the bytes for process ``i``; with ``strict`` all have as many in all.
+
+        Their sizes come first, so that how the bytes travel follows from what all know, and not from what one of them expects.
+        """
         sizes = np.array([p.size for p in parts], np.int64)
-        small = int(sizes.sum()) + sizes.nbytes
-        if strict:
-            data = np.concatenate(parts) if small <= CARRIED else None
-            rows, _, _ = self.round(what, data, int(sizes.sum()))
-            if data is not None:
-                at = int(sizes[: self.rank].sum())
-                return [rows[i, at : at + parts[self.rank].size] for i in range(self.size)]
-            return list(self._fabric.exchange(np.stack(parts)))
-        table = [row.view(np.int64) for row in self.gather(f"{what}|sizes", sizes.view(np.uint8))]
-        largest = int(max(max(row) for row in table))
-        if largest == 0:
+        rows: Any
+        total = sizes.nbytes + int(sizes.sum())
+        if self.size <= _WITH_SIZES:
+            head = sizes.view(np.uint8)
+            rows, totals, _ = self.round(what, np.concatenate([head, *parts]) if total <= CARRIED else head, total, strict)
+        else:
+            self.round(what, None, total, strict)
+            rows, totals = self.gather(f"{what}|sizes", sizes.view(np.uint8)), [CARRIED + 1]
+        table = [row[: sizes.nbytes].view(np.int64) for row in rows]
+        if max(totals) <= CARRIED:
+            starts = [sizes.nbytes + int(row[: self.rank].sum()) for row in table]
+            return [rows[i, at : at + int(row[self.rank])] for i, (at, row) in enumerate(zip(starts, table, strict=True))]
+        room = _room([int(n) for row in table for n in row])
+        if not room:
             return [np.empty(0, np.uint8) for _ in table]
-        rows = np.zeros((self.size, 1 << (largest - 1).bit_length()), np.uint8)
-        for row, part in zip(rows, parts, strict=True):
-            row[: part.size] = part
-        got = self._fabric.exchange(rows)
+        if all(p.size == room for p in parts):
+            given = np.stack(parts)
+        else:
+            given = np.zeros((self.size, room), np.uint8)
+            for row, part in zip(given, parts, strict=True):
+                row[: part.size] = part
+        got = self._fabric.exchange(given)
         return [got[i, : int(row[self.rank])] for i, row in enumerate(table)]
 
     @property
@@ -283,6 +294,19 @@ def folded(rows: list[np.ndarray], operation: str) -> np.ndarray:
     for row in rows[1:]:
         LOCAL[operation](total, row, out=total)
     return total
+
+
+def _said(what: str) -> bytes:
+    """What is done, in the bytes that a round has for it; a longer text ends with a digest of the whole, which differs where that does."""
+    text = what.encode()
+    room = SAID - _HEAD.size
+    return text if len(text) <= room else text[: room - 34] + b"..." + hashlib.md5(text, usedforsecurity=False).hexdigest()[:31].encode()
+
+
+def _room(sizes: list[int]) -> int:
+    """The bytes of a row for each of some sizes: the same program serves sizes that differ and vary."""
+    largest = max(sizes)
+    return largest if min(sizes) == largest or not largest else 1 << (largest - 1).bit_length()
 
 
 def _first_line(e: BaseException) -> str:

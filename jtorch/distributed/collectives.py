@@ -67,6 +67,22 @@ def check_same_dtype(*tensors: Any) -> None:
             raise ValueError(f"Invalid usage of tensors with different dtypesFound {flat[0].dtype} and  {t.dtype}")
 
 
+def check_places(places: Sequence[Tensor], like: Tensor, name: str) -> None:
+    """Refuses tensors that are to hold others like one, and have another shape.
+
+    Raises:
+        RuntimeError: for the first of them.
+    """
+    for i, t in enumerate(places):
+        if t.shape != like.shape:
+            raise RuntimeError(f"ProcessGroupGloo::{name}: invalid tensor size at index {i} (expected {_sizes(like)}, got {_sizes(t)})")
+
+
+def _sizes(t: Tensor) -> str:
+    """A shape as PyTorch's C++ code writes it."""
+    return f"({', '.join(map(str, t.shape))})"
+
+
 def outside(group: Any) -> bool:
     """Whether this process is not in the group, and so does nothing."""
     return group is not None and not isinstance(group, (ProcessGroup, str)) and group == GroupMember.NON_GROUP_MEMBER
@@ -182,13 +198,20 @@ def _sparse_all_reduce(tensor: Tensor, kind: str, pg: ProcessGroup, async_op: bo
     return start("all_reduce", pg, task, write, [tensor], async_op)
 
 
-def all_reduce_coalesced(tensors: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
-    """``all_reduce`` of several tensors of one dtype at once."""
+def all_reduce_coalesced(tensors: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
+    """``all_reduce`` of several tensors of one dtype at once; with ``async_op`` it gives a future, which is done."""
+    work = all_reduced_together(tensors, op, group, async_op)
+    return None if work is None else work.get_future()
+
+
+def all_reduced_together(tensors: Any, op: Any, group: Any, async_op: bool) -> Work | None:
+    """What ``all_reduce_coalesced`` does, as a work."""
     tensors = [tensors] if isinstance(tensors, Tensor) else tensors
     check_tensors(tensors, "tensor")
     check_same_dtype(tensors)
     if outside(group):
         return None
+    _check_some(tensors, "allreduce_coalesced_")
     pg = world(group)
     kind = operation(op, numpy_dtype(tensors[0]), "all_reduce_coalesced")
     flat = np.concatenate([taken(t).reshape(-1) for t in tensors])
@@ -196,7 +219,21 @@ def all_reduce_coalesced(tensors: Any, op: Any = ReduceOp.SUM, group: Any = None
     def write(total: np.ndarray) -> None:
         _spread(tensors, total)
 
-    return start("all_reduce_coalesced", pg, reducing("all_reduce_coalesced", flat, kind, ""), write, list(tensors), async_op)
+    task = reducing("all_reduce_coalesced", flat, kind, _each_size(tensors))
+    return start("all_reduce_coalesced", pg, task, write, list(tensors), async_op)
+
+
+def _check_some(tensors: Sequence[Tensor], name: str) -> None:
+    if not tensors:
+        raise NotImplementedError(
+            "There were no tensor arguments to this function (e.g., you passed an empty list of Tensors), but no fallback function is "
+            f"registered for schema c10d::{name}."
+        )
+
+
+def _each_size(tensors: Sequence[Tensor]) -> str:
+    """How many elements each of several tensors has, for comparison between processes; their shapes where those are compared."""
+    return ", ".join(shape_words(t) or str(t.numel()) for t in tensors)
 
 
 def _spread(tensors: Sequence[Tensor], flat: np.ndarray) -> None:
@@ -280,14 +317,14 @@ def all_gather(tensor_list: Any, tensor: Tensor, group: Any = None, async_op: bo
         raise RuntimeError(
             f"ProcessGroupGloo::allgather: invalid output tensor list at index 0 (expected length {pg.size()}, got {len(tensor_list)})"
         )
+    if len({t.shape for t in tensor_list}) == 1:  # else the processes' tensors may have several sizes
+        check_places(tensor_list, tensor, "allgather")
     array = taken(tensor)
     what = what_is_done("all_gather", array.dtype.name)
-    same = all(t.shape == tensor.shape for t in tensor_list)
-
     expected = [t.numel() * array.itemsize for t in tensor_list]
 
     def task(lane: Any) -> list[np.ndarray]:
-        return _fitting(lane.gather(what, bytes_of(array), same), expected, pg)
+        return _fitting(lane.gather(what, bytes_of(array), False), expected, pg)
 
     def write(rows: list[np.ndarray]) -> None:
         for t, row in zip(tensor_list, rows, strict=True):
@@ -326,24 +363,47 @@ def all_gather_single(output: Tensor, input: Tensor, group: Any = None, async_op
     return all_gather_into_tensor(output, input, group, async_op)
 
 
-def all_gather_coalesced(output_tensor_lists: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False) -> Work | None:
-    """``all_gather`` of several tensors at once: ``output_tensor_lists[i][j]`` is tensor ``j`` of process ``i``."""
-    check_tensors(input_tensor_list, "input_tensor_list")
+def all_gather_coalesced(output_tensor_lists: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False) -> Any:
+    """``all_gather`` of several tensors of one dtype at once: ``output_tensor_lists[i][j]`` is tensor ``j`` of process ``i``.
+
+    With ``async_op`` it gives a future, which is done.
+
+    Raises:
+        RuntimeError: if there is not a list for each process, or it has not a tensor of each one's dtype and shape.
+        DistBackendError: if the processes' tensors have other sizes.
+    """
     if outside(group):
         return None
+    check_tensors(input_tensor_list, "tensor")
+    check_same_dtype(input_tensor_list)
+    if not isinstance(output_tensor_lists, list):
+        raise TypeError("Invalid function argument: output_tensor_lists should be a list")
+    for outputs in output_tensor_lists:
+        check_tensors(outputs, "output_tensor_lists")
+        check_same_dtype(outputs)
+    _check_some(input_tensor_list, "allgather_coalesced_")
     pg = world(group)
+    words = "ProcessGroupGloo::allgather_coalesced: "
+    if len(output_tensor_lists) != pg.size():
+        raise RuntimeError(f"{words}output lists should be equal to world size")
+    for outputs in output_tensor_lists:
+        if len(outputs) != len(input_tensor_list):
+            raise RuntimeError(f"{words}invalid output size: (expected length {len(input_tensor_list)}, got {len(outputs)})")
+        for i, (t, like) in enumerate(zip(outputs, input_tensor_list, strict=True)):
+            if t.shape != like.shape:
+                raise RuntimeError(f"{words}invalid size of output tensor at index {i} (expected length {_sizes(like)}, got {_sizes(t)})")
+            if t.dtype != like.dtype:
+                raise RuntimeError(f"{words}invalid tensor type at index {i} (expected {like.type()}, got {t.type()})")
     arrays = [taken(t) for t in input_tensor_list]
-    what = what_is_done("all_gather_coalesced", *(a.dtype.name for a in arrays))
+    what = what_is_done("all_gather_coalesced", arrays[0].dtype.name, _each_size(input_tensor_list))
     data = np.concatenate([bytes_of(a) for a in arrays])
 
     def write(rows: list[np.ndarray]) -> None:
         for row, outputs in zip(rows, output_tensor_lists, strict=True):
-            at = 0
-            for t, a in zip(outputs, arrays, strict=True):
-                written(t, np.array(row[at : at + a.nbytes]).view(a.dtype))
-                at += a.nbytes
+            _spread(outputs, np.array(row).view(arrays[0].dtype))
 
-    return start("all_gather_coalesced", pg, lambda lane: lane.gather(what, data), write, output_tensor_lists, async_op)
+    work = start("all_gather_coalesced", pg, lambda lane: lane.gather(what, data), write, output_tensor_lists, async_op)
+    return None if work is None else work.get_future()
 
 
 def gather(
@@ -368,6 +428,12 @@ def gather(
     if pg.rank() == root:
         if not gather_list:
             raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
+        if len(gather_list) != pg.size():
+            raise RuntimeError(
+                f"ProcessGroupGloo::gather: Incorrect output list size {len(gather_list)}. Output list size should be {pg.size()}, "
+                "same as size of the process group."
+            )
+        check_places(gather_list, tensor, "gather")
     elif gather_list:
         raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
     array = taken(tensor)
@@ -404,6 +470,7 @@ def scatter(
             raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
         if len(scatter_list) != pg.size():
             raise ValueError(f"Argument ``scatter_list`` must have a tensor for each of the {pg.size()} processes, not {len(scatter_list)}")
+        check_places(scatter_list, tensor, "scatter")
         parts = [bytes_of(taken(t)) for t in scatter_list]
     elif scatter_list:
         raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
@@ -426,8 +493,8 @@ def _reduce_scattered(name: str, output: Tensor, arrays: list[np.ndarray], op: A
 
     def task(lane: Any) -> np.ndarray:
         # Not XLA's reduce_scatter, whose results on the CPU are now and then those of another call; parts are added in the order of ranks.
-        strict = len({p.size for p in parts}) == 1
-        rows = [np.array(row).view(dtype) for row in lane.exchange(what, parts, strict)]
+        given = _fitting(lane.exchange(what, parts), [parts[lane.rank].size] * lane.size, pg)
+        rows = [np.array(row).view(dtype) for row in given]
         return averaged(folded(rows, "sum" if kind == "avg" else kind), kind, lane.size)
 
     return start(name, pg, task, lambda total: written(output, total), [output], async_op)
@@ -442,7 +509,8 @@ def reduce_scatter(output: Tensor, input_list: Any, op: Any = ReduceOp.SUM, grou
         return None
     pg = world(group)
     if len(input_list) != pg.size():
-        raise ValueError(f"reduce_scatter needs a tensor for each of the {pg.size()} processes, not {len(input_list)}")
+        raise RuntimeError("invalid input tensor list size, must be world size")
+    check_places([output], input_list[pg.rank()], "reduce_scatter")
     return _reduce_scattered("reduce_scatter", output, [taken(t) for t in input_list], op, pg, async_op)
 
 
@@ -480,9 +548,9 @@ def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = Non
     if outside(group):
         return None
     pg = world(group)
-    for tensors in (output_tensor_list, input_tensor_list):
+    for side, tensors in (("input", input_tensor_list), ("output", output_tensor_list)):
         if len(tensors) != pg.size():
-            raise ValueError(f"all_to_all needs a tensor for each of the {pg.size()} processes, not {len(tensors)}")
+            raise RuntimeError(f"ProcessGroupGloo::alltoall: {side} tensor list size {len(tensors)} does not match world size {pg.size()}")
     arrays = [taken(t) for t in input_tensor_list]
     dtype = arrays[0].dtype
     what = what_is_done("all_to_all", dtype.name)
@@ -529,25 +597,22 @@ def all_to_all_single(
     pg = world(group)
     n = pg.size()
     for sizes, t in ((output_split_sizes, output), (input_split_sizes, input)):
-        if sizes and (len(sizes) != n or sum(sizes) != t.shape[0]):
+        if not t.dim():
+            raise RuntimeError("all_to_all_single splits its tensors along the first dimension, which tensors without dimensions have not")
+        if sizes and (len(sizes) != n or sum(sizes) != t.shape[0] or min(sizes) < 0):
             raise RuntimeError("Split sizes doesn't match total dim 0 size")
         if not sizes and t.shape[0] % n:
             raise RuntimeError("Tensor's dim 0 does not divide equally across group size")
     array = taken(input)
     dtype = array.dtype
-    even = not output_split_sizes and not input_split_sizes
     what = what_is_done("all_to_all_single", dtype.name)
-    if even:
-        parts = [bytes_of(a) for a in np.split(array, n)]
-    else:
-        sizes = list(input_split_sizes) if input_split_sizes else [array.shape[0] // n] * n
-        parts = [bytes_of(a) for a in np.split(array, np.cumsum(sizes)[:-1])]
-
+    sizes = input_split_sizes or [array.shape[0] // n] * n
+    parts = [bytes_of(a) for a in np.split(array, np.cumsum(sizes)[:-1])]
     of_one = output.numel() // output.shape[0] * dtype.itemsize if output.numel() else 0
     expected = [rows * of_one for rows in output_split_sizes or [output.shape[0] // n] * n]
 
     def task(lane: Any) -> list[np.ndarray]:
-        return _fitting(lane.exchange(what, parts, even), expected, pg)
+        return _fitting(lane.exchange(what, parts, False), expected, pg)
 
     def write(rows: list[np.ndarray]) -> None:
         written(output, np.concatenate(rows).view(dtype))

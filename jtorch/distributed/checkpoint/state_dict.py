@@ -267,8 +267,18 @@ def get_optimizer_state_dict(
                 if p.requires_grad and p in optimizer.state:
                     state[names[p]] = dict(optimizer.state[p])
             groups.append({**{k: v for k, v in group.items() if k != "params"}, "params": [names[p] for p in chosen]})
+    if any(getattr(module, "_gives_copies", False) for module in model.modules()):
+        state = _copied(state)
     found: dict[str, Any] = {"state": state, "param_groups": groups}
     return _collected(dict(_flattened(found)) if options.flatten_optimizer_state_dict else found, options)
+
+
+def _copied(state: dict[Any, Any]) -> dict[Any, Any]:
+    """The state of an optimiser in tensors of its own, which training does not go on with."""
+    with torch.no_grad():
+        return {
+            name: {k: v.detach().clone() if isinstance(v, torch.Tensor) else v for k, v in values.items()} for name, values in state.items()
+        }
 
 
 def _flattened(found: dict[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import jtorch as torch
 from jtorch import nn
@@ -27,6 +27,7 @@ from .api import (
     MixedPrecision,
     MixedPrecisionPolicy,
     OffloadPolicy,
+    OptimStateKeyType,
     ShardedOptimStateDictConfig,
     ShardedStateDictConfig,
     ShardingStrategy,
@@ -337,11 +338,6 @@ class FullyShardedDataParallel(nn.Module):
         whole = settings.state_dict_type is StateDictType.FULL_STATE_DICT
         config = settings.optim_state_dict_config
         found = get_optimizer_state_dict(model, optim, options=StateDictOptions(full_state_dict=whole))
-        if whole:  # tensors of the state's own, which training does not go on with
-            found["state"] = {
-                name: {k: v.clone() if isinstance(v, torch.Tensor) else v for k, v in values.items()}
-                for name, values in found["state"].items()
-            }
         if config.offload_to_cpu:
             found["state"] = {
                 name: {k: v.cpu() if isinstance(v, torch.Tensor) else v for k, v in values.items()}
@@ -354,8 +350,8 @@ class FullyShardedDataParallel(nn.Module):
         model: nn.Module, optim: Any, optim_state_dict: dict[str, Any], is_named_optimizer: bool = False, load_directly: bool = False,
         group: Any = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """What ``optim.load_state_dict`` takes, of what ``optim_state_dict`` gave."""
-        from ..checkpoint.state_dict import _for_optimizer, _from_rank_0, _have_state, _names
+        """What ``optim.load_state_dict`` takes, of what ``optim_state_dict`` gave: tensors of its own."""
+        from ..checkpoint.state_dict import _copied, _for_optimizer, _from_rank_0, _names
 
         del group
         if is_named_optimizer:
@@ -363,8 +359,8 @@ class FullyShardedDataParallel(nn.Module):
         settings = FullyShardedDataParallel.get_state_dict_type(model)
         if settings.state_dict_type is StateDictType.FULL_STATE_DICT and getattr(settings.optim_state_dict_config, "rank0_only", False):
             optim_state_dict = _from_rank_0(optim_state_dict)
-        _have_state(optim)
         made = _for_optimizer(optim, _names(model), optim_state_dict, False)
+        made["state"] = _copied(made["state"])
         if load_directly:
             optim.load_state_dict(made)
         return made
@@ -390,21 +386,64 @@ class FullyShardedDataParallel(nn.Module):
         """Not offered."""
         raise not_offered(f"{_NAME}.register_comm_hook", "gradients are reduced in the host's memory")
 
-    _REFUSED: ClassVar[tuple[str, ...]] = (
-        "shard_full_optim_state_dict", "scatter_full_optim_state_dict", "flatten_sharded_optim_state_dict", "rekey_optim_state_dict",
-    )  # fmt: skip
+    @staticmethod
+    def shard_full_optim_state_dict(
+        full_optim_state_dict: dict[str, Any], model: nn.Module, optim_input: Any = None, optim: Any = None
+    ) -> dict[str, Any]:
+        """This process's part of what ``full_optim_state_dict`` gave, as an optimiser of the model's parameters loads it."""
+        return _of_whole(full_optim_state_dict, model, optim_input, optim, False)
+
+    @staticmethod
+    def scatter_full_optim_state_dict(
+        full_optim_state_dict: dict[str, Any] | None, model: nn.Module, optim_input: Any = None, optim: Any = None, group: Any = None
+    ) -> dict[str, Any]:
+        """The same, of what the first process has."""
+        del group
+        return _of_whole(full_optim_state_dict, model, optim_input, optim, True)
+
+    @staticmethod
+    def flatten_sharded_optim_state_dict(sharded_optim_state_dict: dict[str, Any], model: nn.Module, optim: Any) -> dict[str, Any]:
+        """What ``optim.load_state_dict`` takes, of what ``sharded_optim_state_dict`` gave."""
+        with FullyShardedDataParallel.state_dict_type(model, StateDictType.SHARDED_STATE_DICT):
+            return FullyShardedDataParallel.optim_state_dict_to_load(model, optim, sharded_optim_state_dict)
+
+    @staticmethod
+    def rekey_optim_state_dict(
+        optim_state_dict: dict[str, Any], optim_state_key_type: OptimStateKeyType, model: nn.Module, optim_input: Any = None,
+        optim: Any = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """The state of an optimiser of a module that is not wrapped, keyed by names instead of numbers or by numbers instead of names.
+
+        Raises:
+            ValueError: if it is keyed by neither.
+        """
+        kinds = {type(key) for key in optim_state_dict["state"]} or {str}
+        if kinds not in ({int}, {str}):
+            raise ValueError(f"Invalid parameter ID or name: the state has keys of {len(kinds)} types")
+        if kinds == {str if optim_state_key_type is OptimStateKeyType.PARAM_NAME else int}:
+            return optim_state_dict
+        groups = [list(optim_input or model.parameters())] if optim is None else [group["params"] for group in optim.param_groups]
+        called = {parameter: name for name, parameter in model.named_parameters()}
+        names = [called[parameter] for group in groups for parameter in group]
+        new: dict[Any, Any] = dict(enumerate(names)) if kinds == {int} else {name: i for i, name in enumerate(names)}
+        return {
+            "state": {new[key]: value for key, value in optim_state_dict["state"].items()},
+            "param_groups": [
+                {**group, "params": sorted(new[key] for key in group["params"])} for group in optim_state_dict["param_groups"]
+            ],
+        }
+
+    #: Its states are copies, as PyTorch's are, which gathers them.
+    _gives_copies = True
 
 
-def _refusal(name: str) -> Any:
-    def refused(*args: Any, **kwargs: Any) -> Any:  # noqa: ARG001
-        raise not_offered(f"{_NAME}.{name}", "use optim_state_dict and optim_state_dict_to_load")
-
-    refused.__name__ = name
-    return staticmethod(refused)
-
-
-for _name in FullyShardedDataParallel._REFUSED:
-    setattr(FullyShardedDataParallel, _name, _refusal(_name))
+def _of_whole(state: Any, model: nn.Module, given: Any, optim: Any, first: bool) -> dict[str, Any]:
+    """What an optimiser loads, of a whole state that each process has, or only the ``first``; by default one of the model's parameters."""
+    if optim is None:
+        optim = torch.optim.Optimizer(given if given is not None else model.parameters(), {})
+    config = FullOptimStateDictConfig(rank0_only=first)
+    with FullyShardedDataParallel.state_dict_type(model, StateDictType.FULL_STATE_DICT, None, config):
+        return FullyShardedDataParallel.optim_state_dict_to_load(model, optim, state if state is not None else {})
 
 
 def _state_given(module: Any, state_dict: dict[str, Any], prefix: str, local_metadata: Any) -> None:
@@ -416,8 +455,8 @@ def _state_given(module: Any, state_dict: dict[str, Any], prefix: str, local_met
     with torch.no_grad():
         for key in [key for key in state_dict if key.startswith(start)]:
             value = state_dict.pop(key)
-            if whole and isinstance(value, DTensor):
-                value = value.full_tensor()
+            if isinstance(value, DTensor):  # a copy: training goes on with the shard
+                value = value.full_tensor() if whole else value.detach().clone()
             if settings.state_dict_config.offload_to_cpu and isinstance(value, torch.Tensor):
                 value = value.cpu()
             if not drops:

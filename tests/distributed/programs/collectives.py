@@ -366,6 +366,103 @@ def check_disagreements_are_errors_everywhere() -> None:
     same(t, [3.0])
 
 
+def check_lists_are_compared_tensor_by_tensor() -> None:
+    sizes = [5, 3] if RANK == 1 else [3, 5]  # as many elements in all
+    with raises(dist.DistBackendError, "do not call the same collective"):
+        dist.all_gather_coalesced([[torch.zeros(n) for n in sizes] for _ in range(WORLD)], [torch.ones(n) for n in sizes])
+    with raises(dist.DistBackendError, "do not call the same collective"):
+        dist.all_reduce_coalesced([torch.ones(n) for n in sizes])
+    many = [1] * 100 + sizes  # what is done has more letters than a round
+    with raises(dist.DistBackendError, "do not call the same collective"):
+        dist.all_reduce_coalesced([torch.ones(n) for n in many])
+    with raises(dist.DistBackendError, "int32"):  # as many bytes
+        given = [torch.ones(2, dtype=torch.int32 if RANK == 1 else torch.float32)] * WORLD
+        dist.all_to_all([torch.zeros_like(t) for t in given], given)
+
+
+def check_lists_of_tensors_travel_together() -> None:
+    rows = [[torch.zeros(3, 2).t(), torch.zeros(0), torch.zeros(4)] for _ in range(WORLD)]
+    given = [torch.arange(6.0).reshape(2, 3) + RANK, torch.zeros(0), torch.full((4,), float(RANK))]
+    future = dist.all_gather_coalesced(rows, given, async_op=True)
+    assert future.wait() is rows or future.done()
+    for rank, (a, b, c) in enumerate(rows):
+        same(a, [[float(3 * i + j + rank) for j in range(3)] for i in range(2)])
+        same(c, [float(rank)] * 4)
+        assert b.shape == (0,)
+    with raises(RuntimeError, "output lists should be equal to world size"):
+        dist.all_gather_coalesced(rows[:1], given)
+    with raises(RuntimeError, r"invalid output size: (expected length 3, got 1)"):
+        dist.all_gather_coalesced([row[:1] for row in rows], given)
+    with raises(RuntimeError, "invalid size of output tensor at index 0 (expected length (6), got (2, 3))"):
+        dist.all_gather_coalesced(rows, [torch.zeros(6), *given[1:]])
+    with raises(ValueError, "different dtypes"):
+        dist.all_gather_coalesced(rows, [torch.zeros(6), torch.zeros(1).long()])
+    with raises(TypeError, "output_tensor_lists"):
+        dist.all_gather_coalesced([torch.zeros(6)] * WORLD, [torch.zeros(6)])
+    with raises(NotImplementedError, "no tensor arguments"):
+        dist.all_reduce_coalesced([])
+    pair = [torch.ones(2), torch.full((3,), float(RANK))]
+    dist.all_reduce_coalesced(pair, async_op=True).wait()
+    same(pair[1], [3.0] * 3)
+
+
+def check_equal_splits_may_be_left_out_by_some() -> None:
+    for n in (2, 4000):
+        given, got = torch.arange(float(WORLD * n)) + 10_000 * RANK, torch.zeros(WORLD * n)
+        splits = ([], [[n] * WORLD], [None, [n] * WORLD])[RANK]
+        dist.all_to_all_single(got, given, *splits)
+        for rank in range(WORLD):
+            same(got[rank * n : (rank + 1) * n], (torch.arange(float(n)) + 10_000 * rank + RANK * n).tolist())
+    # One process's parts travel in the round, another's do not.
+    sent = [[1, 1, 3000], [1, 1, 1], [1, 1, 1]][RANK]
+    expected = [row[RANK] for row in ([1, 1, 3000], [1, 1, 1], [1, 1, 1])]
+    got = torch.zeros(sum(expected))
+    dist.all_to_all_single(got, torch.full((sum(sent),), float(RANK)), expected, sent)
+    same(got, [float(rank) for rank, n in enumerate(expected) for _ in range(n)])
+    empty = torch.zeros(0, 2)
+    dist.all_to_all_single(empty, torch.zeros(0, 2))
+    with raises(RuntimeError, "Split sizes"):
+        dist.all_to_all_single(torch.zeros(3), torch.zeros(3), [4, -1, 0], [4, -1, 0])
+    with raises(RuntimeError, "without dimensions"):
+        dist.all_to_all_single(torch.tensor(0.0), torch.tensor(0.0))
+
+
+def check_room_of_other_shapes_is_refused() -> None:
+    x, y = torch.zeros(2, 3), torch.zeros(3, 2)
+    with raises(RuntimeError, "ProcessGroupGloo::allgather: invalid tensor size at index 0 (expected (2, 3), got (3, 2))"):
+        dist.all_gather([y] * WORLD, x)
+    with raises(RuntimeError, "ProcessGroupGloo::gather: invalid tensor size at index 1 (expected (2, 3), got (5))"):
+        dist.gather(x, [x, torch.zeros(5), x], RANK)
+    with raises(RuntimeError, "Incorrect output list size 2"):
+        dist.gather(x, [x, x], RANK)
+    with raises(RuntimeError, "ProcessGroupGloo::scatter: invalid tensor size at index 0 (expected (2, 3), got (3, 2))"):
+        dist.scatter(x, [y] * WORLD, RANK)
+    with raises(RuntimeError, "reduce_scatter"):
+        dist.reduce_scatter(x, [y] * WORLD)
+    with raises(RuntimeError, "list size, must be world size"):
+        dist.reduce_scatter(x, [x])
+    with raises(RuntimeError, "input tensor list size 1 does not match world size 3"):
+        dist.all_to_all([x], [x])
+
+
+def check_uneven_gathers_end_everywhere() -> None:
+    # Some processes have room for equal parts, others for unequal ones; those whose room fits get what is sent.
+    n = 6000 if RANK == 1 else 5000
+    fits = [torch.zeros(5000), torch.zeros(6000), torch.zeros(5000)]
+    if RANK == 1:
+        dist.all_gather(fits, torch.full((n,), float(RANK)))
+        same(fits[1][-2:], [1.0, 1.0])
+    else:
+        with raises(dist.DistBackendError, "rank 1 sent 24000 bytes where 20000 are expected"):
+            dist.all_gather([torch.zeros(5000) for _ in range(WORLD)], torch.full((n,), float(RANK)))
+    with raises(dist.DistBackendError, "bytes where"):
+        lists = [[2, 4, 2], [4, 2, 2], [2, 2, 4]][RANK]
+        dist.reduce_scatter(torch.zeros(lists[RANK]), [torch.ones(k) for k in lists])
+    t = torch.ones(1)
+    dist.all_reduce(t)
+    same(t, [3.0])
+
+
 def check_refused_arguments() -> None:
     with raises(RuntimeError, "non-integral dtype"):
         dist.all_reduce(torch.ones(1), dist.ReduceOp.BAND)

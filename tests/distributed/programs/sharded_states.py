@@ -24,8 +24,10 @@ from jtorch.distributed.checkpoint.state_dict import (
 from jtorch.distributed.device_mesh import init_device_mesh
 from jtorch.distributed.fsdp import (
     CPUOffload,
+    FullOptimStateDictConfig,
     FullStateDictConfig,
     FullyShardedDataParallel,
+    OptimStateKeyType,
     ShardingStrategy,
     StateDictType,
 )
@@ -135,6 +137,69 @@ def check_older_class() -> None:
             model.module.head.weight.fill_(2.0)
         assert model.state_dict()["embed.weight"].eq(2).all()
         assert list(get_model_state_dict(model)) == list(whole.state_dict())
+
+
+def check_states_of_the_older_class_are_copies() -> None:
+    # PyTorch gathers them, so that a state may be saved while training goes on, and two optimisers may load one.
+    for kind in (StateDictType.SHARDED_STATE_DICT, StateDictType.FULL_STATE_DICT):
+        model = FullyShardedDataParallel(net(), auto_wrap_policy=ModuleWrapPolicy({Block}))
+        opt = torch.optim.Adam(model.parameters(), 0.05)
+        train(model, opt, [mine(ids(0))])
+        with FullyShardedDataParallel.state_dict_type(
+            model, kind, None, FullOptimStateDictConfig(rank0_only=False) if kind is StateDictType.FULL_STATE_DICT else None
+        ):
+            states = [model.state_dict(), FullyShardedDataParallel.optim_state_dict(model, opt)["state"]["embed.weight"]]
+            states.append(get_optimizer_state_dict(model, opt)["state"]["embed.weight"])
+            before = [{k: whole_of(v).clone() for k, v in state.items()} for state in states]
+            given = FullyShardedDataParallel.optim_state_dict(model, opt)
+            opt.load_state_dict(FullyShardedDataParallel.optim_state_dict_to_load(model, opt, given))
+            states.append(given["state"]["embed.weight"])
+            before.append({k: whole_of(v).clone() for k, v in states[-1].items()})
+            train(model, opt, [mine(ids(1))])
+            for then, now in zip(before, states, strict=True):
+                assert all(torch.equal(value, whole_of(now[key])) for key, value in then.items()), kind
+
+
+def whole_of(t: torch.Tensor) -> torch.Tensor:
+    return t.full_tensor() if isinstance(t, DTensor) else t
+
+
+def check_whole_states_of_optimisers() -> None:
+    model = FullyShardedDataParallel(net(), auto_wrap_policy=ModuleWrapPolicy({Block}))
+    opt = torch.optim.Adam(model.parameters(), 0.05)
+    train(model, opt, [mine(ids(0)), mine(ids(1))])
+    state = model.state_dict()
+    found = FullyShardedDataParallel.full_optim_state_dict(model, opt, rank0_only=False)
+    first = FullyShardedDataParallel.full_optim_state_dict(model, opt)
+    assert bool(first) == (RANK == 0)
+    losses = []
+    for step in range(4):
+        other = FullyShardedDataParallel(net(9), auto_wrap_policy=ModuleWrapPolicy({Block}))
+        other.load_state_dict(state)
+        second = torch.optim.Adam(other.parameters(), 0.05)
+        if step == 0:
+            given = FullyShardedDataParallel.shard_full_optim_state_dict(found, other, optim=second)
+        elif step == 1:
+            given = FullyShardedDataParallel.shard_full_optim_state_dict(found, other)
+        elif step == 2:
+            given = FullyShardedDataParallel.scatter_full_optim_state_dict(first or None, other, optim=second)
+        else:
+            sharded = FullyShardedDataParallel.sharded_optim_state_dict(model, opt)
+            given = FullyShardedDataParallel.flatten_sharded_optim_state_dict(sharded, other, second)
+        second.load_state_dict(given)
+        losses.append(train(other, second, [mine(ids(7)), mine(ids(8))]))
+    losses.append(train(model, opt, [mine(ids(7)), mine(ids(8))]))
+    assert all(abs(x - y) < 1e-6 for row in losses for x, y in zip(row, losses[-1], strict=True)), losses
+    # An optimiser of the module without its wrapper, and back.
+    plain = net()
+    numbered = FullyShardedDataParallel.rekey_optim_state_dict(found, OptimStateKeyType.PARAM_ID, plain)
+    third = torch.optim.Adam(plain.parameters(), 0.05)
+    third.load_state_dict(numbered)
+    for name, p in plain.named_parameters():
+        assert torch.equal(third.state[p]["exp_avg"], found["state"][name]["exp_avg"])
+    named = FullyShardedDataParallel.rekey_optim_state_dict(third.state_dict(), OptimStateKeyType.PARAM_NAME, plain, optim=third)
+    assert set(named["state"]) == set(found["state"])
+    assert FullyShardedDataParallel.rekey_optim_state_dict(named, OptimStateKeyType.PARAM_NAME, plain) is named
 
 
 if __name__ == "__main__":
