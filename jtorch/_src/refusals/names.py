@@ -195,7 +195,6 @@ _LINES: dict[str, str] = {
         cuda: cudart
         cuda.profiler: init start stop profile
         _C: _cuda_clearCublasWorkspaces
-        backends.cuda: SDPAParams
     """,
     reasons.ONNX: """
         onnx._internal.exporter: ONNXProgram
