@@ -68,11 +68,6 @@ def _swap_(tensors: Sequence[_Tensor], news: Sequence[_Tensor], writes: _Iterabl
             t._ver += count
 
 
-def _get_tracing_state() -> None:
-    """Always None: PyTorch's old tracer is not there."""
-    return
-
-
 def _flush_hint() -> None:
     """Says that a step of the program ends here: what is pending is run, unless the step is being made a program of its own."""
     holding = engine.HOLDING.stack

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import threading as _threading
 import weakref as _weakref
 from typing import Any
 
@@ -88,9 +89,23 @@ def _is_torch_function_mode_enabled() -> bool:
     return _get_current_function_mode() is not None
 
 
+class _Tracing(_threading.local):
+    """The tracer of ``torch.jit`` that is running in this thread, if one is."""
+
+    now: Any = None
+
+
+TRACING = _Tracing()
+
+
 def _is_tracing() -> bool:
-    """False: PyTorch's old tracer is not there."""
-    return False
+    """Whether ``torch.jit`` makes a graph of what is being called."""
+    return TRACING.now is not None
+
+
+def _get_tracing_state() -> Any:
+    """The state of the trace that ``torch.jit`` is making, or None."""
+    return None if TRACING.now is None else TRACING.now.state
 
 
 def _is_alias_of(input: _Tensor, other: _Tensor) -> bool:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import numbers
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -13,6 +14,7 @@ from .. import cuda
 from .._src.borders.interop import get_float32_matmul_precision, set_float32_matmul_precision
 from .._src.facts.warned_once import outside
 from .._src.refusals import stand_ins as _refusals
+from ..core import Tensor
 
 
 class _Matmul:
@@ -136,6 +138,31 @@ def preferred_linalg_library(backend: Any = None) -> str:
 def preferred_blas_library(backend: Any = None) -> str:
     """``"default"``: XLA chooses."""
     return "default"
+
+
+class SDPAParams:
+    """The operands of one call of attention, as the questions below are asked about it; they cannot be changed."""
+
+    __slots__ = ("_given",)
+
+    def __init__(self, *given: Any) -> None:
+        fits = len(given) == 7 and isinstance(given[4], numbers.Real) and all(type(flag) is bool for flag in given[5:])
+        if not fits or not all(isinstance(t, Tensor) for t in given[:3]) or not isinstance(given[3], (Tensor, type(None))):
+            raise TypeError(
+                "__init__(): incompatible constructor arguments. The following argument types are supported:\n"
+                "    1. torch._C._SDPAParams(arg0: torch.Tensor, arg1: torch.Tensor, arg2: torch.Tensor, arg3: torch.Tensor | None, "
+                "arg4: typing.SupportsFloat | typing.SupportsIndex, arg5: bool, arg6: bool)\n\n"
+                f"Invoked with: {', '.join(map(repr, given))}"
+            )
+        self._given = given
+
+    query = property(lambda self: self._given[0])
+    key = property(lambda self: self._given[1])
+    value = property(lambda self: self._given[2])
+    attn_mask = property(lambda self: self._given[3])
+    dropout = property(lambda self: float(self._given[4]))
+    is_causal = property(lambda self: self._given[5])
+    enable_gqa = property(lambda self: self._given[6])
 
 
 def can_use_flash_attention(params: Any, debug: bool = False) -> bool:

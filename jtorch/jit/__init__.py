@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from .._C import _answers
 from .._src.facts.errors import not_offered
 from .._src.refusals import stand_ins as _refusals
 from ..futures import Future as Future
@@ -27,7 +28,7 @@ from ._script import TracedModule as TracedModule
 
 
 class TracerWarning(Warning):
-    """Tracing may have fixed what depends on data; nothing is traced here, so nothing warns."""
+    """A graph of a trace has a constant in place of what depends on data; traced functions themselves run as they are."""
 
     @staticmethod
     def ignore_lib_warnings() -> None:
@@ -106,7 +107,10 @@ def trace(
     """
     _deprecated("trace", _SWITCH)
     args = () if example_inputs is None else tuple(example_inputs) if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
-    return _traced(func, [lambda: func(*args, **(example_kwarg_inputs or {}))], check_trace)
+    made = _traced(func, [lambda: func(*args, **(example_kwarg_inputs or {}))], check_trace)
+    if made is not func:
+        object.__setattr__(made, "_example", (args, dict(example_kwarg_inputs or {})))
+    return made
 
 
 def _traced(func: Any, runs: list[Callable[[], Any]], check: bool) -> Any:
@@ -254,8 +258,8 @@ def is_scripting() -> bool:
 
 
 def is_tracing() -> bool:
-    """False."""
-    return False
+    """Whether a graph is being made of what is called."""
+    return _answers._is_tracing()
 
 
 def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -317,6 +321,8 @@ _fork, _wait = fork, wait
 
 
 def __getattr__(name: str) -> Any:
+    if name == "_get_trace_graph":
+        return _script.tracing().get_trace_graph
     if name == "isinstance":  # not a global, where it would hide Python's own
         return isinstance_
     return _refusals.find(__name__, name)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import importlib
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -14,6 +15,7 @@ import jtorch as torch
 from jtorch import nn
 from jtorch.nn.parameter import is_lazy
 
+from .._C import _answers
 from .._src.facts.errors import not_offered
 
 NO_PROGRAM = "TorchScript is a program format of its own; functions and modules run as the Python that they are"
@@ -36,6 +38,11 @@ def check_initialised(module: nn.Module) -> None:
                 raise RuntimeError(f"'{torch.typename(module)}' has uninitialized {what} {name}. Did you forget to run a forward pass?")
     for child in module.children():
         check_initialised(child)
+
+
+def tracing() -> Any:
+    """The module that makes graphs, which loads much."""
+    return importlib.import_module("jtorch.jit._tracing")
 
 
 class ScriptModule(nn.Module):
@@ -131,6 +138,22 @@ class TracedModule(RecursiveScriptModule):
 class TopLevelTracedModule(TracedModule):
     """A module that ``trace`` was given."""
 
+    _example: Any = None
+
+    @property
+    def inlined_graph(self) -> Any:
+        """The operators that a call on the example calls, those of submodules among them."""
+        if self._example is None:
+            raise not_offered("torch.jit.ScriptModule.inlined_graph", "trace_module keeps no example")
+        return tracing().module_graph(self, *self._example)
+
+    @property
+    def graph(self) -> Any:
+        """``inlined_graph``, for a module without submodules."""
+        if any(True for _ in self.children()):
+            raise not_offered("torch.jit.ScriptModule.graph", "calls of submodules are no nodes; inlined_graph shows theirs")
+        return self.inlined_graph
+
 
 class FrozenScriptModule(RecursiveScriptModule):
     """A module whose parameters and submodules are constants of its program."""
@@ -211,6 +234,7 @@ class ScriptFunction:
     """A function that ``script`` or ``trace`` was given: calls go to it as it is."""
 
     __name__ = "ScriptFunction"
+    _example: Any = None
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -219,6 +243,9 @@ class ScriptFunction:
         self.qualified_name = f"__torch__.{self.name}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        tracer = _answers.TRACING.now
+        if tracer is not None and not tracer.quiet:
+            return tracer.call_function(self._function, self.name, args, kwargs)
         return self._function(*args, **kwargs)
 
     def save(self, f: Any, **kwargs: Any) -> None:
@@ -232,9 +259,13 @@ class ScriptFunction:
         raise not_offered("torch.jit.ScriptFunction.code", NO_PROGRAM)
 
     @property
-    def graph(self) -> NoReturn:
-        """Not offered."""
-        raise not_offered("torch.jit.ScriptFunction.graph", NO_PROGRAM)
+    def graph(self) -> Any:
+        """The operators that a traced function calls on its example."""
+        if self._example is None or self._example[1]:
+            raise not_offered("torch.jit.ScriptFunction.graph", NO_PROGRAM)
+        code = getattr(self._function, "__code__", None)
+        names = [] if code is None else list(code.co_varnames[: code.co_argcount])
+        return tracing().function_graph(self._function, self._example[0], names)
 
     inlined_graph = graph
 

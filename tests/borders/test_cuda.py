@@ -84,3 +84,16 @@ def test_group_of_one_process():
     finally:
         dist.destroy_process_group()
     assert not dist.is_initialized()
+
+
+def test_what_attention_could_use():
+    q = torch.ones(1, 2, 3, 4)
+    params = torch.backends.cuda.SDPAParams(q, q, q + 1, None, 0, False, True)
+    assert params.query is q
+    assert (params.attn_mask, params.dropout, params.is_causal, params.enable_gqa) == (None, 0.0, False, True)
+    for asked in ("flash", "efficient", "cudnn"):
+        assert getattr(torch.backends.cuda, f"can_use_{asked}_attention")(params, True) is False
+    with pytest.raises(AttributeError, match="no setter"):
+        params.dropout = 0.5
+    with pytest.raises(TypeError, match="incompatible constructor arguments"):
+        torch.backends.cuda.SDPAParams(q, q, q, None, 0.0, False)

@@ -427,3 +427,13 @@ def test_functional_programs_refuse_changes_of_views_in_place() -> None:
 
     with pytest.raises(NotImplementedError, match=r"t_\.default of a tensor with views"):
         export(Square(), (torch.randn(3, 3),)).run_decompositions()
+
+
+@pytest.mark.parametrize("kind", ["Dropout", "Dropout2d"])
+def test_dropout_in_place(kind: str):
+    module = nn.Sequential(nn.Conv2d(2, 2, 1), getattr(nn, kind)(0.5, inplace=True)).eval()
+    x = torch.ones(1, 2, 3, 3)
+    program = torch.export.export(module, (x,))
+    called = [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
+    assert called == ["aten.conv2d.default", f"aten.{'feature_' if kind != 'Dropout' else ''}dropout_.default"]
+    assert torch.equal(program.module()(x), module(x))

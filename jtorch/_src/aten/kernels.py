@@ -151,14 +151,15 @@ def _public(name: str) -> Any:
 def functional_of(func: OpOverload) -> OpOverload | None:
     """The operator of the same meaning that gives a new tensor, for one that writes into ``out`` or in place."""
     schema = func._schema
-    names = [a.name for a in schema.arguments if not a.is_out]
+    first = 0 if schema.outs else 1  # what is written in place is always called self
+    names = [a.name for a in schema.arguments if not a.is_out][first:]
     kinds = [a.type for a in schema.arguments if not a.is_out]
     packet = getattr(aten, func._opname if schema.outs else func._opname.rstrip("_"), None)
     if packet is None:
         return None
     for other in packet.all():
         arguments = other._schema.arguments
-        if not other._schema.writes and [a.name for a in arguments] == names and [a.type for a in arguments] == kinds:
+        if not other._schema.writes and [a.name for a in arguments[first:]] == names and [a.type for a in arguments] == kinds:
             return other
     return None
 

@@ -150,7 +150,6 @@ _LINES: dict[str, str] = {
     reasons.TORCHSCRIPT: """
         _C: Graph Value Node Block ScriptObject CompilationUnit Argument FunctionSchema _jit_flatten _jit_pass_inline _jit_pass_lint
         : TensorType FloatType DeviceObjType IntType BoolType StringType ListType OptionalType TupleType DictType
-        jit: _get_trace_graph
     """,
     reasons.COMPILER: """
         _dynamo._trace_wrapped_higher_order_op: TransformGetItemToIndex
@@ -195,7 +194,6 @@ _LINES: dict[str, str] = {
         cuda: cudart
         cuda.profiler: init start stop profile
         _C: _cuda_clearCublasWorkspaces
-        backends.cuda: SDPAParams
     """,
     reasons.ONNX: """
         onnx._internal.exporter: ONNXProgram
