@@ -426,3 +426,17 @@ def test_functional_programs_refuse_changes_of_views_in_place() -> None:
 
     with pytest.raises(NotImplementedError, match=r"t_\.default of a tensor with views"):
         export(Square(), (torch.randn(3, 3),)).run_decompositions()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_adaptive_maxima_without_their_places_are_one_tensor(n: int) -> None:
+    pool = getattr(F, f"adaptive_max_pool{n}d")
+
+    class Pool(nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
+            return pool(x, 2), pool(x, 2, return_indices=True)
+
+    x = torch.randn(2, 3, *[8] * n)
+    program = export(Pool(), (x,))
+    torch.testing.assert_close(program.module()(x), Pool()(x))
+    assert _targets(program)[0] == f"aten.adaptive_max_pool{n}d.default"
