@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
+
 import jtorch as torch
 from jtorch import Tensor
 
@@ -42,6 +44,16 @@ __all__ = [
     "symmetric",
     "unit_interval",
 ]
+
+
+def _traced(flags: Tensor) -> bool:
+    """Whether JAX traces them, so that they have no values."""
+    return type(flags) is Tensor and isinstance(flags._read().array, jax.core.Tracer)
+
+
+def _holds(flags: Tensor) -> bool:
+    """Whether all flags are set. Of those that JAX traces nothing is known that could be refused."""
+    return _traced(flags) or bool(torch._is_all_true(flags))
 
 
 class Constraint:
@@ -469,7 +481,7 @@ class _Symmetric(_Square):
 
     def check(self, value: Any) -> Any:
         square = super().check(value)
-        if not square.all():
+        if not _holds(square):
             return square
         return torch.isclose(value, value.mT, atol=1e-6).all(-2).all(-1)
 
@@ -479,7 +491,7 @@ class _PositiveSemidefinite(_Symmetric):
 
     def check(self, value: Any) -> Any:
         symmetric = super().check(value)
-        return torch.linalg.eigvalsh(value).ge(0).all(-1) if symmetric.all() else symmetric
+        return torch.linalg.eigvalsh(value).ge(0).all(-1) if _holds(symmetric) else symmetric
 
 
 class _PositiveDefinite(_Symmetric):
@@ -487,7 +499,7 @@ class _PositiveDefinite(_Symmetric):
 
     def check(self, value: Any) -> Any:
         symmetric = super().check(value)
-        return torch.linalg.cholesky_ex(value).info.eq(0) if symmetric.all() else symmetric
+        return torch.linalg.cholesky_ex(value).info.eq(0) if _holds(symmetric) else symmetric
 
 
 # ---- public names ----------------------------------------------------------------------------------------------------------------

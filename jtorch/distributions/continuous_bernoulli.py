@@ -42,7 +42,7 @@ class ContinuousBernoulli(Binary, ExponentialFamily):
         if probs is not None:
             (self.probs,) = broadcast_all(probs)
             # Clamping hides what is invalid, so it is looked for before.
-            if validate_args is not None and not self.arg_constraints["probs"].check(self.probs).all():
+            if validate_args is not None and not constraints._holds(self.arg_constraints["probs"].check(self.probs)):
                 raise ValueError("The parameter probs has invalid values")
             self.probs = clamp_probs(self.probs)  # type: ignore[assignment,arg-type]
             self._param = self.probs

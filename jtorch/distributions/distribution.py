@@ -67,11 +67,12 @@ class Distribution:
                 continue  # it would be computed from another parameter, which is checked
             value = getattr(self, name)
             checked.append((name, value, constraint, torch._is_all_true(constraint.check(value))))
-        flags = [valid for *_, valid in checked]
-        if not flags or (torch.stack(flags).all() if len(flags) > 1 else flags[0]):  # read once: reading waits for what is pending
+        flags = [valid for *_, valid in checked if not constraints._traced(valid)]
+        # Read once: reading waits for what is pending.
+        if not flags or constraints._holds(torch.stack(flags) if len(flags) > 1 else flags[0]):
             return
         for name, value, constraint, valid in checked:
-            if not valid:
+            if not constraints._holds(valid):
                 raise ValueError(
                     f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution {self!r} "
                     f"to satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
@@ -229,7 +230,7 @@ class Distribution:
             return
         if support is None:
             raise AssertionError("support is unexpectedly None")
-        if not torch._is_all_true(support.check(value)):
+        if not constraints._holds(support.check(value)):
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the support ({support!r}) "
                 f"of the distribution {self!r}, but found invalid values:\n{value}"
@@ -237,5 +238,7 @@ class Distribution:
 
     def __repr__(self) -> str:
         given = {name: self.__dict__[name] for name in self.arg_constraints if name in self.__dict__}
-        shown = ", ".join(f"{name}: {value if value.numel() == 1 else value.size()}" for name, value in given.items())
+        shown = ", ".join(
+            f"{name}: {value if value.numel() == 1 and not constraints._traced(value) else value.size()}" for name, value in given.items()
+        )
         return f"{self.__class__.__name__}({shown})"

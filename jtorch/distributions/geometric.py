@@ -31,7 +31,7 @@ class Geometric(Binary):
         if self._validate_args and probs is not None:
             value = self.probs
             valid = value > 0
-            if not valid.all():
+            if not constraints._holds(valid):
                 raise ValueError(
                     f"Expected parameter probs ({type(value).__name__} of shape {tuple(value.shape)}) of distribution {self!r} "
                     f"to be positive but found invalid values:\n{value.data[~valid]}"

@@ -22,7 +22,7 @@ _log_2 = math.log(2)
 
 def _mvdigamma(x: Tensor, p: int) -> Tensor:
     """The derivative of the multivariate log gamma function."""
-    if not x.gt((p - 1) / 2).all():
+    if not constraints._holds(x.gt((p - 1) / 2)):
         raise AssertionError("Wrong domain for multivariate digamma function.")
     halves = torch.arange(p, dtype=x.dtype, device=x.device).div(2)
     return torch.digamma(x.unsqueeze(-1) - halves.expand(x.shape + (-1,))).sum(-1)
@@ -80,10 +80,10 @@ class Wishart(ExponentialFamily):
             batch_shape = torch.broadcast_shapes(matrix.shape[:-2], df.shape)
             self.df = df.expand(batch_shape)
         event_shape = matrix.shape[-2:]
-        if self.df.le(event_shape[-1] - 1).any():
+        if not constraints._holds(~self.df.le(event_shape[-1] - 1)):
             raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {event_shape[-1] - 1}.")
         self.__dict__[name] = matrix.expand(batch_shape + (-1, -1))
-        if self.df.lt(event_shape[-1]).any():
+        if not constraints._holds(~self.df.lt(event_shape[-1])):
             warnings.warn("Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.", stacklevel=2)
         super().__init__(batch_shape, event_shape, validate_args=validate_args)
         if scale_tril is not None:

@@ -437,3 +437,17 @@ def test_dropout_in_place(kind: str):
     called = [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
     assert called == ["aten.conv2d.default", f"aten.{'feature_' if kind != 'Dropout' else ''}dropout_.default"]
     assert torch.equal(program.module()(x), module(x))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_adaptive_maxima_without_their_places_are_one_tensor(n: int) -> None:
+    pool = getattr(F, f"adaptive_max_pool{n}d")
+
+    class Pool(nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
+            return pool(x, 2), pool(x, 2, return_indices=True)
+
+    x = torch.randn(2, 3, *[8] * n)
+    program = export(Pool(), (x,))
+    torch.testing.assert_close(program.module()(x), Pool()(x))
+    assert _targets(program)[0] == f"aten.adaptive_max_pool{n}d.default"

@@ -12,6 +12,7 @@ from ..bind.everything import F, T
 from ..facts import dtypes
 from ..facts.errors import broadcast_shapes
 from ..facts.layouts import contiguous_format, strided
+from ..ops._sizes import scaled
 from .attending import as_added, attention
 from .by_names import REDUCTIONS, reduction_of
 from .functions import route
@@ -444,7 +445,7 @@ def interpolate(
         scales: list[Any] = [None] * n
     else:
         scales = [float(s) for s in _ints(scale_factor, n)]
-        sizes = [math.floor(m * s) for m, s in zip(input._aval.shape[2:], scales, strict=True)]
+        sizes = [scaled(m, s) for m, s in zip(input._aval.shape[2:], scales, strict=True)]
     packet = getattr(A, name)
     if mode == "nearest":
         return packet.default(input, sizes, *scales)

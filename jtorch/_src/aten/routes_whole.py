@@ -289,10 +289,19 @@ def _pooling(n: int) -> None:
         steps = [] if stride is None else _list(stride, n)
         return mean(input, _list(kernel_size, n), steps, _list(padding, n), ceil_mode, count_include_pad, *more)
 
+    highest = getattr(A, f"adaptive_max_pool{n}d").default
+
+    def wanted(input: Any, output_size: Any) -> list[Any]:
+        return [m if given is None else given for m, given in zip(input._aval.shape[-n:], _list(output_size, n), strict=True)]
+
     @whole(f"nn.functional.adaptive_avg_pool{n}d")
     def to_size(input: Any, output_size: Any) -> Any:
-        wanted = [m if given is None else given for m, given in zip(input._aval.shape[-n:], _list(output_size, n), strict=True)]
-        return adaptive(input, wanted)
+        return adaptive(input, wanted(input, output_size))
+
+    @whole(f"nn.functional.adaptive_max_pool{n}d")
+    def highest_of(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+        found = highest(input, wanted(input, output_size))
+        return found if return_indices else found[0]
 
 
 for _n in (1, 2, 3):

@@ -131,7 +131,7 @@ def _spread(name: str, args: Any, start: Any, end: Any, step: Any, closed: bool,
 
 def _of_sizes(first: Any, last: Any, stride: Any, dtype: dtypes.dtype, out: Any, options: dict[str, Any]) -> Any:
     """``arange`` up to a size that is not known yet."""
-    if type(first) is not int or type(stride) is not int or stride < 1 or dtype.category != dtypes.INTEGRAL:
+    if type(first) is not int or type(stride) is not int or stride < 1 or dtype.category not in (dtypes.INTEGRAL, dtypes.FLOATING):
         raise not_offered("arange of symbolic bounds", "only the end may be a size that varies, and the numbers whole")
     return _arange(first, stride, -((first - last) // stride), out=out, dtype=dtype, **options)
 

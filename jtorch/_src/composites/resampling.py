@@ -9,6 +9,7 @@ from ...core import Tensor
 from ..bind.cores import composite
 from ..bind.everything import T, functional
 from ..facts.warned_once import outside
+from ..ops._sizes import surely
 
 _MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
 _PADDINGS = {"zeros": 0, "border": 1, "reflection": 2}
@@ -79,9 +80,9 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any
         )
     if theta.dim() != 3 or tuple(theta.shape[-2:]) != (n, n + 1):
         raise ValueError(f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {size}. Got {theta.shape}.")
-    if min(size) <= 0:
+    if any(surely(lambda s=s: s <= 0) for s in size):
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
-    if align and min(size[2:]) == 1:
+    if align and 1 in tuple(size[2:]):
         warnings.warn(
             "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This is not an intended "
             "use case of affine_grid. See the documentation of affine_grid for details.",

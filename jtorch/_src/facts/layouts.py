@@ -87,6 +87,11 @@ add_plain(layout, memory_format)
 # ---- strides ---------------------------------------------------------------------------------------------------------------------
 
 
+def _room(n: Any) -> Any:
+    """What a dimension takes of the strides before it; a size that is not known is not taken for 0."""
+    return max(n, 1) if type(n) is int else n
+
+
 _contiguous: dict[tuple[int, ...], tuple[int, ...]] = {}
 
 
@@ -96,7 +101,7 @@ def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     if found is None:
         strides = [1] * len(shape)
         for i in range(len(shape) - 2, -1, -1):
-            strides[i] = strides[i + 1] * max(shape[i + 1], 1)
+            strides[i] = strides[i + 1] * _room(shape[i + 1])
         found = _contiguous[shape] = tuple(strides)
     return found
 
@@ -120,7 +125,7 @@ def format_strides(shape: tuple[int, ...], memory_format: Any) -> tuple[int, ...
     step = 1
     for i in reversed(order):
         strides[i] = step
-        step *= max(shape[i], 1)
+        step *= _room(shape[i])
     return tuple(strides)
 
 

@@ -13,6 +13,7 @@ from ..facts import dtypes
 from ..facts.errors import canonical_dim, canonical_dims
 from ._declare import Array
 from ._kernel import cast
+from ._sizes import fewer
 
 
 def category(dtype: Any) -> int:
@@ -62,7 +63,7 @@ def squeezed(x: Array, axis: int, ndim: int, keepdim: bool) -> Array:
 
 def positions(x: Array, axis: int, dtype: Any = np.int32) -> Array:
     """Each element's index along ``axis``."""
-    if x.shape[axis] > np.iinfo(np.int32).max:
+    if not fewer(x.shape[axis], np.iinfo(np.int32).max + 1):
         dtype = np.int64
     return lax.broadcasted_iota(dtype, x.shape, axis)
 

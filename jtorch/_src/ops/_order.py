@@ -131,7 +131,7 @@ def _stable_order(x: Array, *, axis: int, descending: bool) -> Array:
     """
     n = x.shape[axis]
     key = _key32(x)
-    if key is not None and n <= np.iinfo(np.int32).max:
+    if key is not None and fewer(n, np.iinfo(np.int32).max + 1):
         packed = (key.astype(np.int64) ^ (-1 if descending else 0)) << 32
         packed = lax.sort(packed | positions(x, axis).astype(np.int64), dimension=axis, is_stable=False)
         return packed & 0xFFFFFFFF

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
+import numpy as np
+from jax import lax
 
 
 def fewer(n: Any, limit: int) -> bool:
@@ -15,3 +20,34 @@ def fewer(n: Any, limit: int) -> bool:
 def counted(n: Any, dtype: Any) -> Any:
     """A size as a number of ``dtype``."""
     return dtype.type(n) if type(n) is int else jnp.asarray(n, dtype)
+
+
+def surely(asked: Callable[[], Any]) -> bool:
+    """Whether a comparison holds, whatever the sizes in it may be.
+
+    For what is refused: a program that was traced without the error asks again where it runs.
+    """
+    try:
+        return bool(asked())
+    except jax.errors.InconclusiveDimensionOperation:
+        return False
+
+
+def numbers(*sizes: Any) -> bool:
+    """Whether all of them are known."""
+    return all(type(n) is int for n in sizes)
+
+
+def counting(n: Any) -> Any:
+    """``arange(n)``: of NumPy for a size that is known, else a value of the program."""
+    return np.arange(n) if type(n) is int else lax.broadcasted_iota(np.int64, (n,), 0)
+
+
+def scaled(n: Any, factor: float) -> Any:
+    """``floor(n * factor)`` as floats give it."""
+    if type(n) is int:
+        return math.floor(n * factor)
+    over, under = factor.as_integer_ratio()
+    if under > 1 << 10:  # the product is rounded, perhaps across a whole number
+        raise NotImplementedError(f"a size that varies is multiplied by fractions whose denominator is a power of two, not by {factor}")
+    return n * over // under

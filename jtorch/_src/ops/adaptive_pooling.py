@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from ..facts import dtypes
 from ._declare import Array, defvjp, op
 from ._derivatives import A, derivative
 from ._facts import schemas
 from ._nodes import Rule
-from ._pooling import Windows, add_at, flat_index, spread_evenly, spread_to_tap, take_over, window_argmax, window_sum
+from ._pooling import Windows, add_at, flat_index, lowest, spread_evenly, spread_to_tap, take_over, window_argmax, window_sum
+from ._sizes import counted, counting, numbers
 
 Sizes = int | tuple[int | None, ...] | None
 
@@ -91,15 +94,15 @@ def _refuse(name: str, input: Array) -> None:
 # ---------------------------------------------------------------------------------------------------------------------- windows
 
 
-def _bounds(size: int, out: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where each of ``out`` windows over ``size`` elements begins and ends."""
-    i = np.arange(out)
-    return i * size // out, -(-(i + 1) * size // out)
+def _bounds(size: int, out: int) -> tuple[Any, Any]:
+    """Where each of ``out`` windows over ``size`` elements begins and ends: values of the program where one of the two varies."""
+    i, whole = counting(out), np.dtype(np.int64)
+    return i * counted(size, whole) // counted(out, whole), -(-(i + 1) * counted(size, whole) // counted(out, whole))
 
 
 def _tiles(size: tuple[int, ...], out: tuple[int, ...]) -> Windows | None:
     """The windows as equal tiles, where sizes divide."""
-    if any(o == 0 or s % o for s, o in zip(size, out, strict=True)):
+    if not numbers(*size, *out) or any(o == 0 or s % o for s, o in zip(size, out, strict=True)):
         return None
     kernel = tuple(s // o for s, o in zip(size, out, strict=True))
     n = len(size)
@@ -108,6 +111,9 @@ def _tiles(size: tuple[int, ...], out: tuple[int, ...]) -> Windows | None:
 
 def _ranges_sum(x: Array, axis: int, start: np.ndarray, end: np.ndarray) -> Array:
     """The sums of ``x[start:end]`` along ``axis``, one for each pair of bounds."""
+    if not isinstance(end, np.ndarray):
+        each, inside = _each_window(x, axis, start, end)
+        return jnp.where(inside, each, jnp.zeros((), x.dtype)).sum(axis + 1)
     total = None
     for t in range(int((end - start).max(initial=0))):
         inside = start + t < end
@@ -118,6 +124,15 @@ def _ranges_sum(x: Array, axis: int, start: np.ndarray, end: np.ndarray) -> Arra
     if total is None:
         return jnp.zeros((*x.shape[:axis], len(start), *x.shape[axis + 1 :]), x.dtype)
     return total
+
+
+def _each_window(x: Array, axis: int, start: Array, end: Array) -> tuple[Array, Array]:
+    """All of ``axis`` for each window, along an axis behind that of the windows, and which of it lies in the window."""
+    place = lax.broadcasted_iota(np.int64, (start.shape[0], x.shape[axis]), 1)
+    inside = (place >= start[:, None]) & (place < end[:, None])
+    shape = [1] * (x.ndim + 1)
+    shape[axis : axis + 2] = inside.shape
+    return jnp.expand_dims(x, axis), inside.reshape(shape)
 
 
 # ---------------------------------------------------------------------------------------------------------------------- average
@@ -147,7 +162,7 @@ def _adaptive_avg(function: str, n: int, input: Array, output_size: Sizes) -> Ar
     return wide.astype(input.dtype)
 
 
-def _along(values: np.ndarray, axis: int, like: Array) -> Array:
+def _along(values: Any, axis: int, like: Array) -> Array:
     return jnp.asarray(values.reshape([-1 if i == axis else 1 for i in range(like.ndim)]), like.dtype)
 
 
@@ -159,6 +174,8 @@ def _adaptive_avg_rule(function: str, n: int):
         tiles = _tiles(size, out)
         if tiles is not None:
             return (spread_evenly(wide / tiles.taps, tiles).astype(g.dtype),)
+        if not numbers(*size, *out):
+            return jax.vjp(lambda x: _adaptive_avg(function, n, x, output_size), input)[1](g)
         first = g.ndim - n
         for i, (s, o) in enumerate(zip(size, out, strict=True)):
             start, end = _bounds(s, o)
@@ -277,13 +294,15 @@ def _adaptive_argmax(function: str, n: int, input: Array, output_size: Sizes) ->
         return jnp.zeros(shape, input.dtype), jnp.zeros(shape, np.int64)
     first = input.ndim - n
     values = input
-    places = jnp.broadcast_to(jnp.arange(math.prod(size), dtype=np.int64).reshape(size), input.shape)
+    places = jnp.broadcast_to(lax.iota(np.int64, math.prod(size)).reshape((1,) * first + size), input.shape)
     for i, (s, o) in reversed(list(enumerate(zip(size, out, strict=True)))):
         values, places = _ranges_argmax(values, places, first + i, *_bounds(s, o))
     return values, places
 
 
-def _ranges_argmax(x: Array, places: Array, axis: int, start: np.ndarray, end: np.ndarray) -> tuple[Array, Array]:
+def _ranges_argmax(x: Array, places: Array, axis: int, start: Any, end: Any) -> tuple[Array, Array]:
+    if not isinstance(end, np.ndarray):
+        return _varying_argmax(x, places, axis, start, end)
     best, where = jnp.take(x, start, axis), jnp.take(places, start, axis)
     for t in range(1, int((end - start).max(initial=0))):
         at = np.minimum(start + t, end - 1)
@@ -292,6 +311,19 @@ def _ranges_argmax(x: Array, places: Array, axis: int, start: np.ndarray, end: n
         better = take_over(value, best) & inside
         best, where = jnp.where(better, value, best), jnp.where(better, place, where)
     return best, where
+
+
+def _varying_argmax(x: Array, places: Array, axis: int, start: Array, end: Array) -> tuple[Array, Array]:
+    """``_ranges_argmax`` where sizes vary: the first of equal values, the last nan."""
+    each, inside = _each_window(x, axis, start, end)
+    each, inside = jnp.broadcast_arrays(each, inside)
+    chosen = jnp.where(inside, each, jnp.asarray(lowest(x.dtype), x.dtype))
+    place = lax.broadcasted_iota(np.int64, inside.shape, axis + 1)
+    best = chosen.max(axis + 1, keepdims=True)
+    found = inside & jnp.where(jnp.isnan(best), jnp.isnan(each), chosen == best)
+    last, first = jnp.where(found, place, -1).max(axis + 1), jnp.where(found, place, np.iinfo(np.int64).max).min(axis + 1)
+    at = jnp.where(jnp.isnan(best).squeeze(axis + 1), last, first)
+    return jnp.take_along_axis(x, at, axis), jnp.take_along_axis(places, at, axis)
 
 
 def _adaptive_max(function: str, n: int, input: Array, output_size: Sizes, return_indices: bool) -> Any:

@@ -17,6 +17,7 @@ from ._declare import Array, Dtype, Number, op
 from ._facts import schemas
 from ._kernel import cast
 from ._numeric import rounded
+from ._sizes import surely
 from .indexing import number_as
 
 
@@ -296,7 +297,7 @@ def eye(n: int, m: int | None = None, *, dtype: Dtype | None = None) -> Array:
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     wanted = _default(dtype)
-    if n * columns > limits.MOST:
+    if surely(lambda: n * columns > limits.MOST):
         raise RuntimeError(limits.UNCOUNTABLE)
     if not n * columns:
         return jnp.zeros((n, columns), wanted)  # neither are the positions that would be compared

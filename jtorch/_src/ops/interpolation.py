@@ -9,14 +9,18 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
+from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..facts import dtypes
+from ..facts.size import SYMBOLIC
 from ._declare import Array, defvjp, op
 from ._derivatives import A, derivative
 from ._nodes import Made
+from ._sizes import counted, counting, numbers, scaled, surely
 from .adaptive_pooling import _adaptive_avg, _adaptive_avg_rule
 
 _LINEAR = {"linear": 3, "bilinear": 4, "trilinear": 5}
@@ -27,16 +31,24 @@ _MAX_TAPS = 12
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """For each output element, the places of its input elements and their weights: two arrays ``(out, taps)``; ``size`` inputs."""
+    """For each output element, the places of its input elements and their weights: two arrays ``(out, taps)``; ``size`` inputs.
+
+    Where a size varies, the arrays are values of the program.
+    """
 
     places: np.ndarray
     weights: np.ndarray
     size: int
 
     @property
+    def known(self) -> bool:
+        """Whether the sizes are numbers."""
+        return isinstance(self.places, np.ndarray)
+
+    @property
     def weighs(self) -> bool:
         """Whether it does more than to pick elements."""
-        return self.places.shape[1] > 1 or bool((self.weights != 1).any())
+        return self.places.shape[1] > 1 or (self.known and bool((self.weights != 1).any()))
 
     def apply_to_bytes(self, x: Array, axis: int) -> Array:
         """``apply`` for bytes, in integers: weights of 16 bits with as many binary places as the largest of them leaves room for."""
@@ -82,7 +94,7 @@ class Table:
         total = None
         for t in range(taps):
             weight, term = self.weights[:, t], _take(x, self.places[:, t], axis)
-            if not (weight == 1).all():
+            if not (self.known and (weight == 1).all()):
                 term = term * jnp.asarray(weight.reshape(shape), x.dtype)
             total = term if total is None else total + term
         assert total is not None
@@ -91,6 +103,8 @@ class Table:
 
 def _take(x: Array, places: np.ndarray, axis: int) -> Array:
     """``jnp.take``, without a gather where the places are the whole dimension or each several times over."""
+    if not isinstance(places, np.ndarray):
+        return jnp.take(x, places, axis, mode="clip")
     n, out = x.shape[axis], len(places)
     if out == n and (places == np.arange(n)).all():
         return x
@@ -102,54 +116,75 @@ def _take(x: Array, places: np.ndarray, axis: int) -> Array:
 # ----------------------------------------------------------------------------------------------------------------------- tables
 
 
+def _arrays(*sizes: Any) -> Any:
+    """What computes tables: NumPy while the kernel is traced, or the program where a size varies."""
+    return np if numbers(*sizes) else jnp
+
+
 def _ratio(size: int, out: int, scale: float | None, precision: type) -> np.floating:
     """Input elements for one output element."""
-    return precision(1.0 / scale if scale is not None and scale > 0 else precision(size) / precision(out))
+    if scale is not None and scale > 0:
+        return precision(1.0 / scale)
+    return counted(size, np.dtype(precision)) / counted(out, np.dtype(precision))
 
 
 def _nearest_table(size: int, out: int, scale: float | None, exact: bool) -> Table:
-    at = np.arange(out)
+    at, xp = counting(out), _arrays(size, out)
     if exact:
-        places = np.floor((at.astype(np.float32) + np.float32(0.5)) * _ratio(size, out, scale, np.float32))
+        places = xp.floor((at.astype(np.float32) + np.float32(0.5)) * _ratio(size, out, scale, np.float32))
     elif out == size or out == 2 * size:
         places = at // (out // size)
     else:
-        places = np.floor(at.astype(np.float32) * _ratio(size, out, scale, np.float32))
-    return Table(np.minimum(places.astype(np.int64), size - 1)[:, None], np.ones((out, 1), np.float32), size)
+        places = xp.floor(at.astype(np.float32) * _ratio(size, out, scale, np.float32))
+    last = counted(size - 1, np.dtype(np.int64))
+    return Table(xp.minimum(places.astype(np.int64), last)[:, None], xp.ones((out, 1), np.float32), size)
+
+
+def _steps_of_corners(size: int, out: int, precision: type) -> Any:
+    steps, between = counted(size - 1, np.dtype(precision)), counted(out - 1, np.dtype(precision))
+    if type(out) is int:
+        return steps / between if out > 1 else precision(0)
+    return jnp.where(between > 0, steps / jnp.maximum(between, precision(1)), precision(0))
 
 
 def _sources(size: int, out: int, scale: float | None, align_corners: bool, precision: type) -> np.ndarray:
-    at = np.arange(out).astype(precision)
+    at = counting(out).astype(precision)
     if align_corners:
-        return at * (precision(size - 1) / precision(out - 1) if out > 1 else precision(0))
+        return at * _steps_of_corners(size, out, precision)
     return _ratio(size, out, scale, precision) * (at + precision(0.5)) - precision(0.5)
 
 
 def _linear_table(size: int, out: int, scale: float | None, align_corners: bool, precision: type) -> Table:
-    if size == out:
+    if size == out and numbers(size):
         return Table(np.arange(out)[:, None], np.ones((out, 1), precision), size)
-    source = np.maximum(_sources(size, out, scale, align_corners, precision), precision(0))
-    low = np.minimum(source.astype(np.int64), size - 1)
-    part = np.clip(source - low.astype(precision), precision(0), precision(1))
-    high = np.minimum(low + 1, size - 1)
-    return Table(np.stack([low, high], 1), np.stack([precision(1) - part, part], 1), size)
+    xp, last = _arrays(size, out), counted(size - 1, np.dtype(np.int64))
+    source = xp.maximum(_sources(size, out, scale, align_corners, precision), precision(0))
+    if xp is jnp:  # copied where the sizes turn out to be the same, whatever the scale says
+        same = jnp.asarray(size, np.int64) == jnp.asarray(out, np.int64)
+        source = jnp.where(same, counting(out).astype(precision), source)
+    low = xp.minimum(source.astype(np.int64), last)
+    part = xp.clip(source - low.astype(precision), precision(0), precision(1))
+    high = xp.minimum(low + 1, last)
+    return Table(xp.stack([low, high], 1), xp.stack([precision(1) - part, part], 1), size)
 
 
 def _cubic(x: np.ndarray, a: float) -> np.ndarray:
     """Keys' cubic convolution kernel."""
-    x = np.abs(x)
+    xp = np if isinstance(x, np.ndarray) else jnp
+    x = xp.abs(x)
     near = ((a + 2) * x - (a + 3)) * x * x + 1
     far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
-    return np.where(x <= 1, near, np.where(x < 2, far, 0))
+    return xp.where(x <= 1, near, xp.where(x < 2, far, xp.zeros((), x.dtype)))
 
 
 def _cubic_table(size: int, out: int, scale: float | None, align_corners: bool, precision: type) -> Table:
+    xp, last = _arrays(size, out), counted(size - 1, np.dtype(np.int64))
     source = _sources(size, out, scale, align_corners, precision)
-    low = np.floor(source)
+    low = xp.floor(source)
     part = (source - low).astype(precision)
-    offsets = np.arange(-1, 3)
+    offsets = np.arange(-1, 3)[None]
     weights = _cubic(part[:, None] - offsets.astype(precision), -0.75).astype(precision)
-    return Table(np.clip(low.astype(np.int64)[:, None] + offsets, 0, size - 1), weights, size)
+    return Table(xp.clip(low.astype(np.int64)[:, None] + offsets, 0, last), weights, size)
 
 
 def _lanczos(x: np.ndarray) -> np.ndarray:
@@ -225,7 +260,7 @@ def _output_size(
                 "Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) format."
             )
         sizes = size if isinstance(size, tuple) else (size,) * n
-        if not all(isinstance(s, int) for s in sizes):
+        if not all(isinstance(s, int) or type(s) in SYMBOLIC for s in sizes):
             raise TypeError(
                 "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], "
                 f"but got size with types {[type(s) for s in sizes]}"
@@ -240,9 +275,9 @@ def _output_size(
         )
     assert scale_factor is not None
     scales = tuple(float(s) for s in scale_factor) if isinstance(scale_factor, tuple) else (float(scale_factor),) * n
-    if not all(abs(k * s) < 2.0**63 for k, s in zip(input.shape[2:], scales, strict=True)):  # NaN too
+    if not all(abs((k if type(k) is int else 1) * s) < 2.0**63 for k, s in zip(input.shape[2:], scales, strict=True)):  # NaN too
         raise RuntimeError("value cannot be converted to type int64_t without overflow")
-    sizes = tuple(math.floor(k * s) for k, s in zip(input.shape[2:], scales, strict=True))
+    sizes = tuple(scaled(k, s) for k, s in zip(input.shape[2:], scales, strict=True))
     return sizes, (None,) * n if recompute else scales
 
 
@@ -268,7 +303,7 @@ def _check_mode(input: Array, mode: str, align_corners: bool | None, antialias: 
 
 def _check_sizes(input: Array, sizes: tuple[int, ...], mode: str, antialias: bool) -> None:
     letters = "DHW"[-len(sizes) :]
-    if any(s <= 0 for s in (*input.shape[2:], *sizes)):
+    if any(surely(lambda s=s: s <= 0) for s in (*input.shape[2:], *sizes)):
         shown = [", ".join(f"{a}: {s}" for a, s in zip(letters, values, strict=True)) for values in (input.shape[2:], sizes)]
         joint = " and" if len(sizes) == 1 else ""
         raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({shown[0]}){joint} output ({shown[1]})")
@@ -298,6 +333,8 @@ def _tables(input, size, scale_factor, mode, align_corners, recompute, antialias
     align = bool(align_corners)
     bytes_in = input.dtype == np.uint8
     precision = np.float64 if bytes_in or input.dtype == np.float64 else np.float32
+    if (antialias or (bytes_in and mode != "nearest")) and not numbers(*input.shape[2:], *sizes):
+        raise NotImplementedError("sizes that vary are not offered for bytes, nor with antialias=True")
     found = []
     for n, out, scale in zip(input.shape[2:], sizes, scales, strict=True):
         if mode.startswith("nearest"):
@@ -393,6 +430,8 @@ def _interpolate_rule(
     antialias: bool = False,
 ) -> tuple[Array]:
     tables = _tables(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
+    if not isinstance(tables, tuple) and not all(table.known for table in tables):
+        return jax.vjp(lambda x: _resample(x, tables), input)[1](g)
     if isinstance(tables, tuple):
         n = len(tables)
         return _adaptive_avg_rule(f"adaptive_avg_pool{n}d", n)(g, None, input, tables)

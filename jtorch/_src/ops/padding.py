@@ -15,6 +15,7 @@ from ._facts import schemas
 from ._hosted import REALS, hosted
 from ._nodes import Made
 from ._numeric import require
+from ._sizes import numbers, surely
 from .indexing import number_as
 
 #: Smaller arrays are joined from parts.
@@ -53,9 +54,9 @@ def constant_pad_nd(input: Array, pad: tuple[int, ...], value: Number = 0) -> Ar
     for i in range(len(pad) // 2):
         axis = input.ndim - 1 - i
         low, high, size = pad[2 * i], pad[2 * i + 1], input.shape[axis]
-        if size + min(low, 0) + min(high, 0) < 0:
+        if numbers(low, high) and surely(lambda: size + min(low, 0) + min(high, 0) < 0):  # noqa: B023
             raise RuntimeError("narrow(): length must be non-negative.")
-        if size + low + high < 0:
+        if surely(lambda: size + low + high < 0):  # noqa: B023
             raise RuntimeError(
                 f"The input size {size}, plus negative padding {low} and {high} resulted in a negative output size, "
                 f"which is invalid. Check dimension {axis} of your input."

@@ -12,6 +12,7 @@ from ..facts.errors import canonical_dim
 from ._declare import Array, Number, defvjp, op
 from ._derivatives import A, D, derivative
 from ._facts import schemas
+from ._sizes import surely
 from .views import Ints, view
 
 
@@ -137,7 +138,7 @@ def _unfold_dim(shape: Ints, dimension: int, size: int, step: int) -> tuple[int,
     have = shape[d] if shape else 1
     if size < 0:
         raise RuntimeError(f"size is {size} but must be >= 0")
-    if size > have:
+    if surely(lambda: size > have):
         raise RuntimeError(f"maximum size for tensor at dimension {d} is {have} but size is {size}")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")

@@ -12,7 +12,7 @@ from ..facts.errors import canonical_dim
 from ._declare import Array, guard_range, op, shape
 from ._derivatives import A, derivative
 from ._facts import schemas
-from ._sizes import fewer
+from ._sizes import fewer, surely
 
 
 def _sizes(x: Array) -> str:
@@ -212,7 +212,7 @@ def unfold(
     x = input[None] if input.ndim == 3 else input
     n, c, h, w = x.shape
     oh, ow = _blocks((h, w), kernel, dilate, pad, step)
-    if oh < 1 or ow < 1:
+    if surely(lambda: oh < 1) or surely(lambda: ow < 1):
         raise RuntimeError(
             f"Given input with spatial size ({h}, {w}), kernel_size={kernel}, dilation={dilate}, padding={pad}, "
             f"calculated shape of the array of sliding blocks as ({oh}, {ow}), but its components must be at least one."

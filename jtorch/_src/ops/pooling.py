@@ -13,6 +13,7 @@ from ._declare import Array, defvjp, op
 from ._derivatives import A, derivative
 from ._facts import schemas
 from ._pooling import Windows, flat_index, out_size, spread_evenly, spread_to_tap, window_argmax, window_max, window_sum
+from ._sizes import counted, counting, numbers
 
 _WORDS = {2: "two", 3: "three"}
 _AXES = {2: "HW", 3: "THW"}
@@ -453,22 +454,26 @@ for _n, _kernels in enumerate(_MAX_POOLS, 1):
 # ---------------------------------------------------------------------------------------------------------------------- average
 
 
-def _counts(win: Windows, count_include_pad: bool, divisor_override: int | None) -> int | np.ndarray:
+def _counts(win: Windows, count_include_pad: bool, divisor_override: int | None) -> Any:
     """What each window's sum is divided by. Padding counts at most as far as it was asked for, not what ``ceil_mode`` adds."""
     if divisor_override is not None:
         return divisor_override
-    counts: list[np.ndarray] = []
+    counts: list[Any] = []
     for n, k, s, p, o in zip(win.size, win.kernel, win.stride, win.padding, win.out, strict=True):
-        start = np.arange(o) * s - p
-        end = np.minimum(start + k, n + p)
-        counts.append(end - start if count_include_pad else np.minimum(end, n) - np.maximum(start, 0))
+        known = numbers(n, o)
+        xp, size = np if known else jnp, counted(n, np.dtype(np.int64))
+        start = counting(o) * s - p
+        end = xp.minimum(start + k, size + p)
+        counts.append(end - start if count_include_pad else xp.minimum(end, size) - xp.maximum(start, 0))
     total = counts[0]
-    for each in counts[1:]:
-        total = total[..., None] * each
+    for i, each in enumerate(counts[1:], 1):
+        total = total[..., None] * each.reshape((1,) * i + each.shape)
+    if not isinstance(total, np.ndarray):
+        return total
     return int(total.flat[0]) if (total == total.flat[0]).all() else total
 
 
-def _divide(total: Array, counts: int | np.ndarray) -> Array:
+def _divide(total: Array, counts: Any) -> Array:
     divisor = jnp.asarray(counts, total.dtype)
     if divisor.ndim:
         divisor = jnp.broadcast_to(divisor.reshape((1,) * (total.ndim - divisor.ndim) + divisor.shape), total.shape)
