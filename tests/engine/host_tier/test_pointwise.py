@@ -11,6 +11,7 @@ import pytest
 from jax import lax
 
 from jtorch._src.engine.host import Equation
+from jtorch._src.engine.host.direct import where
 from jtorch._src.engine.host.rules import Reordered, load
 
 from .agreement import FLOATS, compare, edges, equal, run
@@ -127,6 +128,32 @@ def test_selection(dtype: Any) -> None:
 
     for one, at in ((False, 2), (True, -1), (True, 9)):
         compare(fn, which, which > 0, np.bool_(one), np.int32(at), *cases)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, FLOATS[2], FLOATS[3], np.int16, np.bool_, np.complex64, np.complex128])
+def test_selection_of_many(dtype: Any) -> None:
+    """By bits, so that NaN, zeros and what else compares equal or not come out as they went in."""
+    n = 100_000
+    words = np.random.default_rng(0).integers(0, 256, (3, n * np.dtype(dtype).itemsize), dtype=np.uint8)
+    mask, (x, y) = words[0, :n] > 127, (words[1:] & 1 if dtype == np.bool_ else words[1:]).view(dtype)
+    shape = (n // 4, 4)
+    aval = jax.core.ShapedArray(shape, np.dtype(dtype))
+    made = load()["select_n"].make(Equation("select_n", (aval.update(dtype=np.dtype(bool)), aval, aval), (aval,), {}, lambda _: None))
+    assert isinstance(made, Reordered) and made.order == (0, 2, 1)
+    assert (made.compute is where) == (dtype == np.complex128)  # no integers have its size
+    mask, x, y = mask.reshape(shape), x.reshape(shape), y.reshape(shape)
+    for at, yes, no in (
+        (mask, x, y),
+        (mask, x, y[3, 1]),
+        (mask, x[:1, :1], y),
+        (mask, x[2, 3], y[3, 1]),
+        (mask, np.asfortranarray(x), y),
+        (np.asfortranarray(mask), x, y),
+        (mask, x, y[:1]),
+        (mask[:, :1], x, y),
+    ):
+        found, wanted = made.compute(at, yes, no), np.where(at, yes, no)
+        assert found.dtype == wanted.dtype and found.shape == wanted.shape and found.tobytes() == wanted.tobytes()
 
 
 @pytest.mark.parametrize("dtype", COMPLEX)

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 import pytest
 from jax import lax
+from scipy import special
 
 from jtorch._src.engine.host import Unstaged, stage
 
@@ -64,6 +65,25 @@ def test_tails(dtype: Any) -> None:
     """Small results are right to as many digits as XLA's."""
     x = np.concatenate([np.linspace(0, 9, 300), np.linspace(-30, 0, 30)]).astype(dtype)
     compare(lambda x: (lax.erfc(x), lax.erf(x), lax.bessel_i1e(x)), x, ulp=(100, 6, 20), flushed=True)
+
+
+def test_erf_of_many() -> None:
+    """Large arrays are computed without SciPy's branches, nearly as precisely."""
+    few = np.array([0, -0.0, np.inf, -np.inf, np.nan, 4, -4, 5, 1e-45, 3e38], np.float32)
+    powers = 10 ** np.linspace(-38, 1, 60_000, dtype=np.float32)
+    x = np.concatenate([few, np.linspace(-6, 6, 60_000, dtype=np.float32), powers, -powers])
+    wanted = special.erf(x.astype(np.float64))
+    (found,) = run(lax.erf, x)
+    single = wanted.astype(np.float32)
+    assert found.dtype == np.float32 and not np.array_equal(found, special.erf(x), equal_nan=True)
+    assert np.array_equal(found[: len(few)], single[: len(few)], equal_nan=True)
+    assert np.array_equal(np.signbit(found), np.signbit(x))
+    rest = slice(len(few), None)
+    assert (np.abs(found - wanted) / np.spacing(np.abs(single)))[rest].max() <= 4
+    (turned,) = run(lax.erf, x[rest].reshape(-1, 100).T)
+    assert np.array_equal(turned, found[rest].reshape(-1, 100).T)
+    half = x[(np.abs(x) < 1e4) & (np.abs(x) > 1e-4)].astype(np.float16)
+    np.testing.assert_allclose(run(lax.erf, half)[0], special.erf(half.astype(np.float32)), rtol=2**-10, atol=2**-24)
 
 
 @pytest.mark.parametrize("dtype", FLOATS[:2])

@@ -474,6 +474,43 @@ def _clamp(e: Equation) -> Compute | None:
     return lambda low, x, high: np.minimum(np.maximum(x, low), high)
 
 
+#: From this many elements on choices are made by arithmetic on their bits, so many at a time, with integers of the elements' size.
+_MANY, _AT_A_TIME = 1 << 14, 1 << 15
+_BITS = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
+
+
+class _ByBits:
+    """``where`` of many elements: NumPy's branches at each, which takes eight times as long where no processor can foresee the branches."""
+
+    __slots__ = ("bits", "shape")
+    anew = True
+
+    def __init__(self, shape: tuple[int, ...], bits: np.dtype) -> None:
+        self.shape, self.bits = shape, bits
+
+    def flat(self, x: Any) -> Any:
+        """The bits of an operand: of all elements one after the other, or of the only one; None where they lie otherwise."""
+        if x.size == 1:
+            return np.asarray(x).reshape(1).view(self.bits)[0]
+        return x.reshape(-1).view(self.bits) if x.shape == self.shape and x.flags.c_contiguous else None
+
+    def __call__(self, at: Any, yes: Any, no: Any) -> Any:
+        """Computes as ``where`` does."""
+        a, b = self.flat(yes), self.flat(no)
+        if a is None or b is None or at.shape != self.shape or not at.flags.c_contiguous:
+            return where(at, yes, no)
+        found = np.empty(self.shape, yes.dtype)
+        out, chosen = found.reshape(-1).view(self.bits), at.reshape(-1).view(np.uint8)
+        for start in range(0, out.size, _AT_A_TIME):
+            part = slice(start, start + _AT_A_TIME)
+            into = out[part]
+            other = b[part] if b.ndim else b
+            np.bitwise_xor(a[part] if a.ndim else a, other, out=into)
+            np.multiply(into, chosen[part], out=into)
+            np.bitwise_xor(into, other, out=into)
+        return found
+
+
 @rule("select_n", cost=by_elements(1, 2), broadcasts=True, quiet=True)
 def _select_n(e: Equation) -> Compute | Reordered | None:
     which, n, shape = e.ins[0], len(e.ins) - 1, e.out.shape
@@ -489,7 +526,8 @@ def _select_n(e: Equation) -> Compute | Reordered | None:
             return Chosen(shape)
         return lambda at, *cases: shaped(cases[min(max(int(at), 0), n - 1) if n > 1 else 0])
     if which.dtype == _BOOL:
-        return Reordered(where, (0, 2, 1))
+        bits = _BITS.get(np.dtype(e.out.dtype).itemsize)
+        return Reordered(where if bits is None or e.out.size < _MANY else _ByBits(shape, bits), (0, 2, 1))
 
     def nested(at: Any, *cases: Any) -> Any:
         found = cases[0]
