@@ -456,8 +456,13 @@ def _xlogy(x: Array, y: Array) -> Array:
     return _times_log(x, y, jnp.log)
 
 
-def _times_log(x: Array, y: Array, log: Any) -> Array:
-    return jnp.where(jnp.isnan(y), y, jnp.where(x == 0, jnp.zeros((), x.dtype), x * log(y)))
+def _times_log(x: Array, y: Array, log: Any, one: int = 1) -> Array:
+    """``x * log(y)``, 0 where x is; ``one`` is what has the logarithm 0. JAX's derivatives at 0 are the logarithm, too."""
+    zero = x == 0
+    endless = (y <= one - 1) | (y == np.inf)
+    product = x * log(jnp.where(zero & endless, jnp.asarray(one, y.dtype), y))
+    nothing = product - lax.stop_gradient(product)  # 0, and never -0
+    return jnp.where(jnp.isnan(y), y, jnp.where(zero, nothing, product))
 
 
 def _xlogy_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:
@@ -503,11 +508,11 @@ def xlog1py(input: Array | Number, other: Array | Number) -> Array:
 
 @hosted(by_scipy("xlog1py"), ns=16)
 def _xlog1py(x: Array, y: Array) -> Array:
-    return _times_log(x, y, jnp.log1p)
+    return _times_log(x, y, jnp.log1p, 0)
 
 
 def _xlog1py_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:
-    return zeros_where((input == 0) & (other <= -1), _times_log(g, other, jnp.log1p)), g * input / (other + 1)
+    return zeros_where((input == 0) & (other <= -1), _times_log(g, other, jnp.log1p, 0)), g * input / (other + 1)
 
 
 defvjp(xlog1py, _xlog1py_rule)
