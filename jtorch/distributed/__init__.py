@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._src.facts.size import SymInt as _SymInt
 from .._src.refusals import stand_ins as _refusals
+from ..nn.parallel._reducer import GradBucket as GradBucket
 from ._backends import Backend as Backend
 from ._backends import BackendConfig as BackendConfig
 from ._backends import ReduceOp as ReduceOp
@@ -31,6 +33,7 @@ from ._group_methods import GatherOptions as GatherOptions
 from ._group_methods import ReduceOptions as ReduceOptions
 from ._group_methods import ReduceScatterOptions as ReduceScatterOptions
 from ._group_methods import ScatterOptions as ScatterOptions
+from .breakpoints import breakpoint as breakpoint  # noqa: A004
 from .coalescing import _coalescing_manager as _coalescing_manager
 from .collectives import _all_gather_base as _all_gather_base
 from .collectives import _reduce_scatter_base as _reduce_scatter_base
@@ -56,6 +59,7 @@ from .debugging import DebugLevel as DebugLevel
 from .debugging import get_debug_level as get_debug_level
 from .debugging import set_debug_level as set_debug_level
 from .debugging import set_debug_level_from_env as set_debug_level_from_env
+from .distributed_c10d import GroupName as GroupName
 from .errors import DistBackendError as DistBackendError
 from .errors import DistError as DistError
 from .errors import DistNetworkError as DistNetworkError
@@ -101,9 +105,12 @@ from .stores import PrefixStore as PrefixStore
 from .stores import Store as Store
 from .stores import TCPStore as TCPStore
 from .works import Work as Work
+from .works import Work as _Work  # noqa: F401
 
 #: The older name of ``ReduceOp``.
 reduce_op = ReduceOp
+#: What ranks may be given as.
+RankType = int | _SymInt
 
 _listed = _refusals.missing(__name__)
 

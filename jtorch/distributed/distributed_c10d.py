@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NewType
 
 from .._src.refusals import stand_ins as _refusals
 from ._backends import Backend as Backend
@@ -51,6 +51,9 @@ from .stores import *
 from .works import Work as Work
 
 reduce_op = ReduceOp
+
+#: Names of groups.
+GroupName = NewType("GroupName", str)
 
 
 def _get_default_store() -> Any:

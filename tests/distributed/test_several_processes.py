@@ -16,6 +16,11 @@ def test_data_parallel(name: str) -> None:
     check("data_parallel", 2, name)
 
 
+@pytest.mark.parametrize("name", cases("agreements"))
+def test_agreements(name: str) -> None:
+    check("agreements", 2, name)
+
+
 @pytest.mark.parametrize("name", cases("sharded"))
 def test_sharded(name: str) -> None:
     check("sharded", 4, name)

@@ -45,3 +45,23 @@ def test_options_of_launchers() -> None:
         assert launch.parse_args(["x.py"]).use_env is False and launch.parse_args(["--use-env", "x.py"]).use_env is True
         with pytest.raises(ValueError, match="you must also set the '--use-env' flag"):
             launch.launch(launch.parse_args(["--no-python", "x.py"]))
+
+
+@pytest.mark.parity
+def test_ranks_as_text() -> None:
+    ours, theirs = both("collective_utils")
+    for ranks in ([3], [0, 1, 2, 5, 8, 14, 13], [4, 2], [9, 1, 5], [0, 2, 3, 4, 9]):
+        assert ours._summarize_ranks(ranks) == theirs._summarize_ranks(ranks)
+    for module in (ours, theirs):
+        with pytest.raises(AssertionError, match="duplicates"):
+            module._summarize_ranks([1, 1])
+
+
+def test_flags_that_cannot_be_set() -> None:
+    config = importlib.import_module("jtorch.distributed.config")
+    config.use_torchcomms = False
+    with pytest.raises(NotImplementedError, match="use_torchcomms"):
+        config.use_torchcomms = True
+    with pytest.raises(AttributeError, match="does not exist"):
+        config.compile_on_two_ranks = True
+    assert not config.use_torchcomms

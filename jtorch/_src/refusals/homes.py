@@ -37,7 +37,7 @@ _LINES = """
     distributed.checkpoint.planner_helpers: distributed._shard.checkpoint.planner_helpers
     distributed.checkpoint.state_dict: distributed._shard.checkpoint.state_dict
     distributed.checkpoint.state_dict_loader: distributed._shard.checkpoint.state_dict_loader
-    distributed.checkpoint.state_dict_saver: distributed._shard.checkpoint.state_dict_saver
+    distributed.checkpoint.state_dict_saver: distributed.checkpoint._storage_utils distributed._shard.checkpoint.state_dict_saver
     distributed.checkpoint.stateful: distributed._shard.checkpoint.stateful
     distributed.checkpoint.storage: distributed._shard.checkpoint.storage
     distributed.checkpoint.utils: distributed._shard.checkpoint.utils
@@ -51,7 +51,7 @@ _LINES = """
     distributed.fsdp: ._fully_shard .fully_sharded_data_parallel ._fully_shard._fully_shard distributed._composable.fsdp
         distributed._composable.fsdp.fully_shard
     distributed.nn: .api.remote_module
-    distributed.optim: .apply_optimizer_in_backward .optimizer
+    distributed.optim: .optimizer
     distributed.optim.utils: distributed.optim.functional_adadelta distributed.optim.functional_adagrad distributed.optim.functional_adam
         distributed.optim.functional_adamax distributed.optim.functional_adamw distributed.optim.functional_rmsprop
         distributed.optim.functional_rprop distributed.optim.functional_sgd

@@ -13,9 +13,6 @@ from .homes import MOVED, homes
 
 #: Reason -> lines.
 _LINES: dict[str, str] = {
-    reasons.COUNTS: """
-        distributed.tensor.debug: visualize_sharding
-    """,
     reasons.SYMMETRIC: """
         distributed._symmetric_memory: empty enable_symm_mem_for_group get_symm_mem_workspace rendezvous is_nvshmem_available
     """,
@@ -25,8 +22,7 @@ _LINES: dict[str, str] = {
         distributed.fsdp._traversal_utils: _get_fsdp_states _get_fsdp_handles
         distributed.fsdp._common_utils: _FSDPState
         distributed.fsdp._unshard_param_utils: _unshard_fsdp_state_params
-        distributed.optim: DistributedOptimizer _apply_optimizer_in_backward
-        distributed.algorithms.ddp_comm_hooks.powerSGD_hook: batched_powerSGD_hook
+        distributed.optim: DistributedOptimizer
         distributed.algorithms.ddp_comm_hooks.ddp_zero_hook: hook_with_zero_step hook_with_zero_step_interleaved
         distributed.pipelining: ScheduleGPipe Schedule1F1B PipelineStage Pipe pipeline pipe_split ScheduleInterleaved1F1B ScheduleLoopedBFS
             ScheduleInterleavedZeroBubble ScheduleZBVZeroBubble ScheduleDualPipeV build_stage
@@ -38,9 +34,9 @@ _LINES: dict[str, str] = {
     """,
     reasons.PROCESSES: """
         distributed: _broadcast_coalesced ProcessGroupGloo ProcessGroupNCCL ProcessGroupMPI shrink_group record_comm
-            BuiltinCommHookType GradBucket Reducer
+            BuiltinCommHookType Reducer
         distributed.distributed_c10d: ProcessGroupGloo _new_process_group_helper shrink_group record_comm
-        _C._distributed_c10d: Reducer GradBucket FakeProcessGroup ProcessGroupGloo
+        _C._distributed_c10d: Reducer FakeProcessGroup ProcessGroupGloo
     """,
     reasons.LAUNCHER: """
         distributed.elastic.multiprocessing: start_processes DefaultLogsSpecs LogsSpecs LogsDest MultiprocessContext SubprocessContext

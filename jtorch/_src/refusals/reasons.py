@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 SHARDED = "it is a part of PyTorch's older sharded tensors, of pipelines or of what FSDP is made of; use DTensor and fully_shard"
-COUNTS = "layouts are not drawn; DTensor.placements says how a tensor lies"
 SYMMETRIC = "processes do not write into each other's memory; collectives of XLA do it where they can"
 PROCESSES = "it is a part of PyTorch's process groups in C++, whose place one engine takes, the collectives of XLA"
 LAUNCHER = (

@@ -1,7 +1,9 @@
-"""``CommDebugMode``, which counts the collectives of a block."""
+"""``CommDebugMode``, which counts the collectives of a block, and a drawing of how tensors lie."""
 
 from __future__ import annotations
 
+import itertools
+import sys
 from collections import defaultdict
 from types import TracebackType
 from typing import Any
@@ -15,8 +17,9 @@ from jtorch.nn.modules.module import register_module_forward_pre_hook
 from .. import _operators  # noqa: F401  (states the operators that are counted)
 from .._counting import LISTENERS
 from . import DTensor
+from ._utils import _compute_local_shape_and_global_offset
 
-__all__ = ["CommDebugMode"]
+__all__ = ["CommDebugMode", "visualize_sharding"]
 
 _EVERYTHING = "Global"
 
@@ -124,6 +127,42 @@ class CommDebugMode:
         """Not offered."""
         del file_name, noise_level
         raise not_offered("torch.distributed.tensor.debug.CommDebugMode.generate_json_dump", "use get_comm_counts and comm_module_counts")
+
+
+def visualize_sharding(dtensor: DTensor, header: str = "", use_rich: bool = False) -> None:
+    """Prints which processes hold which rows and columns, once for all processes: on the first of the mesh.
+
+    Args:
+        dtensor: a tensor of one or two dimensions; nothing is printed of one without elements.
+        header: accepted, as in PyTorch, which does not print it.
+        use_rich: accepted: the table is text, as PyTorch prints it without the package of that name.
+
+    Raises:
+        RuntimeError: for more dimensions.
+    """
+    del header, use_rich
+    if dtensor.numel() == 0:
+        return
+    if dtensor.ndim >= 3:
+        raise RuntimeError("visualize sharding supports only 1D or 2D DTensor")
+    mesh = dtensor.device_mesh
+    here = mesh.get_coordinate()
+    if here is None or any(here):
+        return
+    held: dict[Any, list[int]] = {}
+    ranks = mesh.mesh.flatten().tolist()
+    for rank, at in zip(ranks, itertools.product(*map(range, mesh.shape)), strict=True):
+        sizes, offsets = _compute_local_shape_and_global_offset(dtensor.shape, tuple(mesh.shape), at, dtensor.placements)
+        ends = [(first, first + n - 1) for first, n in zip(offsets, sizes, strict=True)]
+        held.setdefault(tuple(([*ends, (0, 0)])[:2]), []).append(rank)
+    rows, columns = (sorted({place[i] for place in held}) for i in (0, 1))
+    lines = [["", *(f"Col {first}-{last}" for first, last in columns)]]
+    for row in rows:
+        cells = [held.get((row, column)) for column in columns]
+        lines.append([f"Row {row[0]}-{row[1]}", *(f"{mesh.device_type}:{','.join(map(str, c))}" if c else "" for c in cells)])
+    widths = [max(len(line[i]) + (2 if line is lines[0] else 0) for line in lines) for i in range(len(columns) + 1)]
+    lines.insert(1, ["-" * n for n in widths])
+    sys.stdout.write("\n".join("  ".join(cell.ljust(n) for cell, n in zip(line, widths, strict=True)).rstrip() for line in lines) + "\n")
 
 
 __getattr__ = _refusals.missing(__name__)

@@ -143,6 +143,8 @@ class Reducer:
         #: By how much sums are divided; by the number of processes if it is None.
         self.divisor: int | None = None
         self.hook: tuple[Any, Callable[..., Any]] | None = None
+        #: What is done with gradients that are combined, if anything.
+        self.steps: Callable[[], None] | None = None
         self.static = False
         #: With ``static``, what the first pass has used anywhere.
         self._fixed: set[int] | None = None
@@ -249,6 +251,8 @@ class Reducer:
         with torch.no_grad():
             used = self._used_anywhere()
             self.combine(used)
+        if self.steps is not None:
+            self.steps()
 
     def _used_anywhere(self) -> set[int] | None:
         """Which parameters some process has used; None for all."""

@@ -125,6 +125,8 @@ class DistributedDataParallel(Module):
             chosen, self.process_group, cap, find_unused_parameters and not static_graph, gradient_as_bucket_view, sparse
         )
         self.bucket_bytes_cap = cap[1]
+        if any(hasattr(p, "_in_backward_optimizers") for _, p in chosen):
+            self.reducer.steps = torch.distributed.optim.apply_optimizer_in_backward._taken_over(p for _, p in chosen)
         if static_graph:
             self._set_static_graph()
 

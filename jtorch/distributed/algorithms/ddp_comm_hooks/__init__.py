@@ -46,8 +46,5 @@ def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: Any, state: A
         comm_hook_type: which way.
         model: the module.
         state: the process group, or what else the hook is told.
-
-    Raises:
-        NotImplementedError: when gradients are to be combined, for the ways that group matrices (``BATCHED_POWER_SGD``).
     """
     comm_hook_type.value(model=model, state=state)

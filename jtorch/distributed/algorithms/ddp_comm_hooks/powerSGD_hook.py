@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 import jtorch as torch
-from jtorch._src.refusals import stand_ins as _refusals
 
 from . import default_hooks
 
-__all__ = ["PowerSGDState", "powerSGD_hook"]
+__all__ = ["PowerSGDState", "batched_powerSGD_hook", "powerSGD_hook"]
 
 
 class PowerSGDState:
@@ -134,4 +134,33 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Any:
     return future
 
 
-__getattr__ = _refusals.missing(__name__)
+def batched_powerSGD_hook(state: PowerSGDState, bucket: Any) -> Any:
+    """The mean over the processes of a bucket that counts as one square matrix, by an approximation of low rank."""
+    group = torch.distributed.distributed_c10d.world(state.process_group)
+    if state.iter < state.start_powerSGD_iter:
+        state.maybe_increase_iter(bucket)
+        return default_hooks.allreduce_hook(group, bucket)
+    index, buffer = bucket.index(), bucket.buffer()
+    n = buffer.numel()
+    side = math.ceil(math.sqrt(n))
+    flat = torch.cat([buffer, torch.zeros(side * side - n, dtype=buffer.dtype)])
+    if state.use_error_feedback and index in state.error_dict:
+        flat = flat + state.error_dict[index]
+    matrix = flat.view(side, side)
+    kept = state.q_memory_dict.get(index) if state.warm_start else None
+    if kept is None:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(int(state.rng.randint(1_000_000_000)))
+            kept = [torch.randn(side, state.matrix_approximation_rank, dtype=buffer.dtype)]
+    q = _orthogonal(kept[0], 0)
+    p = _orthogonal(_summed([matrix @ q], group)[0], 0)
+    q = _summed([matrix.t() @ p], group)[0] / group.size()
+    found = p @ q.t()
+    state.q_memory_dict[index] = [q]
+    if state.use_error_feedback:
+        state.error_dict[index] = flat - found.view(-1)
+    buffer.copy_(found.view(-1)[:n])
+    state.maybe_increase_iter(bucket)
+    future: Any = torch.futures.Future()
+    future.set_result(buffer)
+    return future

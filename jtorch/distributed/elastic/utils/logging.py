@@ -6,6 +6,8 @@ import inspect
 import logging
 import os
 
+from .log_level import get_log_level
+
 __all__ = ["get_logger"]
 
 
@@ -20,5 +22,5 @@ def get_logger(name: str | None = None) -> logging.Logger:
         caller = None if frame is None else frame.f_back
         name = "__main__" if caller is None else caller.f_globals.get("__name__", "__main__")
     found = logging.getLogger(name)
-    found.setLevel(os.environ.get("LOGLEVEL", "WARNING"))
+    found.setLevel(os.environ.get("LOGLEVEL", get_log_level()))
     return found
