@@ -273,7 +273,7 @@ LINES: dict[str, str] = {
         distributed._shard.common_op_utils: _basic_validation
         distributed._shard.op_registry_utils: _register_op
         distributed._shard.sharded_tensor: custom_sharded_op_impl empty full init_from_local_shards ones pre_load_state_dict_hook rand randn
-            state_dict_hook zeros ShardedTensorBase
+            state_dict_hook zeros ShardedTensorBase Shard ShardMetadata ShardedTensorMetadata TensorProperties
         distributed._shard.sharded_tensor.reshard: build_reshard_metadata get_idx_from_placements reshard_local_shard reshuffle_local_shard
         distributed._shard.sharded_tensor.utils: build_global_metadata build_metadata_from_local_shards
             recalc_global_sharded_tensor_metadata

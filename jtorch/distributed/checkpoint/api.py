@@ -8,7 +8,11 @@ from typing import Any
 __all__ = ["CheckpointException"]
 
 
-def _wrap_exception(exc: BaseException) -> tuple[BaseException, traceback.StackSummary]:
+#: An exception and where it came from.
+WRAPPED_EXCEPTION = tuple[BaseException, traceback.StackSummary]
+
+
+def _wrap_exception(exc: BaseException) -> WRAPPED_EXCEPTION:
     """An exception and where it came from, as it can travel to another process."""
     summary = traceback.extract_tb(exc.__traceback__)
     for frame in summary:

@@ -23,6 +23,15 @@ __all__ = [
 ]  # fmt: skip
 
 
+# What states are made of, for annotations.
+FQNS_T = set[str]
+PrimitiveType = DTensor | torch.Tensor | int | float | str
+ValueType = PrimitiveType | list[PrimitiveType] | tuple[PrimitiveType] | dict[str, "ValueType"]
+DictValueType = dict[str, ValueType]
+ListDictValueType = list[DictValueType]
+OptimizerStateType = dict[str, DictValueType | ListDictValueType]
+
+
 @dataclass
 class StateDictOptions:
     """How states are collected and set.
@@ -225,7 +234,7 @@ def _all(optimizers: Any) -> tuple[Any, ...]:
     return (optimizers,) if isinstance(optimizers, torch.optim.Optimizer) else tuple(optimizers)
 
 
-def _have_state(optimizer: Any) -> None:
+def _init_optim_state(optimizer: Any) -> None:
     """Gives an optimiser that has not stepped yet its state, by a step that changes nothing."""
     if optimizer.state:
         return
@@ -260,7 +269,7 @@ def get_optimizer_state_dict(
     state: dict[str, Any] = {}
     groups: list[dict[str, Any]] = []
     for optimizer in _all(optimizers):
-        _have_state(optimizer)
+        _init_optim_state(optimizer)
         for group in optimizer.param_groups:
             chosen = [p for p in group["params"] if wanted is None or p in wanted]
             for p in chosen:
@@ -300,7 +309,7 @@ def set_optimizer_state_dict(
     names = _names(model)
     given = _from_rank_0(optim_state_dict) if options.broadcast_from_rank0 else optim_state_dict
     for optimizer in _all(optimizers):
-        _have_state(optimizer)
+        _init_optim_state(optimizer)
         if given:
             optimizer.load_state_dict(_for_optimizer(optimizer, names, given, options.flatten_optimizer_state_dict))
 

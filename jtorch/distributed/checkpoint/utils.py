@@ -18,7 +18,7 @@ from .metadata import STATE_DICT_TYPE, MetadataIndex
 __all__ = ["find_state_dict_object", "find_tensor_shard"]
 
 
-def _failures(results: list[Any]) -> dict[int, Any]:
+def _get_failure_dict(results: list[Any]) -> dict[int, Any]:
     return {rank: found for rank, found in enumerate(results) if _is_wrapped_exception(found)}
 
 
@@ -91,7 +91,7 @@ class _DistWrapper:
         everything = self.gather_object(own)
         if everything is None:
             return None
-        failed = _failures(everything)
+        failed = _get_failure_dict(everything)
         if failed:
             return CheckpointException(step, failed)
         found = _attempted(lambda: reduce_fun(everything))
@@ -122,7 +122,7 @@ class _DistWrapper:
             CheckpointException: on all processes, if it failed anywhere.
         """
         found = self.all_gather_object(_attempted(map_fun))
-        failed = _failures(found)
+        failed = _get_failure_dict(found)
         if failed:
             raise CheckpointException(step, failed)
         return found

@@ -14,6 +14,7 @@ from jtorch.distributed import _state_dict_utils as states
 from jtorch.distributed import c10d_logger, collective_utils
 from jtorch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 from jtorch.distributed.algorithms.ddp_comm_hooks.optimizer_overlap_hooks import _hook_then_optimizer, _OptimizerHookState
+from jtorch.distributed.checkpoint.state_dict import _init_optim_state
 from jtorch.distributed.optim import _apply_optimizer_in_backward, _get_in_backward_optimizers, as_functional_optim
 from jtorch.distributed.tensor import DTensor, Shard, distribute_tensor, init_device_mesh
 from jtorch.distributed.tensor.debug import visualize_sharding
@@ -154,6 +155,15 @@ def check_buckets_of_low_rank() -> None:
             else:
                 assert not torch.allclose(got, exact, atol=1e-4), (rank, k)
         assert bool(hook_state.error_dict) is feedback
+
+
+def check_optimizers_get_their_state_without_a_step() -> None:
+    model = net()
+    kept = model[0].weight.clone()
+    optimizer = torch.optim.Adam(model.parameters(), weight_decay=0.1)
+    _init_optim_state(optimizer)
+    assert len(optimizer.state) == 4 and optimizer.param_groups[0]["lr"] == 1e-3 and model[0].weight.grad is None
+    same(model[0].weight, kept)
 
 
 def check_layouts_are_drawn() -> None:
