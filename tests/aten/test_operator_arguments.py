@@ -83,3 +83,24 @@ def test_operators_that_take_dimensions_apart():
     assert torch.ops.aten.cdist(x, x, 1.0, 2).tolist() == [[0.0, 4.0], [4.0, 0.0]]
     assert torch.ops.aten.nuclear_norm(x, True).shape == (1, 1)
     assert torch.ops.aten.stft(torch.arange(8.0), 4, 2, 4, None, False, True, True).shape == (3, 3)
+
+
+@pytest.mark.parametrize(
+    "indices",
+    [
+        [None, torch.tensor([1, 0, 1])],
+        [None, None, torch.tensor([[3, 3]])],
+        [torch.tensor([1, 1, 0]), None, torch.tensor([2, 2, 2])],
+        [None, torch.tensor([[True, False, True, True]] * 3)],
+    ],
+)
+def test_repeated_positions_behind_dimensions_that_are_not_indexed_add_up(indices):
+    x = torch.arange(24.0).reshape(2, 3, 4)
+    values = torch.arange(x[tuple(slice(None) if i is None else i for i in indices)].numel()).float() + 1
+    values = values.reshape(x[tuple(slice(None) if i is None else i for i in indices)].shape)
+    expected = x.clone()
+    # each dimension that is not indexed, spelled as positions along it
+    grid = torch.arange(24).reshape(2, 3, 4)[tuple(slice(None) if i is None else i for i in indices)]
+    expected.view(-1).index_add_(0, grid.reshape(-1), values.reshape(-1))
+    assert torch.ops.aten.index_put(x, indices, values, True).tolist() == expected.tolist()
+    assert torch.ops.aten.index_put_(x, indices, values, True) is x and x.tolist() == expected.tolist()

@@ -7,10 +7,10 @@ from typing import Any
 from ...core import Tensor
 from ..bind import assertions
 from ..bind.cores import BOUND
-from ..bind.everything import L, M, T
+from ..bind.everything import _C, L, M, T
 from ..facts import dtypes
 from ..facts.layouts import preserve_format
-from ..tensor.indexing import getitem, setitem
+from ..tensor.indexing import as_positions, getitem, mask_of_bytes, setitem
 from ..tensor.views import _slice
 from .kernels import kernel
 from .overloads import aten
@@ -186,9 +186,16 @@ def index_put_(self: Tensor, indices: Any, values: Any, accumulate: bool = False
     del unsafe
     if all(i is not None for i in indices):
         return self.index_put_(tuple(indices), values, accumulate)
-    where = tuple(_full(indices))
-    setitem(self, where, getitem(self, where) + values if accumulate else values)
-    return self
+    if not accumulate:
+        setitem(self, tuple(_full(indices)), values)
+        return self
+    advanced, dim = [], 0
+    for i in indices:
+        if i is not None:
+            i = mask_of_bytes(i) if i.dtype is dtypes.uint8 else i
+            advanced.append((dim, i))
+        dim += max(i.dim(), 1) if i is not None and i.dtype is dtypes.bool_ else 1
+    return self.copy_(_C._index_put(self, as_positions(self, advanced), values, True))  # which counts repeated positions
 
 
 @kernel(A.select_backward)
