@@ -41,6 +41,16 @@ def rearranged(call: Call) -> list[Way]:
     return follow(call, lambda d: order.index(d) if d in order else None, _same)
 
 
+@local("squeeze")
+def squeeze_local(call: Call, plan: Plan) -> None:
+    """The dimensions that have one element in the whole: parts of others may have one, too."""
+    shape = call.shapes[0]
+    dims = dims_of(call) if "dim" in call.schema.places else range(len(shape))
+    gone = [d for d in dims if shape[d] == 1]
+    if any(n == 1 and d not in gone for d, n in enumerate(compute_local_shape(shape, call.mesh, plan.targets[0].placements))):
+        plan.run = lambda values: values[0].squeeze(gone)
+
+
 def segments(before: Sequence[int], after: Sequence[int]) -> list[tuple[list[int], list[int]]]:
     """Which dimensions of one shape became which of another with the same elements: runs of both that hold equally many."""
     found, i, j = [], 0, 0

@@ -178,6 +178,14 @@ def check_layouts_are_drawn() -> None:
         visualize_sharding(distribute_tensor(torch.ones(2, 1, 1), mesh, [Shard(0)]))
 
 
+def check_squeeze_goes_by_the_whole() -> None:
+    x = torch.arange(3.0).view(3, 1)  # the second of two processes has one row
+    d = distribute_tensor(x, init_device_mesh("cpu", (WORLD,)), [Shard(0)])
+    for squeezed, expected in ((d.squeeze(0), x), (d.squeeze(1), x[:, 0]), (d.squeeze(), x[:, 0]), (d.squeeze((0, 1)), x[:, 0])):
+        assert squeezed.to_local().ndim == squeezed.ndim == expected.ndim
+        same(squeezed.full_tensor(), expected)
+
+
 def check_loggers_hear_of_errors() -> None:
     said: list[Any] = []
 
