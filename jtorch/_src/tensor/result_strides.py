@@ -20,6 +20,7 @@ from ..facts.layouts import (
     contiguous_format,
     contiguous_strides,
     format_strides,
+    in_format,
     suggested_format,
     suggests_channels_last,
 )
@@ -214,6 +215,13 @@ def image(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
         _give_format(results)
 
 
+def normalized(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
+    """Channels last if the first operand is, or lies in memory as if it were: dimensions of size 1 may have any stride."""
+    shape, strides = tensors[0]._aval.shape, tensors[0]._strides
+    if _is_image(tensors[0]) or (len(shape) in _FORMATS and strides is not None and in_format(shape, strides, _FORMATS[len(shape)])):
+        _give_format(results)
+
+
 def images(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
     """Channels last if all operands are."""
     if all(_is_image(t) for t in tensors):
@@ -378,8 +386,9 @@ _FIRST = "_ts[0]._strides is not None"
 _EITHER = "_ts[0]._strides is not None or _ts[1]._strides is not None"
 RULES: dict[str, tuple[Callable[..., None], str]] = {
     "columns": (columns, ""), "first": (first, ""), "positions": (positions, ""), "preserve": (preserve, _FIRST), "order": (order, _FIRST),
-    "pointwise": (pointwise, _EITHER), "rows": (rows, ""), "turned": (turned, ""), "image": (image, _FIRST), "images": (images, _FIRST),
-    "weighted": (weighted, _EITHER), "signal": (signal, _FIRST), "filtered": (filtered, "_ts[1]._strides is not None"),
+    "pointwise": (pointwise, _EITHER), "rows": (rows, ""), "turned": (turned, ""), "image": (image, _FIRST),
+    "normalized": (normalized, _FIRST), "images": (images, _FIRST), "weighted": (weighted, _EITHER), "signal": (signal, _FIRST),
+    "filtered": (filtered, "_ts[1]._strides is not None"),
     "resized": (resized, _FIRST), "contracted": (contracted, ""), **_fourier_rules(),
 }  # fmt: skip
 
