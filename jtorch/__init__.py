@@ -140,7 +140,7 @@ _LAZY_NAMES = {
     "_amp_foreach_non_finite_check_and_unscale_": "amp.scale_updates", "_amp_update_scale_": "amp.scale_updates",
     **dict.fromkeys((
         "_cast_Byte", "_cast_Char", "_cast_Double", "_cast_Float", "_cast_Half", "_cast_Int", "_cast_Long", "_cast_Short",
-        "_segment_reduce",
+        "_segment_reduce", "_unique", "_unique2",
     ), "_src.bind.underscored"),
     "compile": "compiler", "vmap": "func", "autocast": "amp", "fork": "jit",
     "wait": "jit",

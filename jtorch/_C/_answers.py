@@ -12,10 +12,14 @@ from .._src import hooks as _hooks
 from .._src.aten.state import NoDispatch as _NoDispatch
 from .._src.facts import devices as _devices
 from .._src.facts.errors import broadcast_shapes as _broadcast_shapes
+from .._src.facts.errors import type_name as _type_name
 from .._src.facts.layouts import strided as _strided
 from .._src.facts.size import Size as _Size
 from .._src.files.archive_records import PyTorchFileReader as PyTorchFileReader
 from .._src.files.archive_records import PyTorchFileWriter as PyTorchFileWriter
+from ..autograd.engine import is_walking as _is_walking
+from ..autograd.engine import walk_now as _walk_now
+from ..autograd.nodes import Shown as _Shown
 from ..core import Tensor as _Tensor
 from ..dispatch import EnableTorchFunction as _Enable
 from ..dispatch import disabled_torch_dispatch_impl as _disabled
@@ -46,6 +50,25 @@ def _infer_size(a: Any, b: Any, /) -> Any:
         RuntimeError: if they do not.
     """
     return _Size(_broadcast_shapes(tuple(a), tuple(b)))
+
+
+def _will_engine_execute_node(node: Any, /) -> bool:
+    """Whether the backward pass that is going on comes to a node.
+
+    Raises:
+        RuntimeError: outside of a backward pass, for what is no node, and for a leaf's node while ``autograd.grad`` runs.
+    """
+    if not isinstance(node, _Shown):
+        raise RuntimeError(f"_will_engine_execute_node expects an grad_fn, but got {_type_name(node)}")
+    if not _is_walking():
+        raise RuntimeError("_get_should_execute_nodes should only be called during the backward pass")
+    walk = _walk_now()
+    if walk.gathers and hasattr(type(node), "variable"):
+        raise RuntimeError(
+            "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is currently not "
+            "supported."
+        )
+    return walk.will_reach(node)
 
 
 def _log_api_usage_once(event: str) -> None:

@@ -82,6 +82,8 @@ def __getattr__(name: str) -> Any:
             return importlib.import_module(f"{__name__}.{name}")
         except ModuleNotFoundError:
             pass
+    if name == "torch":  # PyTorch's package imports itself under this name
+        return sys.modules["jtorch"]
     if name == "_disable_profiler":
         refusals = importlib.import_module("jtorch._src.refusals.stand_ins")
         return refusals.make("torch.autograd._disable_profiler", "operations have no times of their own")

@@ -85,29 +85,36 @@ def _checking(apply: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
 
 
 def _tell(node: Any) -> None:
-    """Warns where a node, and what induced it, was made."""
+    """Warns where a node, and what induced it, was made. Where warnings are errors they are printed, and the error goes on its way."""
+    try:
+        _warn_of(node)
+    except Warning as warning:
+        traceback.print_exception(warning)
+
+
+def _warn_of(node: Any) -> None:
     stack = node.metadata.get("traceback_")
     if not stack:
         warnings.warn(
             f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during forward pass for more "
             "information.",
-            stacklevel=3,
+            stacklevel=4,
         )
         return
-    warnings.warn(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(stack)}", stacklevel=3)
+    warnings.warn(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(stack)}", stacklevel=4)
     while (parent := node.metadata.get("parent_")) is not None:
         stack = parent.metadata.get("traceback_")
         if not stack:
             warnings.warn(
                 f"\n\nPrevious calculation was induced by {parent.name()}. No forward pass information available. Enable detect anomaly "
                 "during forward pass for more information.",
-                stacklevel=3,
+                stacklevel=4,
             )
             return
         warnings.warn(
             f"\n\nPrevious calculation was induced by {parent.name()}. Traceback of forward call that induced the previous calculation:\n"
             f"{''.join(stack)}",
-            stacklevel=3,
+            stacklevel=4,
         )
         node = parent
 

@@ -617,6 +617,7 @@ def _walk(outs: Any, targets: Any, given: Any, task: _Task, allow_unused: bool) 
         if None in edges and not all(e is not None or t.requires_grad for e, t in zip(edges, targets, strict=True)):
             raise RuntimeError("One of the differentiated Tensors does not require grad")
         _want(task, targets)
+        task.gathers = True
         _WALKS.stack.append(task)
         task.run(nodes)
         found: list[Any] = []

@@ -140,6 +140,11 @@ class FunctionView(Shown):
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self._node.ctx, name, value)
 
+    @property
+    def __class__(self) -> type:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """What programs see: the class of the function's contexts, which in torch are the nodes."""
+        return object.__getattribute__(self, "_node").function._backward_cls
+
     def name(self) -> str:
         """The name torch prints: that of the function, and ``Backward``."""
         return self._node.name()

@@ -131,7 +131,7 @@ def _alike(primal: Tensor, tangent: Tensor) -> bool:
     if any(hasattr(t._read(), "physical") for t in (primal, tangent)):
         return True  # one of them is an example of a vmap, whose memory has gaps
     one, two = alias_of(primal), alias_of(tangent)
-    return one.offset == two.offset and one.storage.aval.size == two.storage.aval.size
+    return (one.offset == two.offset or not primal._aval.size) and one.storage.aval.size == two.storage.aval.size
 
 
 def _copied(primal: Tensor, tangent: Tensor) -> Tensor:

@@ -411,6 +411,7 @@ class _Task:
         self.only_leaves: set[int] | None = None
         self.roots: Sequence[Node] = ()
         self.done = False
+        self.gathers = False  # whether gradients are handed out rather than added to those of leaves
         self.reached: set[int] | None = None
         self.callbacks: list[Callable[[], Any]] = []  # what is to be called when the walk has come to its end
 
@@ -433,7 +434,7 @@ class _Task:
                     self.reached.add(id(there))
                     if there is not e:
                         stack.append(there)
-        return id(getattr(end, "variable", end)) in self.reached
+        return id(end.variable if hasattr(type(end), "variable") else getattr(end, "_node", end)) in self.reached
 
     def needed(self, roots: Sequence[Node]) -> set[Node] | None:
         """Nodes on a path to a wanted end; None if all are."""

@@ -339,3 +339,15 @@ def test_detached_tensors_count_for_themselves_outside(made: Any, apart: Any) ->
         inside = apart(made)
     with pytest.raises(RuntimeError, match=INPLACE):
         inside.add_(1)
+
+
+LOOKS = [lambda x: x.view(-1), lambda x: x[0], lambda x: x.split(1)[1], lambda x: x.t()[1:], lambda x: x.unbind()[0]]
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_views_made_outside_have_no_history(look: Any) -> None:
+    with torch.inference_mode():
+        made = torch.ones(2, 3, requires_grad=True)
+    found = look(made)
+    assert found.is_inference() and not found.requires_grad and found.is_leaf and not found._is_view()
+    assert not (found * 2).requires_grad

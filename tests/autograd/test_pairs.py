@@ -178,3 +178,9 @@ def test_numpy_shares_the_value_of_a_dual_tensor() -> None:
         assert array.tolist() == [2.0, 14.0, 2.0, 2.0] and fw.unpack_dual(d).tangent.tolist() == [4.0] * 4
         with pytest.raises(NotImplementedError, match="it is an out= function"):
             torch.add(torch.ones(4), torch.ones(4), out=d)
+
+
+def test_tangents_without_elements_are_kept_wherever_they_begin() -> None:
+    value, tangent = (torch.ones(1).as_strided((0,), (1,), offset) for offset in (1, 0))
+    with fw.dual_level():
+        assert fw.unpack_dual(fw.make_dual(value, tangent)).tangent is tangent

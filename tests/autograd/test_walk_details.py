@@ -446,3 +446,67 @@ def test_parts_of_what_was_written_are_no_roots(use) -> None:
     ):
         use(part, x)
     assert x.grad is None
+
+
+def test_an_anomaly_goes_on_where_warnings_are_errors(capsys):
+    x = torch.ones(2, requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        anomalies = detect_anomaly()
+    with anomalies, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        y = x + 1
+        z = y**2
+        y += 1
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            z.sum().backward()
+    assert "Error detected in PowBackward0" in capsys.readouterr().err
+
+
+def test_the_class_of_a_functions_node_is_that_of_its_contexts():
+    class Twice(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    class Other(Twice):
+        pass
+
+    x = torch.ones(2, requires_grad=True)
+    node = Twice.apply(x).grad_fn
+    assert node.__class__ is Twice._backward_cls and Other.apply(x).grad_fn.__class__ is Other._backward_cls
+    assert isinstance(node, torch.autograd.graph.Node) and isinstance(node, torch.autograd.function.BackwardCFunction)
+
+
+def test_whether_a_walk_comes_to_a_node():
+    will = torch._C._will_engine_execute_node
+    a, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    c = a * b
+    d = c.cos()
+
+    class Passed(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    e = Passed.apply(c)
+    ends = [t.view_as(t).grad_fn.next_functions[0][0] for t in (a, b)]
+    seen = []
+    c.register_hook(lambda g: seen.append([will(n) for n in (*ends, c.grad_fn, d.grad_fn, e.grad_fn)]))
+    e.sum().backward(inputs=[a], retain_graph=True)
+    e.sum().backward(retain_graph=True)
+    assert seen == [[True, False, True, False, True], [True, True, True, False, True]]
+    with pytest.raises(RuntimeError, match=r"currently running autograd\.grad"):
+        torch.autograd.grad(e.sum(), a)
+    with pytest.raises(RuntimeError, match="only be called during the backward pass"):
+        will(e.grad_fn)
+    with pytest.raises(RuntimeError, match="expects an grad_fn, but got Tensor"):
+        will(e)

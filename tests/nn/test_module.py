@@ -598,3 +598,12 @@ def test_functions_as_attributes_of_classes_are_not_bound() -> None:
     x = torch.tensor([[-1.0, 2.0, 3.0]])
     assert Net()(x).tolist() == [[4.0, 10.0]] and Other()(x).tolist() == [[-2.0, -10.0]]
     assert Net.act is torch.relu and Net().shared.__self__.__class__ is Net
+
+
+def test_parameters_become_sparse_ones() -> None:
+    layer = nn.Linear(2, 3, bias=False)
+    before = layer.weight
+    before.grad = torch.ones(3, 2)
+    layer._apply(lambda t: t.to_sparse())
+    assert layer.weight is not before and layer.weight.layout is layer.weight.grad.layout is torch.sparse_coo
+    assert before.layout is torch.strided and not torch._has_compatible_shallow_copy_type(before, torch.ones(3, 2, device="meta"))

@@ -32,3 +32,15 @@ def test_bytes_of_the_same_size_are_copied_whatever_the_scale() -> None:
 def test_bytes_are_refused_where_there_is_no_fixed_point_form() -> None:
     with pytest.raises(NotImplementedError, match="\"compute_indices_weights_linear\" not implemented for 'Byte'"):
         interpolate(torch.zeros(1, 1, 4, dtype=torch.uint8), size=8, mode="linear")
+
+
+@pytest.mark.parametrize("shape", [(2, 0, 4, 3), (0, 3, 4, 3), (2, 0, 2, 4, 3), (0, 3, 2, 4, 3), (2, 3, 2, 4, 3)])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+def test_samples_of_nothing(shape: tuple[int, ...], mode: str) -> None:
+    n = len(shape) - 2
+    rest = (2, 3, 0)[-n:] if 0 not in shape else (2, 3, 4)[-n:]
+    x, grid = torch.ones(shape, requires_grad=True), torch.zeros(shape[0], *rest, n, requires_grad=True)
+    made = torch.nn.functional.grid_sample(x, grid, mode=mode, align_corners=False)
+    assert made.shape == (*shape[:2], *rest)
+    made.sum().backward()
+    assert x.grad.shape == shape and not x.grad.any() and grid.grad.shape == grid.shape and not grid.grad.any()

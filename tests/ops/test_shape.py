@@ -146,3 +146,8 @@ def test_fold_checks_the_number_of_blocks() -> None:
 def test_windows_of_impossible_paddings() -> None:
     with pytest.raises(RuntimeError, match="Storage size calculation overflowed"):
         torch.nn.functional.unfold(torch.ones(1, 1, 4, 4), 2, padding=2**62)
+
+
+def test_fold_refuses_negative_numbers_of_blocks() -> None:
+    with pytest.raises(RuntimeError, match=r"calculated shape of the array of sliding blocks as \(-4, -3\), which is too small"):
+        F.fold(torch.zeros(1, 12, 12), (4, 5), 2, dilation=8)

@@ -106,6 +106,7 @@ def low_level_functions(t: Any) -> Any:
         t._int_mm(bytes_, bytes_.t().contiguous()), told(lambda: t._int_mm(rows.reshape(1, 3), rows.reshape(3, 1))),
         *[told(lambda v=v: t._assert_async(t.tensor(v))) for v in (True, False, [True, True], [])],
         told(lambda: t._assert_async(t.tensor(0), "words")),
+        t._unique(rows), t._unique(rows, return_inverse=True), t._unique2(rows, return_counts=True), t._VF.unique_dim(rows, 0),
     ]  # fmt: skip
 
 

@@ -174,3 +174,31 @@ def test_strides_of_results(op: Any) -> None:
 
 def test_no_exception_is_stale() -> None:
     assert set(DIFFERING) <= {op.full_name for op in OPS}
+
+
+EQUATIONS = [
+    ("a...b,b...->a...", (2, 3, 5), (5, 3)),
+    ("a...b,b...c->a...c", (2, 3, 4, 5), (5, 3, 4, 2)),
+    ("bhqk,bkhd->bqhd", (2, 3, 4, 5), (2, 5, 3, 6)),
+    ("bhqk,bkhd->bqhd", (1, 3, 4, 5), (1, 5, 3, 6)),
+    ("bij,bjk->ikb", (2, 3, 4), (2, 4, 5)),
+    ("ij,jk->ki", (2, 3), (3, 4)),
+    ("ba,db->da", (2, 1), (3, 2)),
+    ("ij,kl->ilkj", (2, 5), (3, 4)),
+    ("ij,j->ji", (2, 5), (5,)),
+    ("bij,bij->jib", (2, 3, 4), (2, 3, 4)),
+    ("...b,...aba->a...", (2, 3, 2), (3, 2, 3)),
+    ("e,ab,cb->ce", (3,), (1, 4), (3, 4)),
+    ("ba,e,db,cf->cea", (4, 4), (2,), (3, 4), (4, 1)),
+    ("dce,d,ef,fbc->cdf", (4, 1, 2), (4,), (2, 2), (2, 3, 3)),
+]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(("equation", "shapes"), [(e, s) for e, *s in EQUATIONS])
+def test_strides_of_sums_of_products(equation: str, shapes: list[tuple[int, ...]], turned: bool) -> None:
+    def strides(library: Any) -> Any:
+        operands = [library.ones(s[::-1]).permute(*range(len(s))[::-1]) if turned else library.ones(s) for s in shapes]
+        return library.einsum(equation, *operands).stride()
+
+    assert strides(jtorch) == strides(torch)

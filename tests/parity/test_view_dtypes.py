@@ -41,3 +41,15 @@ def test_no_gradients(dtype):
         return v.requires_grad, v.grad_fn is None
 
     assert run(jtorch) == run(torch)
+
+
+PAIRS = [("complex64", "float64"), ("int64", "complex64"), ("complex64", "int64"), ("float64", "complex64")]
+
+
+@pytest.mark.parametrize(("old", "new"), PAIRS)
+def test_complex_numbers_without_dimensions(old, new):
+    def seen(library):
+        made = library.ones((), dtype=getattr(library, old)).view(getattr(library, new))
+        return tuple(made.shape), made.stride(), made.is_contiguous(), made.view(getattr(library, old)).item()
+
+    assert seen(jtorch) == seen(torch)

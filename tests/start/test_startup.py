@@ -60,3 +60,9 @@ def test_the_environment_variables_are_listed() -> None:
     for path in (root / "jtorch").rglob("*.py"):
         sources |= set(re.findall(r"JTORCH_[A-Z0-9_]*[A-Z0-9]", path.read_text()))
     assert page == sources
+
+
+def test_python_without_docstrings_and_assertions() -> None:
+    program = "import jtorch; x = jtorch.ones(2, requires_grad=True); (x * x).sum().backward(); print(x.grad.tolist())"
+    made = subprocess.run([sys.executable, "-OO", "-c", program], capture_output=True, text=True, check=True)
+    assert made.stdout.strip() == "[2.0, 2.0]"

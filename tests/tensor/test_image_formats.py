@@ -29,6 +29,7 @@ KEEP: dict[str, Callable[[], Any]] = {
     "group normalisation": lambda: F.group_norm(IMAGE, 2),
     "upsampling": lambda: F.interpolate(IMAGE, scale_factor=2, mode="bilinear"),
     "padding": lambda: F.pad(IMAGE, [1, 1, 1, 1], mode="reflect"),
+    "padding with a number": lambda: torch.constant_pad_nd(IMAGE, [1, 2], 0.5),
     "joining": lambda: torch.cat([IMAGE, IMAGE], 1),
     "shuffling": lambda: F.pixel_shuffle(IMAGE, 2),
     "flipping": lambda: IMAGE.flip(3),
@@ -74,3 +75,11 @@ def test_values_and_gradients_do_not_depend_on_the_order() -> None:
 def test_rows_cannot_be_viewed_across_channels() -> None:
     with pytest.raises(RuntimeError, match="view size is not compatible"):
         F.conv2d(IMAGE, WEIGHT).view(2, -1)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_batch_normalisation_of_what_lies_like_an_image(training: bool) -> None:
+    lying = torch.arange(6.0).reshape(1, 3, 2, 1).permute(0, 2, 1, 3)  # the dimension of size 1 has a stride that is too small
+    made = F.batch_norm(lying, torch.zeros(2), torch.ones(2), training=training)
+    assert made.stride() == (6, 1, 2, 2)
+    assert F.instance_norm(lying).stride() == (6, 3, 1, 1)

@@ -14,7 +14,7 @@ __all__ = [
     "_addmm_activation", "_aminmax", "_assert_async", "_assert_tensor_metadata", "_cast_Byte", "_cast_Char", "_cast_Double",
     "_cast_Float", "_cast_Half", "_cast_Int",
     "_cast_Long", "_cast_Short", "_compute_linear_combination", "_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo",
-    "_debug_has_internal_overlap", "_grouped_mm", "_int_mm", "_segment_reduce", "_shape_as_tensor",
+    "_debug_has_internal_overlap", "_grouped_mm", "_int_mm", "_segment_reduce", "_shape_as_tensor", "_unique", "_unique2",
 ]  # fmt: skip
 
 
@@ -60,6 +60,17 @@ def _debug_has_internal_overlap(self: Any) -> int:
 def _shape_as_tensor(self: Any) -> Any:
     """The sizes as a tensor."""
     return T.tensor(list(self.shape), dtype=BY_NAME["int64"])
+
+
+def _unique(self: Any, sorted: bool = True, return_inverse: bool = False) -> Any:
+    """The distinct elements, and the place of each element among them if that is asked for; else nothing."""
+    return _unique2(self, sorted, return_inverse)[:2]
+
+
+def _unique2(self: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
+    """The distinct elements, the place of each element among them, and how often each occurs; empty tensors for what is not asked for."""
+    found, *asked = T.unique(self, sorted, True, True)
+    return found, *[x if wanted else x.new_empty(0) for x, wanted in zip(asked, (return_inverse, return_counts), strict=True)]
 
 
 def _convert_indices_from_coo_to_csr(self: Any, size: int, *, out_int32: bool = False) -> Any:

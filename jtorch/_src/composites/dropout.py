@@ -144,7 +144,7 @@ def _written(input: Any, made: Any) -> Any:
 def _in_place(plain: Any) -> None:
     """Declares the in-place form of one of the functions above; its example is the same."""
     name = plain.__name__
-    _, _, example = plain.__doc__.partition("Example:")
+    _, _, example = (plain.__doc__ or "").partition("Example:")
 
     def written(input: Any, p: float, train: bool) -> Any:
         return _written(input, plain(input, p, train))

@@ -201,7 +201,7 @@ def _instance_norm(
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
     samples, channels = input.shape[0], input.shape[1]
-    flat = input.reshape(1, samples * channels, *input.shape[2:])
+    flat = input.contiguous().view(1, samples * channels, *input.shape[2:])
     mean, variance, scale, shift = [None if p is None else p.repeat(samples) for p in (running_mean, running_var, weight, bias)]
     found = (
         _trained(flat, mean, variance, scale, shift, momentum, eps)

@@ -56,7 +56,8 @@ def _dirichlet(twister: Any, concentrations: np.ndarray) -> np.ndarray:
     smallest = np.finfo(np.float64).tiny
     drawn = np.where(drawn > smallest, drawn, smallest).reshape(concentrations.shape)
     parts = (drawn / drawn.sum(-1, keepdims=True)).astype(concentrations.dtype)
-    return np.clip(parts, np.finfo(parts.dtype).tiny, np.nextafter(np.float32(1), np.float32(0)).astype(parts.dtype))
+    one = parts.dtype.type(1) if parts.dtype.itemsize > 4 else np.float32(1)
+    return np.clip(parts, np.finfo(parts.dtype).tiny, np.nextafter(one, one - one).astype(parts.dtype))
 
 
 @composite(operands=("input",))

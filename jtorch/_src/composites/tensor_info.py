@@ -240,7 +240,7 @@ def is_set_to(self: Tensor, tensor: Any) -> Any:
 @composite(operands=("input", "from_"), dispatched="never")
 @schemas("(Tensor self, Tensor from) -> bool")
 def _has_compatible_shallow_copy_type(input: Any, from_: Any) -> Any:
-    """Whether ``input.data = from_`` is possible: both are strided, or both sparse in the same way.
+    """Whether ``input.data = from_`` is possible: both are strided, or both sparse in the same way, and none or both of them have data.
 
     Example:
         >>> import jtorch as torch
@@ -248,7 +248,7 @@ def _has_compatible_shallow_copy_type(input: Any, from_: Any) -> Any:
         >>> torch._has_compatible_shallow_copy_type(x, x.double()), torch._has_compatible_shallow_copy_type(x, x.to_sparse())
         (True, False)
     """
-    return input.layout == from_.layout
+    return input.layout == from_.layout and input.is_meta == from_.is_meta
 
 
 @composite(method=True, operands=("input", "other"), dispatched="never")

@@ -262,9 +262,12 @@ def grid_sampler(input: Array, grid: Array, interpolation_mode: int, padding_mod
         tensor([[[[2.5000, 3.0000]]]])
     """
     _check(input, grid, interpolation_mode)
+    shape = (*input.shape[:2], *grid.shape[1:-1])
+    if any(type(n) is int and n == 0 for n in shape):
+        return jnp.zeros(shape, input.dtype)
     flat = grid.reshape(grid.shape[0], -1, input.ndim - 2)
     result = _sampled(input, flat, mode=interpolation_mode, padding=padding_mode, align_corners=int(align_corners))
-    return result.reshape(*input.shape[:2], *grid.shape[1:-1])
+    return result.reshape(shape)
 
 
 @op(method=False, aten="grid_sampler_2d")

@@ -326,6 +326,8 @@ def _bitcast(x: Array, dtype: Any) -> Array:
         return _bitcast(x.astype(np.uint8), new)
     if new == np.bool_:
         return _bitcast(x, np.dtype(np.uint8)) != 0
+    if not x.ndim and "c" in (old.kind, new.kind) and old.itemsize == new.itemsize:
+        return _bitcast(x.reshape(1), new).reshape(())
     if old.kind == "c":
         pair = jnp.stack([jnp.real(x), jnp.imag(x)], -1)
         return _bitcast(pair.reshape(*x.shape[:-1], 2 * x.shape[-1]) if x.ndim else pair, new)

@@ -304,7 +304,7 @@ def _batch_norm_train_rule(
     return grad_input, grad_weight, None if bias is None else cast(total.reshape(-1), bias.dtype), None, None
 
 
-@op(namespace="_C", aten="native_batch_norm", saves=("input", "weight"), strides="image", node="NativeBatchNormBackward0")
+@op(namespace="_C", aten="native_batch_norm", saves=("input", "weight"), strides="normalized", node="NativeBatchNormBackward0")
 def _batch_norm_train(
     input: Array,
     weight: Array | None,
@@ -335,7 +335,7 @@ def _check_channels(input: Array, **params: Array | None) -> None:
     namespace="_C",
     aten="native_batch_norm",
     saves=("input", "mean", "variance", "weight"),
-    strides="image",
+    strides="normalized",
     node="NativeBatchNormBackward0",
 )
 def _batch_norm_eval(input: Array, mean: Array, variance: Array, weight: Array | None, bias: Array | None, eps: float) -> Array:

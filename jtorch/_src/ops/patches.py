@@ -276,12 +276,14 @@ def fold(
             f"but got input.size(1)={columns} and kernel_size={kernel}."
         )
     oh, ow = _blocks(out, kernel, dilate, pad, step)
-    if oh * ow != length or min(oh, ow) < 1:
+    given = f"Given output_size={out}, kernel_size={kernel}, dilation={dilate}, padding={pad}, stride={step}"
+    if oh * ow != length:
         raise RuntimeError(
-            f"Given output_size={out}, kernel_size={kernel}, dilation={dilate}, padding={pad}, stride={step}, "
-            f"expected size of input's dimension 2 to match the calculated number of sliding blocks {oh} * {ow} = {oh * ow}, "
+            f"{given}, expected size of input's dimension 2 to match the calculated number of sliding blocks {oh} * {ow} = {oh * ow}, "
             f"but got input.size(2)={length}."
         )
+    if min(oh, ow) < 1:
+        raise RuntimeError(f"{given}, calculated shape of the array of sliding blocks as ({oh}, {ow}), which is too small (non-positive)")
     _floating("col2im_out_cpu", input)
     c = columns // (kernel[0] * kernel[1])
     x = x.reshape(n, c, kernel[0], kernel[1], oh, ow)

@@ -88,7 +88,7 @@ def tensordot(a: Array, b: Array, dims: int | tuple[tuple[int, ...], tuple[int, 
     return whole_product(multiply, a, b, math.prod([a.shape[i] for i in axes_a]), math.prod(left + right))
 
 
-@op(namespace="_C", aten="einsum")
+@op(namespace="_C", aten="einsum", strides="contracted")
 def _einsum(operands: list[Array], labels: tuple[tuple[int, ...], ...], output: tuple[int, ...]) -> Array:
     """The sum of products over all labels that ``output`` lacks; each operand's dimensions carry ``labels``, sizes 1 broadcast.
 

@@ -23,7 +23,10 @@ SMALL_VIEW = 1 << 15
 def view(
     t: Tensor, step: Step, strides: tuple[int, ...], offset: int, value: Value | None = None, edge: Any = None, source: Value | None = None
 ) -> Tensor:
-    """The view of ``t`` that ``step`` describes. Where one op makes several views, ``value`` and ``edge`` are given, and of what value."""
+    """The view of ``t`` that ``step`` describes. Where one op makes several views, ``value`` and ``edge`` are given, and of what value.
+
+    Views of tensors made in inference mode (``_writes`` below 0) have no history outside of it: autograd knows nothing of their memory.
+    """
     al = t._al
     if al is not None and al.base is not None and al.base._rg:
         t._sync()  # the base may have come to require grad since
@@ -39,7 +42,7 @@ def view(
         v = t._read()
         al = t._al  # reading may find that nobody shares the storage any more
     r = _new(Tensor)
-    grad = t._rg and MODE.enabled and v.aval.differentiable
+    grad = t._rg and MODE.enabled and v.aval.differentiable and t._writes >= 0
     if grad and al is not None and al.origin is not None:
         t._check_origin()
     if value is None:
@@ -140,7 +143,7 @@ def _part_of_wide(t: Tensor, al: Alias, step: Step, strides: tuple[int, ...], of
     if strides != contiguous_strides(aval.shape):
         r._strides = strides
     mine.origin = al.origin if MODE.enabled else "inference" if MODE.inference else "no_grad"
-    if t._rg and MODE.enabled and aval.differentiable:
+    if t._rg and MODE.enabled and aval.differentiable and t._writes >= 0:
         if al.origin is not None:
             t._check_origin()
         r._node = Node(step.get, (_described(t._aval),), (t._edge(),), step.numbers, (_described(aval),))
@@ -176,7 +179,7 @@ def _unread_view(t: Tensor, al: Alias, step: Step, strides: tuple[int, ...], off
     if strides != contiguous_strides(aval.shape):
         r._strides = strides
     mine.origin = al.origin if MODE.enabled else "inference" if MODE.inference else "no_grad"
-    if t._rg and MODE.enabled:
+    if t._rg and MODE.enabled and t._writes >= 0:
         v = t._read()
         value = record(step.get, (v,), step.numbers)
         r._node = Node(step.get, (v,), (t._edge(),), step.numbers, (value,))

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import opt_einsum
+
 from ...core import Tensor
 from ..engine import Aval
 from ..facts.layouts import (
@@ -18,10 +20,12 @@ from ..facts.layouts import (
     contiguous_format,
     contiguous_strides,
     format_strides,
+    in_format,
     suggested_format,
     suggests_channels_last,
 )
 from ..ops._kernel import caches
+from ..ops.views import view_strides
 from .running import keep_layout, pointwise_strides, preserve_layout
 
 _FORMATS = {4: channels_last, 5: channels_last_3d}
@@ -99,6 +103,98 @@ def turned(results: Sequence[Tensor], tensors: Sequence[Tensor], k: int, dims: t
     _give(r, tuple(strides))
 
 
+# ---- sums of products ------------------------------------------------------------------------------------------------------------
+
+_Laid = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def contracted(results: Sequence[Tensor], tensors: Sequence[Tensor], labels: Any, output: Any) -> None:
+    """Those of products of two operands at a time, which are summed by products of matrices where both have a label that is to go."""
+    (r,) = results
+    if len(tensors) < 2 or 0 in r._aval.shape:
+        return
+    key = (r._aval.shape, labels, output, tuple([(t._aval.shape, t._strides) for t in tensors]))
+    if any(type(n) is not int for shape, _ in key[3] for n in shape):
+        return
+    strides = _contractions.get(key)
+    if strides is None:
+        strides = _contraction(labels, output, [(t._aval.shape, t._strides or contiguous_strides(t._aval.shape)) for t in tensors])
+        if len(_contractions) < _MOST_CONTRACTIONS:
+            _contractions[key] = strides
+    _give(r, strides)
+
+
+#: The strides of sums of products, by all that they depend on.
+_contractions: dict[Any, tuple[int, ...]] = {}
+_MOST_CONTRACTIONS = 1024
+caches.append(_contractions)
+
+
+def _contraction(labels: Sequence[Sequence[int]], output: Sequence[int], operands: Sequence[_Laid]) -> tuple[int, ...]:
+    names = [*output, *sorted({n for term in labels for n in term}.difference(output))]
+    left = [_aligned(names, term, *laid) for term, laid in zip(labels, operands, strict=True)]
+    counts = {d: sum(shape[d] != 1 for shape, _ in left) for d in range(len(output), len(names))}
+    for i, j in _pairs(labels, output, operands):
+        b, a = left.pop(max(i, j)), left.pop(min(i, j))
+        summed = []
+        for d, count in counts.items():
+            here = (a[0][d] != 1) + (b[0][d] != 1)
+            if count == here and here:
+                counts[d] = 0
+                if here == 2:
+                    summed.append(d)
+                else:
+                    a, b = _summed(a, d), _summed(b, d)
+            elif here == 2:
+                counts[d] -= 1
+        left.append(_product(a, b, summed))
+    ((shape, strides),) = left
+    if len(names) > len(output):
+        return view_strides(shape, strides, shape[: len(output)]) or contiguous_strides(shape[: len(output)])
+    return strides
+
+
+def _pairs(labels: Sequence[Sequence[int]], output: Sequence[int], operands: Sequence[_Laid]) -> list[tuple[int, int]]:
+    """Which operands meet in each step; the product goes to the end."""
+    if len(operands) == 2:
+        return [(0, 1)]
+    letters = {name: opt_einsum.get_symbol(i) for i, name in enumerate({n: None for term in labels for n in term})}
+    terms = ["".join(letters[n] for n in term) for term in (*labels, output)]
+    path, _ = opt_einsum.contract_path(f"{','.join(terms[:-1])}->{terms[-1]}", *[shape for shape, _ in operands], shapes=True)
+    return [(step[0], step[-1]) for step in path if len(step) == 2]
+
+
+def _aligned(names: Sequence[int], term: Sequence[int], shape: tuple[int, ...], strides: tuple[int, ...]) -> _Laid:
+    """An operand with one dimension for each label: diagonals where it has a label twice, 1 where it has none."""
+    size = {n: (shape[term.index(n)], sum(s for m, s in zip(term, strides, strict=True) if m == n)) for n in term}
+    return tuple([size.get(n, (1, 1))[0] for n in names]), tuple([size.get(n, (1, 1))[1] for n in names])
+
+
+def _summed(laid: _Laid, d: int) -> _Laid:
+    shape, _ = laid
+    if shape[d] == 1:
+        return laid
+    shape = (*shape[:d], 1, *shape[d + 1 :])
+    return shape, contiguous_strides(shape)
+
+
+def _product(a: _Laid, b: _Laid, summed: Sequence[int]) -> _Laid:
+    """The product of two operands of as many dimensions: elementwise, or a batch of products of matrices that is permuted."""
+    dims = range(len(a[0]))
+    shape = tuple([1 if d in summed else max(a[0][d], b[0][d]) for d in dims])
+    if not summed:
+        return shape, pointwise_strides(shape, (a, b)) or contiguous_strides(shape)
+    kept = [d for d in dims if d not in summed]
+    both = [d for d in kept if a[0][d] != 1 and b[0][d] != 1]
+    first = [d for d in kept if a[0][d] != 1 and b[0][d] == 1]
+    second = [d for d in kept if a[0][d] == 1]
+    if first and second and second[-1] < first[0]:
+        first, second = second, first  # PyTorch exchanges the operands where nothing is to be permuted then
+    order = [*both, *first, *summed, *second]
+    made = contiguous_strides(tuple([shape[d] for d in order]))
+    return shape, tuple([made[order.index(d)] for d in dims])
+
+
 # ---- images ----------------------------------------------------------------------------------------------------------------------
 
 
@@ -116,6 +212,13 @@ def _give_format(results: Sequence[Tensor]) -> None:
 def image(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
     """Channels last if the first operand is."""
     if _is_image(tensors[0]):
+        _give_format(results)
+
+
+def normalized(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
+    """Channels last if the first operand is, or lies in memory as if it were: dimensions of size 1 may have any stride."""
+    shape, strides = tensors[0]._aval.shape, tensors[0]._strides
+    if _is_image(tensors[0]) or (len(shape) in _FORMATS and strides is not None and in_format(shape, strides, _FORMATS[len(shape)])):
         _give_format(results)
 
 
@@ -283,9 +386,10 @@ _FIRST = "_ts[0]._strides is not None"
 _EITHER = "_ts[0]._strides is not None or _ts[1]._strides is not None"
 RULES: dict[str, tuple[Callable[..., None], str]] = {
     "columns": (columns, ""), "first": (first, ""), "positions": (positions, ""), "preserve": (preserve, _FIRST), "order": (order, _FIRST),
-    "pointwise": (pointwise, _EITHER), "rows": (rows, ""), "turned": (turned, ""), "image": (image, _FIRST), "images": (images, _FIRST),
-    "weighted": (weighted, _EITHER), "signal": (signal, _FIRST), "filtered": (filtered, "_ts[1]._strides is not None"),
-    "resized": (resized, _FIRST), **_fourier_rules(),
+    "pointwise": (pointwise, _EITHER), "rows": (rows, ""), "turned": (turned, ""), "image": (image, _FIRST),
+    "normalized": (normalized, _FIRST), "images": (images, _FIRST), "weighted": (weighted, _EITHER), "signal": (signal, _FIRST),
+    "filtered": (filtered, "_ts[1]._strides is not None"),
+    "resized": (resized, _FIRST), "contracted": (contracted, ""), **_fourier_rules(),
 }  # fmt: skip
 
 

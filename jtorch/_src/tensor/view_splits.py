@@ -71,7 +71,7 @@ def _several(
         return made
     values = record(call, (v,))
     node = None
-    if t._rg and MODE.enabled and v.aval.differentiable:
+    if t._rg and MODE.enabled and v.aval.differentiable and t._writes >= 0:
         node = Node(call, (v,), (t._edge(),), (), values)
     made = []
     for j, (s, st, o) in enumerate(zip(steps, strides, offsets, strict=True)):

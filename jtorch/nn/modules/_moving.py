@@ -63,8 +63,8 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
 
 
 def _same_kind(a: Tensor, b: Tensor) -> bool:
-    """Whether ``a.data = b`` is possible: a meta tensor cannot turn into one with data, nor back."""
-    return a.is_meta == b.is_meta
+    """Whether ``a.data = b`` is possible: a meta tensor cannot turn into one with data, nor back, nor into one of another layout."""
+    return a.is_meta == b.is_meta and a.layout == b.layout
 
 
 class Moving:
