@@ -16,6 +16,7 @@ from importlib.machinery import SourceFileLoader
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
+from jtorch._src.start.children import hand_on
 from jtorch._src.start.install import install
 
 _USAGE = (
@@ -162,6 +163,7 @@ def _without_runner(traceback: TracebackType | None) -> TracebackType | None:
 def main() -> None:
     """Runs what ``sys.argv`` names. Exceptions leave as they are, so that Python gives them its own exit codes."""
     install()
+    hand_on()
     try:
         _run(sys.argv[1:])
     except SystemExit:

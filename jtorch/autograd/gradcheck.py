@@ -481,9 +481,7 @@ def gradgradcheck(
 
     @enable_grad()
     def gradients(*args: Any) -> tuple[Any, ...]:
-        # An input that was given as it is would, being a leaf, collect what belongs to the derivative's own arguments.
         own = [x.requires_grad_() if i in wanted and not x.requires_grad else x for i, x in enumerate(args[:count])]
-        own = [x.view_as(x) if i in wanted else x for i, x in enumerate(own)]
         outputs = [o for o in tuple_of(func(*own)) if o.requires_grad]
         got = tape_grad(outputs, [own[i] for i in wanted], list(args[count:]), create_graph=True, allow_unused=True)
         return tuple([g for g in got if g is not None])

@@ -375,7 +375,9 @@ class Tracer(TracerBase):
                 if attr_val is p:
                     if n not in parameter_proxy_cache:
                         options: dict[str, Any] = {}
-                        if self.param_shapes_constant and isinstance(attr_val, torch.nn.Parameter):
+                        # a tracer's own `create_proxy` may not have it
+                        knows = "proxy_factory_fn" in inspect.signature(self.create_proxy).parameters
+                        if knows and self.param_shapes_constant and isinstance(attr_val, torch.nn.Parameter):
                             options["proxy_factory_fn"] = lambda node, n=n: ParameterProxy(self, node, n, attr_val)
                         parameter_proxy_cache[n] = self.create_proxy("get_attr", n, (), {}, **options)
                     return parameter_proxy_cache[n]

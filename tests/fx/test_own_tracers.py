@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -115,3 +115,23 @@ def test_marks_are_noted() -> None:
         """Does nothing."""
 
     assert draft.__doc__ is not None and draft.__doc__.startswith("Does nothing.") and "may change" in draft.__doc__
+
+
+def test_tracers_whose_own_proxies_know_no_factories() -> None:
+    class Noting(st.Tracer):
+        noted: ClassVar[list[str]] = []
+
+        def create_proxy(self, kind: str, target: Any, args: Any, kwargs: Any, name: Any = None, type_expr: Any = None, *_: Any) -> Any:
+            self.noted.append(kind)
+            return super().create_proxy(kind, target, args, kwargs, name, type_expr)
+
+    class Scaled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = nn.Parameter(torch.ones(3))
+
+        def forward(self, x: Any) -> Any:
+            return x * self.scale
+
+    graph = Noting(param_shapes_constant=True).trace(Scaled())
+    assert Noting.noted == ["placeholder", "get_attr", "call_function"] == [node.op for node in graph.nodes][:-1]

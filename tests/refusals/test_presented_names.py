@@ -121,6 +121,11 @@ for asked in (F.sigmoid, F.cross_entropy, F.conv2d.__wrapped__, torch.einsum, to
     inspect.signature(asked)
 assert inspect.getdoc(torch.add) and "def add" in inspect.getsource(torch.add)
 
+# Programs ask every object that there is whether it is a tensor.
+import gc
+assert sum(isinstance(thing, torch.Tensor) for thing in gc.get_objects()) > 0
+assert not isinstance(vars(jtorch.add)["__signature__"], (torch.Tensor, int))
+
 # Who knows what they take still does.
 assert list(inspect.signature(torch.overrides.get_testing_overrides()[torch.add]).parameters)[:2] == ["input", "other"]
 assert torch.overrides.normalize_call(torch.softmax, (x, 0))[0][1] == 0

@@ -23,8 +23,9 @@ def root(tmp_path_factory):
     folder = tmp_path_factory.mktemp("root")
     package = folder / "jtorch"
     (package / "nn").mkdir(parents=True)
-    (package / "_src" / "start").mkdir(parents=True)
-    for name in ("__main__.py", "version.py", "_src/__init__.py", "_src/start/__init__.py", "_src/start/install.py"):
+    (package / "_src" / "start" / "children").mkdir(parents=True)
+    start = ("__init__.py", "install.py", "children/__init__.py", "children/sitecustomize.py")
+    for name in ("__main__.py", "version.py", "_src/__init__.py", *(f"_src/start/{name}" for name in start)):
         shutil.copy(PACKAGE / name, package / name)
     (package / "__init__.py").write_text(
         "import sys, types\nfrom ._src.start.install import install as install\nfrom .version import __version__ as __version__\n"
@@ -259,3 +260,81 @@ def test_children_without_torch_do_not_import_it(run):
     """
     r = run("-m", "jtorch", "prog.py", files={"prog.py": program})
     assert (r.stdout, r.stderr) == ("False\n", "")
+
+
+CHILD = """
+    import os, subprocess, sys
+    {change}
+    r = subprocess.run([sys.executable, *{flags}, "-c", {code!r}], env={env}, capture_output=True, text=True)
+    print(r.stdout, r.stderr.strip().rpartition(chr(10))[2], sep="", end="")
+"""
+
+
+ASKING = """
+import subprocess, sys
+ask = "import sys; print(sum(type(f).__name__ == '_Awaiting' for f in sys.meta_path))"
+subprocess.run([sys.executable, "-c", ask])
+subprocess.run([sys.executable, "-I", "-c", ask])
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "output"),
+    [
+        ("import torch.late, torch, jtorch; print(torch is jtorch, torch.late.loaded, torch.__spec__.name)", "True True jtorch\n"),
+        (
+            "import importlib.util as u, sys; print(u.find_spec('torch').origin[-18:], 'jtorch' in sys.modules)",
+            "jtorch/__init__.py False\n",
+        ),
+        ("import importlib.metadata as m; print(m.version('torch')[:4])", "2.13\n"),
+        ("import jtorch; jtorch.install(); import torch; print(torch is jtorch)", "True\n"),
+        ("import os, sys; print(sum('children' in p for p in sys.path), 'importlib.metadata' in sys.modules)", "0 False\n"),
+        ("import sitecustomize; print(sitecustomize.mine)", "1\n"),
+        (
+            "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import torch, jtorch; print(torch is jtorch)'])",
+            "True\n",
+        ),
+        (
+            ASKING,
+            "1\n0\n",
+        ),
+    ],
+)
+def test_processes_of_the_same_python(run, root, code, output):
+    program = CHILD.format(change="", flags=[], code=code, env="None")
+    r = run(
+        "-m", "jtorch", "prog.py", files={"prog.py": program, "mine/sitecustomize.py": "mine = 1\n"}, PYTHONPATH=f"{root}{os.pathsep}mine"
+    )
+    assert (r.stderr, r.stdout, r.returncode) == ("", output, 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "flags"),
+    [
+        ("os.environ['JTORCH_CHILDREN'] = '/another/python'", []),
+        ("del os.environ['JTORCH_CHILDREN']", []),
+        ("", ["-E"]),
+    ],
+)
+def test_other_processes_find_what_they_had(run, tmp_path, change, flags):
+    (tmp_path / "torch.py").write_text("name = 'the one that was there'\n")
+    program = CHILD.format(change=change, flags=flags, code="import torch; print(torch.name)", env="None")
+    r = run("-m", "jtorch", "prog.py", files={"prog.py": program})
+    assert (r.stderr, r.stdout, r.returncode) == ("", "the one that was there\n", 0)
+
+
+def test_an_error_of_a_sitecustomize_is_told(run, root):
+    files = {
+        "prog.py": CHILD.format(change="", flags=[], code="print(1)", env="None"),
+        "mine/sitecustomize.py": "import nothing_of_that_name\n",
+    }
+    r = run("-m", "jtorch", "prog.py", files=files, PYTHONPATH=f"{root}{os.pathsep}mine")
+    assert r.stdout == "1\nModuleNotFoundError: No module named 'nothing_of_that_name'"
+
+
+def test_what_awaits_torch_knows_all_that_is_adapted():
+    from jtorch._src.start import install
+
+    text = (PACKAGE / "_src" / "start" / "children" / "sitecustomize.py").read_text()
+    names = text.partition("_ASKED = (")[2].partition(")")[0]
+    assert {name.partition(".")[0] for name in install._ADAPTED} | {"torch", "jtorch", *install._BESIDE} == set(eval(names))

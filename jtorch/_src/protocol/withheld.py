@@ -11,6 +11,7 @@ of torch's is.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -33,8 +34,10 @@ class Withheld:
         raise ValueError(f"no signature found for builtin {self.function}")
 
     @property
-    def __class__(self) -> NoReturn:  # type: ignore[override]  # what `isinstance` asks, before that
-        self()
+    def __class__(self) -> type[Any]:  # type: ignore[override]  # what `isinstance` asks, before that: of any object that there is
+        if sys._getframe(1).f_code.co_filename == inspect.__file__:
+            self()
+        return Withheld
 
 
 def withhold() -> None:

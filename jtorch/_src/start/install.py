@@ -80,11 +80,12 @@ class _Distribution(importlib.metadata.Distribution):
         return Path(_ROOT) / path
 
 
-#: Modules of other packages that read a tensor's memory by its address, which here is not one, have operators in C++, or start Python
-#: anew; who adapts them.
+#: Modules of other packages that read a tensor's memory by its address, which here is not one, have operators in C++, start Python
+#: anew, or look for distributions themselves; who adapts them.
 _ADAPTED = {
     "safetensors.torch": "jtorch._src.neighbours.safetensors",
     "torchvision.extension": "jtorch._src.neighbours.torchvision",
+    "pkg_resources": "jtorch._src.neighbours.distributions",
     "lightning_fabric.strategies.launchers.subprocess_script": "jtorch._src.neighbours.lightning",
     "lightning.fabric.strategies.launchers.subprocess_script": "jtorch._src.neighbours.lightning",
 }

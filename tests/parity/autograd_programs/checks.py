@@ -164,6 +164,28 @@ def checks(torch: types.ModuleType) -> dict[str, Any]:
     def t_39():
         return gradgradcheck(lambda x: x * 2, d3())
 
+    def t_39b():
+        kinds = set()
+
+        def f(weight, x):
+            kinds.add((type(weight).__name__, weight.is_leaf, type(x).__name__, x.is_leaf))
+            return weight * x**2
+
+        weight = torch.nn.Parameter(torch.ones(3, dtype=torch.float64))
+        return gradgradcheck(f, (weight, d3())), sorted(kinds)
+
+    def t_39c():
+        class Keeping(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight = torch.nn.Parameter(torch.ones(3, dtype=torch.float64))
+
+            def forward(self, weight):
+                self.weight = weight  # refuses what is no parameter
+                return sum((p**3).sum() for p in self.parameters())
+
+        return gradgradcheck(Keeping(), (torch.nn.Parameter(torch.full((3,), 2.0, dtype=torch.float64)),))
+
     def t_40():
         return gradcheck(lambda x: x * 2, (d3(), 5))
 
