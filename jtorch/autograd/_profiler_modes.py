@@ -22,10 +22,11 @@ class Functions(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", "")
-        if name.endswith("__") or name in ("backward", ""):
+        space = getattr(func, "_namespace", "aten")  # that of an operator's library, where one is called as such
+        if name.endswith("__") or name in ("backward", "") or space == "profiler":  # the last open and close what is noted
             return func(*args, **(kwargs or {}))
         recorder = self.recorder
-        event = recorder.begin(f"aten::{name}", args)
+        event = recorder.begin(f"{space}::{getattr(func, '_opname', name)}", args)
         try:
             return func(*args, **(kwargs or {}))
         finally:
@@ -43,7 +44,7 @@ class Operators(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = func.name().partition(".")[0]
-        if name == "aten::detach":  # a step of this package where PyTorch has none
+        if name == "aten::detach" or func.namespace == "profiler":  # a step of this package where PyTorch has none; a block's end
             return func(*args, **(kwargs or {}))
         recorder = self.recorder
         around = recorder.innermost

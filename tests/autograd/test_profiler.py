@@ -287,3 +287,18 @@ def test_events_made_by_hand_find_the_calls_they_ran_inside_of() -> None:
     assert [[child.id for child in event.cpu_children] for event in events] == [[], [], [], [], [3], [6], [], []]
     assert events[3].cpu_parent is events[4] and events[7].cpu_parent is None
     assert events[5].self_cpu_time_total == 4
+
+
+def test_blocks_that_graphs_enter_and_leave_by_operators() -> None:
+    ops = torch.ops.profiler
+    with legacy.profile() as prof:
+        handle = ops._record_function_enter("older")
+        torch.ones(2).relu()
+        ops._record_function_exit(handle)
+        handle = ops._record_function_enter_new("newer", "with arguments")
+        torch.ones(2).exp()
+        ops._record_function_exit(handle)
+    children = {event.name: {child.name for child in event.cpu_children} for event in prof.function_events}
+    assert "aten::relu" in children["older"] and "aten::exp" not in children["older"]
+    assert "aten::exp" in children["newer"] and "aten::relu" not in children["newer"]
+    assert not any("_record_function" in name for name in children)

@@ -53,6 +53,16 @@ SAMPLERS = {
 }
 
 
+def test_a_pass_with_replacement_may_be_endless_in_effect() -> None:
+    """Nothing is made ahead for indices that are not asked for."""
+
+    def make(lib: Any) -> Any:
+        indices = iter(lib.utils.data.RandomSampler(range(7), replacement=True, num_samples=10**13))
+        return [next(indices) for _ in range(40)]
+
+    both(make)
+
+
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_samplers(name: str) -> None:
     def make(lib: Any) -> Any:

@@ -94,8 +94,9 @@ class RandomSampler(Sampler[int]):
             generator = torch.Generator()
             generator.manual_seed(seed)
         if self.replacement:
-            for size in [32] * (total // 32) + [total % 32]:
-                yield from torch.randint(high=n, size=(size,), dtype=torch.int64, generator=generator).tolist()
+            for _ in range(total // 32):  # a pass may be endless in effect (10**10 indices), so nothing is made ahead
+                yield from torch.randint(high=n, size=(32,), dtype=torch.int64, generator=generator).tolist()
+            yield from torch.randint(high=n, size=(total % 32,), dtype=torch.int64, generator=generator).tolist()
         else:
             for _ in range(total // n):
                 yield from torch.randperm(n, generator=generator).tolist()
