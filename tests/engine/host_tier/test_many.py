@@ -21,7 +21,7 @@ SPECIAL = np.array(
 def operands() -> tuple[np.ndarray, np.ndarray]:
     """Each special number by each, quotients of all sizes, and those just below whole numbers."""
     draw, n = np.random.default_rng(0), 20_000
-    x, y = [(10.0 ** draw.uniform(-40, 38, n)).astype(np.float32) * draw.choice(np.float32([-1, 1]), n) for _ in range(2)]
+    x, y = [(10.0 ** draw.uniform(-40, 38, n)).astype(np.float32) * draw.choice(np.array([-1, 1], np.float32), n) for _ in range(2)]
     with np.errstate(all="ignore"):
         near = np.nextafter((y * draw.integers(1, 1 << 24, n)).astype(np.float32), np.float32(0))
     k = len(SPECIAL)
@@ -58,7 +58,9 @@ def test_powers_of_two_are_near_and_whole_ones_exact() -> None:
         np.testing.assert_array_equal(many.exp2(whole), np.ldexp(np.float32(1), whole.astype(np.int32)))
         x = np.random.default_rng(0).uniform(-120, 120, (200, 100)).astype(np.float32)
         np.testing.assert_array_max_ulp(many.exp2(x), np.exp2(x.astype(np.float64)).astype(np.float32), 4)
-        np.testing.assert_array_equal(many.exp2(np.resize(np.float32([np.inf, -np.inf, np.nan]), 20_000))[:3], [np.inf, 0, np.nan])
+        np.testing.assert_array_equal(
+            many.exp2(np.resize(np.array([np.inf, -np.inf, np.nan], np.float32), 20_000))[:3], [np.inf, 0, np.nan]
+        )
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
