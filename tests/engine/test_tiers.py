@@ -93,8 +93,23 @@ def test_what_numpy_does_faster_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     compiling(monkeypatch, KERNEL=1e-4, EQUATION=0.0)
     x = torch.arange(90_000).reshape(300, 300) % 37
     with execution("immediate"):
-        assert {type(array(torch.cumsum(x, 1))) for _ in range(30)} == {np.ndarray}
-        assert np.ndarray is not type([array(torch.bitwise_not(x) * x) for _ in range(60)][-1])  # as other large kernels do not
+        for once in (
+            lambda: torch.cumsum(x, 1), lambda: torch.sort(x > 9, dim=1).indices, lambda: torch.topk(x, 3).indices, lambda: torch.median(x),
+            lambda: torch.median(x.double(), 0).indices, lambda: torch.lgamma(x.double()),
+        ):  # fmt: skip
+            assert {type(array(once())) for _ in range(30)} == {np.ndarray}
+        assert np.ndarray is not type([array(torch.lcm(x, x + 1)) for _ in range(60)][-1])  # as other large kernels do not
+
+
+@pytest.mark.parametrize(("processors", "kept"), [(2, True), (8, False)])
+def test_what_waits_for_memory_stays_on_few_processors(processors: int, kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiling(monkeypatch, KERNEL=1e-4, EQUATION=0.0, PROCESSORS=processors)
+    x = torch.ones(257, 300 + processors)  # a kernel that no other test has had compiled
+    with execution("immediate"):
+        for once in (lambda: x + x, lambda: x < 2, lambda: torch.floor(x), lambda: x**0.3, lambda: torch.cat([x, x])):
+            found = [type(array(once())) for _ in range(60)]
+            assert (found[-1] is np.ndarray) is kept
+        assert np.ndarray is not type([array(torch.sigmoid(x)) for _ in range(60)][-1])
 
 
 def test_traces_are_compiled_once_that_pays(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -473,3 +473,36 @@ def _compare_sampling(mode: int, ranks: int, padding: int, corners: int) -> None
         assert (on_host.dtype, on_host.shape) == (dtype, (2, 3, count))
         most = 2e-5 if dtype == np.float32 else 1e-12
         assert np.allclose(on_host, by_xla, rtol=most, atol=most, equal_nan=True)
+
+
+def _same(f: Callable[..., Any], x: np.ndarray) -> None:
+    by_xla, on_host = both(f, [x])
+    assert by_xla.dtype == on_host.dtype
+    np.testing.assert_array_equal(on_host, by_xla)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint8, np.float64, np.float32])
+@pytest.mark.parametrize("descending", [False, True])
+def test_the_first_of_many_are_those_of_their_stable_order(dtype: type, descending: bool) -> None:
+    draw = np.random.default_rng(0)
+    tied, apart = draw.integers(0, 9, (7, 5, 90)).astype(dtype), draw.permutation(7 * 5 * 90).reshape(7, 5, 90).astype(dtype)
+    apart[:, 1] = 3  # all equal
+    if np.dtype(dtype).kind == "f":
+        tied[2, :, ::40], tied[3, :, ::3], tied[4, :, 5:9] = np.nan, -np.inf, -0.0
+    for x in (tied, apart):
+        for axis, k in ((2, 11), (2, 1), (0, 0)):
+            if k:
+                _same(lambda x, axis=axis, k=k: _order._leading(x, k=k, axis=axis, descending=descending), x)
+        _same(lambda x: _order._leading(x, k=4, axis=1, descending=descending), np.moveaxis(x, 1, 2).copy())
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float64])
+@pytest.mark.parametrize("rank", [17, _order.MEDIAN, _order.MEDIAN_OF_NUMBERS])
+def test_elements_of_sixty_four_bits_are_found_as_in_compiled_code(dtype: type, rank: int) -> None:
+    draw = np.random.default_rng(0)
+    for sizes, axis in (((60, 90), 1), ((60, 90), 0), ((7000,), 0), ((4, 20), 1)):
+        x = draw.integers(-40, 40, sizes).astype(dtype)
+        _same(lambda x, axis=axis: _order._selected_place_of_wide(x, axis=axis, rank=rank), x)
+        if dtype is np.float64:
+            x.reshape(-1)[::7] = np.nan
+            _same(lambda x, axis=axis: _order._selected_place_of_wide(x, axis=axis, rank=rank), x)

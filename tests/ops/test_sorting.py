@@ -110,3 +110,14 @@ def test_sixty_four_bits_are_sorted_in_long_rows() -> None:
     np.testing.assert_array_equal(torch.tensor(data).argsort().numpy(), np.argsort(data, kind="stable"))
     small = data >> 20
     np.testing.assert_array_equal(torch.tensor(small).argsort().numpy(), np.argsort(small, kind="stable"))
+
+
+@pytest.mark.parametrize("sizes", [(40, 90), (9000,)])
+def test_the_largest_of_sixty_four_bits(sizes: tuple[int, ...]) -> None:
+    x = np.random.default_rng(0).integers(-(2**62), 2**62, sizes)
+    x.reshape(-1)[:2] = 2**63 - 1, -(2**63)
+    for t in (torch.tensor(x), torch.tensor(x.astype(float))):
+        found = torch.topk(t, 3)
+        assert found.values.tolist() == np.sort(t.numpy())[..., :-4:-1].tolist()
+        assert torch.take_along_dim(t, found.indices, -1).tolist() == found.values.tolist()
+        assert torch.topk(t, 3, largest=False).values.tolist() == np.sort(t.numpy())[..., :3].tolist()

@@ -10,6 +10,7 @@ below: no clock is asked, so that a program takes the same way each time, and gi
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ import numpy as np
 from . import programs, tracing, values
 from .calls import Call, Estimate, Guarded, Shapes, compiled_alone, known
 from .checks import test_of
+from .host.many import in_order
 from .host.recipes import Recipe, Unstaged, packed, recipe_of, unpacked
 from .host.rules import BYTE
 from .host.short import SMALL, Form, shortened, silence
@@ -69,6 +71,9 @@ SAVED, SAVED_TRACE = 0.3, 0.6
 #: How much of the work that NumPy does faster (``Rule.kept``) counts as lost in what is compiled.
 LOST = 0.5
 
+#: XLA's code for one step that waits for memory is no faster than NumPy's on so few as two.
+PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
 #: Where nothing runs on the host, seconds that compiling what came twice may take: at all, for each time that something ran, and of which
 #: one program may take no more than so many.
 GRACE, SHARE, LONG = 20.0, 0.01, 4.0
@@ -109,7 +114,7 @@ def settle(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
         calls = program.calling
         work = max(0.0, program.cost - program.kept - calls) - LOST * program.kept
         shapes.estimate = estimate = Estimate(calls, work, len(program.steps))
-        saved = _saved(call, estimate, len(avals) + len(program.outs))
+        saved = 0.0 if program.streams and PROCESSORS <= 2 else _saved(call, estimate, len(avals) + len(program.outs))
         # Known without a run, so that a first call on large arrays does not take NumPy's time and the compiler's.
         if values.alone is None and saved > PATIENCE * kernel_seconds(estimate):
             _compile_alone(call, avals, shapes, estimate)  # one run would take longer than the compiler does
@@ -298,7 +303,7 @@ def _owned(x: Any) -> np.ndarray:
     if type(x) is not _ndarray:
         return np.asarray(x)
     if x.base is not None or not x.flags.c_contiguous:
-        return x.copy()
+        return in_order(x)
     return x
 
 

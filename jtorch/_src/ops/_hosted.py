@@ -14,6 +14,7 @@ from jax.interpreters import ad, batching, mlir
 
 from ..engine import intervals
 from ..engine.host.direct import special
+from ..engine.host.many import MANY
 from ..engine.host.rules import Compute, Equation, by_elements, rule
 from ..engine.intervals import Interval
 from ._declare import Array
@@ -34,6 +35,7 @@ def hosted(
     *,
     ns: float = 10,
     calls: int = 1,
+    many: Compute | None = None,
     dtypes: tuple[np.dtype, ...] = _FLOATS,
     elementwise: bool = True,
     alike: bool = True,
@@ -54,6 +56,7 @@ def hosted(
         make: called when the first kernel with it is staged, so that SciPy is not loaded before. NumPy is silent while what it gives runs.
             The formula's keyword arguments, which must be numbers, are given to it.
         ns, calls: nanoseconds an element, and calls of NumPy, that it takes, about (see ``rules.by_elements``).
+        many: what computes many float32 in place of what ``make`` gives.
         elementwise: that it computes element by element.
         alike: that the operands must have one shape.
         mixed: that the operands behind the first may have other dtypes than it.
@@ -103,7 +106,7 @@ def hosted(
 
         @rule(primitive.name, cost=cost or by_elements(ns, None, calls), broadcasts=elementwise, kept=kept)
         def _(e: Equation) -> Compute:
-            return make(**e.params)
+            return make(**e.params) if many is None or e.out.size < MANY or e.out.dtype != np.float32 else many
 
         def function(*operands: Array, **params: Any) -> Array:
             first = operands[0]

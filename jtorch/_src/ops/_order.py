@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from ..engine.host.direct import count_nonzero
+from ..engine.host.rules import CALL, Equation
 from ..engine.intervals import in_range
 from ..facts import dtypes
 from . import _loops
@@ -38,6 +39,8 @@ def _flip(x: Array, axis: int) -> Array:
 
 def argsort_along(x: Array, axis: int, descending: bool = False) -> Array:
     """The stable order of ``x`` along ``axis`` in int64."""
+    if x.dtype == np.bool_:
+        x = x.astype(np.uint8)
     order = _stable_order(x, axis=axis, descending=descending)
     return in_range(order, 0, x.shape[axis] - 1) if x.size else order
 
@@ -202,9 +205,51 @@ _COUNTED = 256
 MEDIAN, MEDIAN_OF_NUMBERS = -1, -2
 
 
+def leading(x: Array, k: int, axis: int, descending: bool) -> Array:
+    """The first ``k`` places of the stable order of ``x`` along ``axis``, in int64."""
+    if x.dtype in REALS and type(x.size) is int and 0 < k <= x.shape[axis] // 8:
+        return in_range(_leading(x, k=k, axis=axis, descending=descending), 0, x.shape[axis] - 1)
+    return lax.slice_in_dim(argsort_along(x, axis, descending), 0, k, axis=axis)
+
+
+def _leading_by_numpy(k: int, axis: int, descending: bool) -> Callable[[np.ndarray], np.ndarray]:
+    def compute(x: np.ndarray) -> np.ndarray:
+        moved = np.ascontiguousarray(np.moveaxis(x, axis, -1))
+        n = moved.shape[-1]
+        key = _whole(moved).reshape(-1, n)
+        if descending:
+            key = ~key
+        flat = key.reshape(-1)
+        at = np.flatnonzero(key <= np.partition(key, k - 1, -1)[:, k - 1 : k])  # more than k of a row where some are equal
+        rows = at // n
+        first = np.searchsorted(rows, np.arange(len(key)))
+        found = at[np.lexsort((flat[at], rows))[first[:, None] + np.arange(k)]] % n
+        return np.moveaxis(found.reshape(*moved.shape[:-1], k), -1, axis)
+
+    return compute
+
+
+def _whole(x: np.ndarray) -> np.ndarray:
+    """Integers in the order of the elements, in which NaN is the largest and zeros are equal."""
+    if x.dtype.kind != "f":
+        return x
+    bits = np.where(np.isnan(x), x.dtype.type(np.nan), x + x.dtype.type(0)).view(f"i{x.itemsize}")
+    return bits ^ ((bits >> (8 * x.itemsize - 1)) & np.iinfo(bits.dtype).max)
+
+
+def _cost_of_parting(e: Equation) -> float:
+    return 12 * CALL + 10e-9 * e.ins[0].size
+
+
+@hosted(_leading_by_numpy, cost=_cost_of_parting, dtypes=REALS, elementwise=False, kept=True)
+def _leading(x: Array, *, k: int, axis: int, descending: bool) -> Array:
+    return lax.slice_in_dim(_stable_order(x, axis=axis, descending=descending), 0, k, axis=axis)
+
+
 def selected(x: Array, axis: int, rank: int) -> tuple[Array, Array]:
     """The elements of ``rank`` (from 0, or ``MEDIAN``) in the order along ``axis``, which stays, and the first places where they stand."""
-    index = in_range(_selected_place(x, axis=axis, rank=rank), 0, x.shape[axis] - 1)
+    place = _selected_place_of_wide if x.dtype.itemsize > 4 else _selected_place
+    index = in_range(place(x, axis=axis, rank=rank), 0, x.shape[axis] - 1)
     return take_along(x, index, axis), index
 
 
@@ -228,9 +273,12 @@ def _places_by_numpy(axis: int, rank: int) -> Callable[[np.ndarray], np.ndarray]
 
     def compute(x: np.ndarray) -> np.ndarray:
         n = x.shape[axis]
-        ordered = x.copy()
+        ordered, usual = x.copy(), rank if rank >= 0 else (n - 1) // 2
+        if x.size > FEW and not (x.dtype.kind == "f" and np.isnan(x).any()):
+            ordered.partition(usual, axis)
+            return argmax(x == element(ordered, usual))
         ordered.sort(axis)  # NaN comes last
-        value = element(ordered, rank if rank >= 0 else (n - 1) // 2)
+        value = element(ordered, usual)
         if x.dtype.kind != "f":
             return argmax(x == value)
         last = element(ordered, n - 1)
@@ -249,6 +297,12 @@ def _places_by_numpy(axis: int, rank: int) -> Callable[[np.ndarray], np.ndarray]
 
 @hosted(_places_by_numpy, ns=60, calls=6, dtypes=REALS, elementwise=False, most=FEW)
 def _selected_place(x: Array, *, axis: int, rank: int) -> Array:
+    return _place_of(x, axis, _rank(x, axis, rank))
+
+
+@hosted(_places_by_numpy, cost=_cost_of_parting, dtypes=REALS, elementwise=False, kept=True)
+def _selected_place_of_wide(x: Array, *, axis: int, rank: int) -> Array:
+    """The same of 64 bits, which XLA sorts."""
     return _place_of(x, axis, _rank(x, axis, rank))
 
 

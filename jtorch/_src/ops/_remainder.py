@@ -11,12 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..engine.host import many
 from ..engine.intervals import Interval
 from ._declare import Array
 from ._hosted import INTEGERS, hosted
 
 
-@hosted(lambda: np.fmod, ns=8)
+@hosted(lambda: np.fmod, ns=8, many=many.fmod)
 def rem(a: Array, b: Array) -> Array:
     """``a - trunc(a / b) * b`` without rounding, with the sign of ``a``; operands of one shape."""
     if a.dtype != np.float32:
@@ -39,13 +40,20 @@ def _vectorised(a: Array, b: Array) -> Array:
 
 
 def _modulo_by_numpy(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    found = np.remainder(a, b)
+    return _with_zeros(np.remainder(a, b), a)
+
+
+def _modulo_of_many(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return _with_zeros(many.modulo(a, b), a)
+
+
+def _with_zeros(found: np.ndarray, a: np.ndarray) -> np.ndarray:
     if np.count_nonzero(found) == found.size:
         return found
     return np.where(found == 0, np.copysign(found, a), found)  # NumPy's zeros have the sign of the divisor
 
 
-@hosted(lambda: _modulo_by_numpy, ns=10, calls=2)
+@hosted(lambda: _modulo_by_numpy, ns=10, calls=2, many=_modulo_of_many)
 def modulo(a: Array, b: Array) -> Array:
     """The remainder of floats with the sign of ``b``; zeros have the sign of ``a``. Operands of one shape."""
     mod = rem(a, b)

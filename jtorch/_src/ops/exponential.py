@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..engine.host import many
 from ..engine.host.direct import count_nonzero
 from ..engine.host.rules import Compute
 from ..facts import dtypes
@@ -64,7 +65,7 @@ def exp2(input: Array) -> Array:
     return _exp2(wide(input)).astype(input.dtype)
 
 
-@hosted(by_scipy("exp2"), ns=12)  # exact for whole numbers, which NumPy's is not with every processor
+@hosted(by_scipy("exp2"), ns=12, many=many.exp2)  # exact for whole numbers, which NumPy's is not with every processor
 def _exp2(x: Array) -> Array:
     """By the fraction alone, in [-1/2, 1/2]: XLA's own goes through ``exp(x * log(2))``, whose rounding grows with ``x``."""
     if is_complex(x):

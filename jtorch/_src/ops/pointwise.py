@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..engine.host import many
 from ..facts import dtypes
 from ..facts.devices import of_placement
 from ..facts.layouts import strided
@@ -458,7 +459,7 @@ def _floor_quotient(a: Array, b: Array) -> Array:
     return _floored(*jnp.broadcast_arrays(a, b))
 
 
-@hosted(lambda: np.floor_divide, ns=12)
+@hosted(lambda: np.floor_divide, ns=12, many=many.floor_divide)
 def _floored(a: Array, b: Array) -> Array:
     mod = rem(a, b)
     quotient = (a - mod) / b

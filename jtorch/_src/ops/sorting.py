@@ -14,7 +14,7 @@ from ._declare import Array, defvjp, op, reduction
 from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._numeric import is_complex
-from ._order import argsort_along, sort_along
+from ._order import argsort_along, leading, sort_along
 
 
 def _sortable(input: Array, dim: int) -> int:
@@ -192,7 +192,7 @@ def _top_places(x: Array, k: int, axis: int, largest: bool) -> Array:
         nan = lax.bitcast_convert_type(jnp.full((), 0x7FC00000 if largest else -0x400000, np.int32), np.float32)
         key = jnp.where(jnp.isnan(key), nan, key)
         return jnp.moveaxis(lax.top_k(key, k)[1].astype(np.int64), -1, axis)
-    return lax.slice_in_dim(argsort_along(x, axis, descending=largest), 0, k, axis=axis)
+    return leading(x, k, axis, largest)
 
 
 def _placed(g: Array, index: Array, input: Array, dim: int) -> tuple[Array]:

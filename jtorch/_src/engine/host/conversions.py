@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from .direct import count_nonzero, where
-from .rules import Compute, Equation, rule, same
+from .rules import Compute, Equation, by_elements, is_whole, rule, same
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _FLOATS = (np.dtype(np.float16), _BFLOAT16, np.dtype(np.float32), np.dtype(np.float64))
@@ -78,7 +78,18 @@ def _scalar(source: Any, target: Any) -> Compute | None:
     return None
 
 
-@rule("convert_element_type")
+def _streams(e: Equation) -> bool:
+    return is_whole(e) and (e.out.dtype.kind not in "iu" or e.ins[0].dtype.kind in "biu")
+
+
+_plain, _halves = by_elements(0), by_elements(1.5)
+
+
+def _cost(e: Equation) -> float:
+    return (_halves if np.float16 in (e.ins[0].dtype, e.out.dtype) else _plain)(e)
+
+
+@rule("convert_element_type", cost=_cost, streams=_streams)
 def _convert(e: Equation) -> Compute | None:
     source, target = e.ins[0].dtype, e.out.dtype
     return (_scalar(source, target) if not e.out.shape else None) or _cast(source, target)

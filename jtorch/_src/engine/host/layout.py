@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from .direct import concatenate
-from .rules import Compute, Equation, nbytes, rule, same
+from .rules import Compute, Equation, is_whole, nbytes, rule, same
 
 #: Broadcasts of more bytes than this are views; making a view takes as long as writing so much.
 _VIEW = 1 << 14
 
 
-@rule("broadcast_in_dim", quiet=True)
+@rule("broadcast_in_dim", quiet=True, streams=is_whole)
 def _broadcast_in_dim(e: Equation) -> Compute | None:
     if len(e.ins) != 1:
         return None
@@ -75,7 +75,7 @@ def _rev(e: Equation) -> Compute | None:
     return itemgetter(tuple([back if i in dimensions else all_of_it for i in range(e.out.ndim)])) if dimensions else same
 
 
-@rule("slice", quiet=True)
+@rule("slice", quiet=True, streams=is_whole)
 def _slice(e: Equation) -> Compute | None:
     if e.ins[0].shape == e.out.shape:
         return same
@@ -122,7 +122,7 @@ def _dynamic_update_slice(e: Equation) -> Compute | None:
     return compute
 
 
-@rule("pad", weight=2, quiet=True)
+@rule("pad", weight=2, quiet=True, streams=is_whole)
 def _pad(e: Equation) -> Compute | None:
     shape, dtype = e.out.shape, e.out.dtype
     source, target = [], []
@@ -153,13 +153,13 @@ def _pad(e: Equation) -> Compute | None:
     return compute
 
 
-@rule("concatenate", quiet=True)
+@rule("concatenate", quiet=True, streams=is_whole)
 def _concatenate(e: Equation) -> Compute | None:
     axis = e.params["dimension"]
     return (lambda *operands: concatenate(operands, axis)) if len(e.ins) > 1 else same
 
 
-@rule("stack", quiet=True)
+@rule("stack", quiet=True, streams=is_whole)
 def _stack(e: Equation) -> Compute | None:
     shape, dtype, axis, n = e.out.shape, e.out.dtype, e.params["axis"], len(e.ins)
     places = [(slice(None),) * axis + (i,) for i in range(n)]
@@ -174,14 +174,14 @@ def _stack(e: Equation) -> Compute | None:
     return compute
 
 
-@rule("unstack", quiet=True)
+@rule("unstack", quiet=True, streams=is_whole)
 def _unstack(e: Equation) -> Compute | None:
     axis = e.params["axis"]
     places = [(slice(None),) * axis + (i,) for i in range(len(e.outs))]
     return lambda x: [x[place] for place in places]
 
 
-@rule("split", quiet=True)
+@rule("split", quiet=True, streams=is_whole)
 def _split(e: Equation) -> Compute | None:
     before = (slice(None),) * e.params["axis"]
     places = [(*before, slice(i, j)) for i, j in pairwise(accumulate(e.params["sizes"], initial=0))]

@@ -21,8 +21,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from . import many
 from .direct import Chosen, count_nonzero, where
-from .rules import Compute, Equation, Reordered, by_elements, rule, same
+from .rules import Compute, Equation, Reordered, by_elements, is_whole, rule, same
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _HALVES = (np.dtype(np.float16), _BFLOAT16)
@@ -32,6 +33,8 @@ _INTS = tuple(np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8
 _BOOL = np.dtype(np.bool_)
 _NUMBERS = (*_INTS, *_REALS, *_COMPLEX)
 _ORDERED = (_BOOL, *_INTS, *_REALS)
+_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+_EXTREMES = {"max": many.LARGER, "min": many.SMALLER}
 
 
 #: Operators of Python that are ten times as fast as ufuncs where both operands are NumPy's scalars, and the same otherwise.
@@ -56,7 +59,7 @@ _OPERATORS: dict[str, Compute] = {
 def _ufuncs(table: dict[str, np.ufunc], dtypes: tuple[np.dtype, ...], ns: float = 0.0, half: float = 4.0) -> None:
     """Declares primitives that are ufuncs of NumPy for these dtypes, and left to XLA for others."""
 
-    @rule(*table, cost=by_elements(ns, half), broadcasts=True)
+    @rule(*table, cost=by_elements(ns, half), broadcasts=True, streams=None if ns else is_whole)
     def _(e: Equation) -> Compute | None:
         if e.ins[0].dtype not in dtypes:
             return _of_complex(e)
@@ -66,6 +69,8 @@ def _ufuncs(table: dict[str, np.ufunc], dtypes: tuple[np.dtype, ...], ns: float 
             return _OPERATORS[e.name]
         if e.name in ("max", "min") and not e.out.shape and e.out.dtype in _INTS:
             return max if e.name == "max" else min
+        if e.name in _EXTREMES and e.out.size >= many.MANY and e.out.dtype in _FLOATS:
+            return _EXTREMES[e.name]
         return table[e.name]
 
 
@@ -159,7 +164,7 @@ def _cost_of_div(e: Equation) -> float:
     return (_whole_quotients if e.out.dtype.kind in "iu" else _quotients)(e)
 
 
-@rule("div", cost=_cost_of_div, broadcasts=True)
+@rule("div", cost=_cost_of_div, broadcasts=True, streams=lambda e: e.out.dtype in _FLOATS)
 def _div(e: Equation) -> Compute | None:
     dtype = e.out.dtype
     if dtype.kind in "iu" and not e.out.shape:
@@ -181,6 +186,8 @@ def _rem(e: Equation) -> Compute | None:
     dtype = e.out.dtype
     if dtype.kind in "iu":
         return _rest if e.out.shape else _of_ints(dtype, _remainder)
+    if dtype == np.float32 and e.out.size >= many.MANY:
+        return many.fmod
     return np.fmod if _is_float(dtype) else None
 
 
@@ -246,7 +253,7 @@ def _sign(e: Equation) -> Compute | None:
     return (lambda x: np.copysign(np.sign(x), x)) if _is_float(dtype) else _of_complex(e)  # NumPy's of -0.0 is 0.0
 
 
-@rule("abs", broadcasts=True)
+@rule("abs", broadcasts=True, streams=is_whole)
 def _abs(e: Equation) -> Compute | None:
     dtype = e.ins[0].dtype
     return np.absolute if dtype in _INTS or dtype in _COMPLEX or _is_float(dtype) else None
@@ -271,12 +278,12 @@ def _nextafter(e: Equation) -> Compute | None:
     return np.nextafter if _is_float(e.out.dtype) else None
 
 
-@rule("square", broadcasts=True)
+@rule("square", broadcasts=True, streams=is_whole)
 def _square(e: Equation) -> Compute | None:
     return np.square if e.out.dtype in _NUMBERS else None
 
 
-@rule("integer_pow", cost=by_elements(0, 6, 3), broadcasts=True)
+@rule("integer_pow", cost=by_elements(0, 6, 3), broadcasts=True, streams=lambda e: is_whole(e) and e.params["y"] in (2, 3))
 def _integer_pow(e: Equation) -> Compute | None:
     dtype, y = e.out.dtype, e.params["y"]
     if dtype not in _NUMBERS:
@@ -309,7 +316,7 @@ def _integer_pow(e: Equation) -> Compute | None:
     return power if y > 0 else lambda x: divide(one, power(x))
 
 
-@rule("pow", cost=by_elements(6, 12), broadcasts=True)
+@rule("pow", cost=by_elements(6, 12), broadcasts=True, streams=is_whole)
 def _pow(e: Equation) -> Compute | None:
     dtype, power = e.out.dtype, e.ins[1].dtype
     if not _is_float(dtype):
@@ -471,6 +478,8 @@ def _clamp(e: Equation) -> Compute | None:
         return None
     if not e.out.shape and e.out.dtype in _INTS:
         return lambda low, x, high: min(max(x, low), high)
+    if e.out.size >= many.MANY and e.out.dtype in _FLOATS:
+        return many.clamped
     return lambda low, x, high: np.minimum(np.maximum(x, low), high)
 
 

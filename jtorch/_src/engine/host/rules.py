@@ -79,6 +79,7 @@ class Rule(NamedTuple):
         broadcasts: that what ``make`` returns broadcasts its operands as ufuncs do.
         quiet: that it moves numbers but computes none, so that NumPy has nothing to complain of.
         kept: that XLA's code takes longer, so that compiling it is a loss.
+        streams: ``streams(equation)``: whether NumPy's vector code waits for memory, so that XLA's code for this alone takes as long.
     """
 
     make: Callable[[Equation], Made]
@@ -86,6 +87,7 @@ class Rule(NamedTuple):
     broadcasts: bool
     quiet: bool = False
     kept: bool = False
+    streams: Callable[[Equation], bool] | None = None
 
 
 def same(x: Any) -> Any:
@@ -140,6 +142,11 @@ def by_elements(ns: float, half: float | None = None, calls: int = 1) -> Callabl
     return cost
 
 
+def is_whole(e: Equation) -> bool:
+    """Whether all numbers are of NumPy's own types but float16, which it has vector code for."""
+    return all(np.dtype(a.dtype).isbuiltin == 1 and a.dtype != np.float16 for a in (*e.ins, *e.outs))
+
+
 def rule(
     *names: str,
     cost: Callable[[Equation], float] | None = None,
@@ -147,6 +154,7 @@ def rule(
     broadcasts: bool = False,
     quiet: bool = False,
     kept: bool = False,
+    streams: Callable[[Equation], bool] | None = None,
 ) -> Any:
     """Declares the rule of the primitives ``names``: the function below is its ``make``.
 
@@ -158,7 +166,7 @@ def rule(
 
     def declare(make: Callable[[Equation], Made]) -> Callable[[Equation], Made]:
         for name in names:
-            RULES[name] = Rule(make, cost or by_bytes(weight), broadcasts, quiet, kept)
+            RULES[name] = Rule(make, cost or by_bytes(weight), broadcasts, quiet, kept, streams)
         return make
 
     return declare

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .direct import where
+from .many import in_order
 from .rules import Fixed
 from .staging import Program, made
 
@@ -91,7 +92,7 @@ def shortened(program: Program, form: Form, silent: Callable[..., Any] | None) -
 class _Writer:
     def __init__(self, program: Program, form: Form, silent: Callable[..., Any] | None) -> None:
         self.program, self.form, self.silent = program, form, silent
-        self.names: dict[str, Any] = {**form.names, **program.names(), "ndarray": np.ndarray, "asarray": np.asarray}
+        self.names: dict[str, Any] = {**form.names, **program.names(), "ndarray": np.ndarray, "asarray": np.asarray, "in_order": in_order}
         #: Values that are known to be small and in row-major order; and of these, what nobody else has.
         self.ordered = {i for i in range(form.given) if form.sizes[0][i] <= SMALL}
         self.fresh: set[int] = set()
@@ -211,10 +212,11 @@ class _Writer:
             if i in self.fresh and self.program.outs.count(i) == 1:
                 continue
             lines.append(f"    if type(r{k}) is not ndarray: r{k} = asarray(r{k})")
+            copied = f"r{k}.copy()" if self.form.sizes[1][k] <= SMALL else f"in_order(r{k})"
             if not self.form.view and self._is_whole(i):
-                lines.append(f"    elif not r{k}.flags.c_contiguous: r{k} = r{k}.copy()")
+                lines.append(f"    elif not r{k}.flags.c_contiguous: r{k} = {copied}")
             elif not self.form.view:
-                lines.append(f"    elif r{k}.base is not None or not r{k}.flags.c_contiguous: r{k} = r{k}.copy()")
+                lines.append(f"    elif r{k}.base is not None or not r{k}.flags.c_contiguous: r{k} = {copied}")
             elif self.form.sizes[1][k] <= SMALL and self.program.specs[i].ndim:
                 lines.append(f"    elif not r{k}.flags.c_contiguous: r{k} = r{k}.copy()")
         return lines

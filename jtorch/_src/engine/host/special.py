@@ -46,14 +46,14 @@ class _Functions:
 _SCIPY = _Functions()
 
 
-def _special(*names: str, ns: float, calls: int = 1, many: Compute | None = None) -> Callable[[_Make], _Make]:
+def _special(*names: str, ns: float, calls: int = 1, many: Compute | None = None, kept: bool = False) -> Callable[[_Make], _Make]:
     """Declares primitives: the function below gets SciPy's functions and the name, and gives what computes float32 and float64.
 
     ``many`` computes from ``_MANY`` float32 on.
     """
 
     def declare(make: _Make) -> _Make:
-        @rule(*names, cost=by_elements(ns, ns + 4, calls), broadcasts=True)
+        @rule(*names, cost=by_elements(ns, ns + 4, calls), broadcasts=True, kept=kept)
         def _(e: Equation) -> Compute | None:
             dtype = e.out.dtype
             if dtype not in _REALS:
@@ -106,7 +106,7 @@ def _i0e(scipy: Any, _: str) -> Compute:
     return scipy.i0e
 
 
-@_special("lgamma", ns=18, calls=2)
+@_special("lgamma", ns=18, calls=2, kept=True)
 def _lgamma(scipy: Any, _: str) -> Compute:
     # The finite numbers that are large are integers, where it is infinite; SciPy's of -inf is -inf.
     return lambda x: scipy.gammaln(np.maximum(x, np.finfo(x.dtype).min))

@@ -34,11 +34,12 @@ class Program:
         calling: how many of them go into calling NumPy, whatever the sizes are.
         kept: how many of them go into what XLA would not do faster.
         steps: what computes, the numbers of its operands, the number or numbers of its results, and which values are not needed after it.
+        streams: that no more than one call makes large values, by vector code of NumPy's, which waits for memory.
         specs: shape and dtype of each value.
         quiet: the (first) results of steps in which NumPy has nothing to complain of.
     """
 
-    __slots__ = ("calling", "cost", "given", "kept", "outs", "quiet", "run", "runs", "specs", "steps", "template")
+    __slots__ = ("calling", "cost", "given", "kept", "outs", "quiet", "run", "runs", "specs", "steps", "streams", "template")
 
     def __init__(
         self, template: list[Any], steps: list[Any], outs: list[int], given: int, cost: float, specs: list[Any], quiet: set[int]
@@ -46,6 +47,7 @@ class Program:
         self.template, self.steps, self.outs, self.given, self.cost = template, steps, outs, given, cost
         self.specs, self.quiet = specs, quiet
         self.kept = 0.0
+        self.streams = False
         self.calling = CALL * len(steps)
         self.runs = 0
         self.run: Callable[..., list[Any]] = self._walk
@@ -120,6 +122,7 @@ class _Stager:
         self.costs: dict[Any, float] = {}  # of each step, by its result
         self.broadcasting: list[bool] = []  # whether each step broadcasts its operands itself
         self.quiet: set[int] = set()
+        self.streaming: set[Any] = set()  # results of what waits for memory
         self.seen: dict[Any, range] = {}  # the results of equations that may come again
         self.broadcasts: dict[int, tuple[int, Equation]] = {}  # results that only repeat others, by what makes them
         at = {i: i for i in range(given)} | {-1 - k: given + k for k in range(more)}
@@ -168,6 +171,8 @@ class _Stager:
         self.costs[made] = cost
         self.steps.append([compute, tuple([at[i] for i in ins]), made, ()])
         self.broadcasting.append(rule.broadcasts)
+        if rule.streams is not None and rule.streams(equation):
+            self.streaming.add(made)
         if rule.quiet and outs:
             self.quiet.add(outs[0])
         if s.name == "broadcast_in_dim":
@@ -301,6 +306,8 @@ def stage(what: Any, known: Mapping[int, Any] | None = None) -> Program:
     cost = stager.cost - joined.saved
     program = Program(stager.template, [tuple(s) for s in steps], stager.outs, stager.given, cost, stager.specs, stager.quiet)
     program.kept, program.calling = stager.kept, joined.calling
+    large = [step[2] for step in steps if type(step[2]) is not int or sizes[step[2]] > LARGE]
+    program.streams = len(large) == 1 and large[0] in stager.streaming
     return program
 
 
