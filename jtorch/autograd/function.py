@@ -19,6 +19,7 @@ from .._src.tensor.looking import same_memory
 from .._src.tensor.writing import assign, bump, check_inplace
 from ..core import Tensor, detached, from_value
 from ..dispatch import LAYOUTS
+from . import traced_function
 from .dual import Dual, Level, enter, leave, zeros_like
 from .function_node import FunctionCtx as FunctionCtx
 from .function_node import FunctionNode, context_class
@@ -66,6 +67,7 @@ class Function(metaclass=FunctionMeta):
     """
 
     generate_vmap_rule = False
+    _derived_by_jax = False  # whether JAX, where it traces, differentiates ``forward`` and never asks for ``backward``
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         warnings.warn(
@@ -168,6 +170,8 @@ def _apply(function: type[Function], args: tuple[Any, ...]) -> Any:
             found = _over_examples(function, args, inner)
             if found is not NotImplemented:
                 return found
+    if traced_function.takes(tensors) and not function._derived_by_jax:
+        return traced_function.apply(function, _run, args, tensors)
     return _run(function, args, tensors)[0]
 
 

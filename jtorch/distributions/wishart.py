@@ -162,12 +162,15 @@ class Wishart(ExponentialFamily):
         """Samples; those that came out singular are drawn anew, at most ``max_try_correction`` times (10 by default).
 
         PyTorch takes the regular ones among the first samples for singular, warns and draws them once more. So does this: the numbers
-        are the same.
+        are the same. Samples that JAX traces are drawn anew where they are singular, ``max_try_correction`` times (2 by default).
         """
         attempts = 10 if max_try_correction is None else max_try_correction
         sample_shape = torch.Size(sample_shape)
         sample = self._bartlett_sampling(sample_shape)
-        is_singular = self._over_batch(self.support.check(sample))
+        regular = self.support.check(sample)
+        if constraints._traced(regular):
+            return self._redrawn(sample, self._over_batch(~regular), sample_shape, 2 if max_try_correction is None else attempts)
+        is_singular = self._over_batch(regular)
         if is_singular.any():
             warnings.warn("Singular sample detected.", stacklevel=2)
             for _ in range(attempts):
@@ -177,6 +180,14 @@ class Wishart(ExponentialFamily):
                 is_singular[is_singular.clone()] = still
                 if not is_singular.any():
                     break
+        return sample
+
+    def _redrawn(self, sample: Tensor, singular: Tensor, sample_shape: Any, attempts: int) -> Tensor:
+        """Samples of which nobody can say which are singular: all are drawn anew, and those taken that are wanted."""
+        for _ in range(attempts):
+            fresh = self._bartlett_sampling(sample_shape)
+            sample = torch.where(singular.reshape(sample_shape + (1,) * (sample.dim() - len(sample_shape))), fresh, sample)
+            singular = singular & self._over_batch(~self.support.check(fresh))
         return sample
 
     def _half_log_det(self) -> Tensor:

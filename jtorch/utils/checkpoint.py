@@ -113,6 +113,8 @@ class _Surroundings:
 class CheckpointFunction(torch.autograd.Function):
     """The reentrant variant: the function runs without recording, and again, recorded, within backward."""
 
+    _derived_by_jax = True
+
     @staticmethod
     def forward(ctx: Any, run_function: Callable[..., Any], preserve_rng_state: bool, *args: Any) -> Any:
         """Runs the function without recording."""

@@ -33,6 +33,7 @@ from .filling import (
     from_key,
     integer_draw,
     is_example,
+    is_traced,
     key_for,
     need,
     normal_draw,
@@ -422,7 +423,7 @@ def normal(
     Shapes: those of ``mean`` and ``std``, broadcast; or ``size``.
 
     Raises:
-        RuntimeError: if a standard deviation is negative.
+        RuntimeError: if a standard deviation is negative (unless JAX traces it).
 
     Example:
         >>> import jtorch as torch
@@ -449,7 +450,8 @@ def normal(
     noise = blank(tensors[0], shape)
     if not isinstance(std, Tensor):
         return _finished("normal", "NormalBackward1", noise.normal_(0, std, generator=generator) + tensors[0], out, mean)
-    if not is_example(tensors[-1]) and not tensors[-1].is_meta and not (on_host(tensors[-1]) >= 0).all():
+    unseen = is_example(tensors[-1]) or tensors[-1].is_meta or is_traced(tensors[-1])
+    if not unseen and not (on_host(tensors[-1]) >= 0).all():
         raise RuntimeError("normal expects all elements of std >= 0.0")
     made = noise.normal_(generator=generator) * tensors[-1] + (tensors[0] if isinstance(mean, Tensor) else mean)
     return _finished("normal", f"NormalBackward{len(tensors) + 1}", made, out, mean, std)

@@ -223,7 +223,8 @@ def _immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> 
                 shapes_of(call, tuple([v.aval for v in ins]), default_device())
                 arrays = [v.array for v in hooks.gathered(call, ins)]
                 break
-    run, known = call.jitted, None
+    run = within = call.inside
+    known = None
     if not any(v.trace is SPECIAL for v in ins):
         known = shapes_of(call, tuple([v.aval for v in ins]), default_device())  # so that the next time takes the short way
         run = known.run
@@ -235,7 +236,7 @@ def _immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> 
         if is_signalled(error):
             raise
         shapes_of(call, tuple([v.aval for v in ins]), default_device())  # a wrong shape or device: raises in torch's words
-        if run is call.jitted or not isinstance(error, _REFUSALS):
+        if run is within or run is call.jitted or not isinstance(error, _REFUSALS):
             raise translate(error, call.name, None) from error
         if known is not None and known.on_host and _values.tier == "host" and outside_jax():
             raise

@@ -76,6 +76,7 @@ class Call:
         "traces",
         "_alone",
         "_jitted",
+        "_inside",
         "__weakref__",
     )
 
@@ -86,6 +87,7 @@ class Call:
         self.fn = fn
         self.kinds = kinds
         self._jitted: Any = None
+        self._inside: Any = None
         self.traces: dict[tuple[Aval, ...], Any] = {}
         self.shapes: dict[tuple[Aval, ...], Shapes] = {}
         self.warm: set[tuple[Aval, ...]] = set()
@@ -111,6 +113,14 @@ class Call:
         self._jitted = jitted
 
     @property
+    def inside(self) -> Any:
+        """As ``jitted``, for what JAX may differentiate: with the derivative that the floor above states to it."""
+        if self._inside is None:
+            fn = None if stated is None else stated(self)
+            self._inside = self.jitted if fn is None else jax.jit(fn, inline=True, keep_unused=True)
+        return self._inside
+
+    @property
     def alone(self) -> Any:
         """The kernel as a program by itself; ``jitted`` is what can become part of another, which takes no options of the compiler."""
         if self._alone is None:
@@ -124,12 +134,16 @@ class Call:
             self._jitted.clear_cache()
         if self._alone is not None:
             self._alone.clear_cache()
+        if self._inside is not None:
+            self._inside.clear_cache()
 
     def __repr__(self) -> str:
         return f"<call {self.name}>"
 
 
 _Jitted = type(jax.jit(lambda: 0))
+#: Gives a call's kernel with a derivative of its own, or None where JAX's is meant; written by the floor that knows derivatives.
+stated: Callable[[Call], Callable[..., Any] | None] | None = None
 #: All calls there are.
 CALLS: weakref.WeakSet[Call] = weakref.WeakSet()
 

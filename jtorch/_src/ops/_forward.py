@@ -6,14 +6,16 @@ agree where a function has no derivative, such as ``abs`` at zero. The others ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.custom_derivatives import SymbolicZero
 
-from ..engine import Aval, Call, Guarded
+from ..engine import Aval, Call, Guarded, aval_of, calls
 from ..engine.programs import identity
+from ..engine.values import default_device
 from ._declare import collecting
 from ._kernel import Info, _by_rule, _conj, _derived, _strong, caches
 
@@ -38,7 +40,9 @@ def _make(call: Call, mine: tuple[bool, ...], outs: tuple[Aval, ...]) -> Call:
         with collecting(None):
             found = None
             if info.op.rule is not None and call.fn is info.kernel and not info.hidden:
-                found = _transposed(info, mine, outs, primals, tangents, numbers)
+                needed = info.saves_result or info.tracked is not None
+                saved = _with_residuals(call, primals + numbers)[2] if needed else ()
+                found = _transposed(info, mine, outs, primals, tangents, numbers, saved)
             if found is None:
                 found = _pushed(call, mine, primals, tangents, numbers)
         return tuple([_strong(t) for t, a in zip(found, outs, strict=True) if a.differentiable])
@@ -53,8 +57,63 @@ def _make(call: Call, mine: tuple[bool, ...], outs: tuple[Aval, ...]) -> Call:
     return Call(fn.__name__, fn, call.kinds, derived, name)
 
 
+def stated(call: Call) -> Callable[..., Any] | None:
+    """The kernel of a call as JAX is to differentiate it: by the op's hand-written gradient. None for kernels that JAX derives itself.
+
+    Kernels choose values where rules choose derivatives, so that JAX's own derivative of a kernel may be NaN, or 0, where there is one.
+    """
+    info = call.extra
+    if type(info) is not Info or info.op.rule is None or info.op.refusal is not None or call.fn is not info.kernel or info.hidden:
+        return None
+    function = jax.custom_jvp(call.fn)
+
+    def derivative(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        n = len(primals) - len(call.kinds)
+        mine = tuple([type(t) is not SymbolicZero and jnp.issubdtype(t.dtype, jnp.inexact) for t in tangents[:n]])
+        given = [t for t, m in zip(tangents, mine, strict=False) if m]
+        out, results, saved = _with_residuals(call, primals)
+        outs = tuple([aval_of(r.shape, r.dtype, default_device()) for r in results])
+        found = None
+        with collecting(None):
+            if given:
+                found = _transposed(info, mine, outs, primals[:n], given, primals[n:], saved)
+                if found is None:
+                    found = _pushed(call, mine, primals[:n], given, primals[n:])
+        pushed = [t if a.differentiable and found else None for t, a in zip(found or results, outs, strict=True)]
+        flags = iter(pushed)
+        return out, jax.tree.map(lambda r: _zero(r) if (t := next(flags, None)) is None else _strong(t), out)
+
+    function.defjvp(derivative, symbolic_zeros=True)
+    return function
+
+
+calls.stated = stated
+
+
+def _zero(result: Any) -> SymbolicZero:
+    return SymbolicZero(jax.typeof(result).to_tangent_aval())
+
+
+def _with_residuals(call: Call, flat: Sequence[Any]) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
+    """What the kernel gives, the results among it, and what the gradient rule is given of the way there."""
+    info: Info = call.extra
+    if info.tracked is None:
+        out = call.fn(*flat)
+        results = _results_of(out)
+        return out, results, results if info.saves_result else ()
+    out = info.tracked.fn(*flat)
+    every = _results_of(out)
+    count = len(every) - info.tracked.extra.hidden
+    results = every[:count]
+    shown = results[0] if info.tracked.extra.single else results
+    return Guarded(shown, out.flags, out.checks) if isinstance(out, Guarded) else shown, results, every[count:]
+
+
 def _results(call: Call, primals: Sequence[Any], numbers: Sequence[Any]) -> tuple[Any, ...]:
-    out = call.fn(*primals, *numbers)
+    return _results_of(call.fn(*primals, *numbers))
+
+
+def _results_of(out: Any) -> tuple[Any, ...]:
     if isinstance(out, Guarded):
         out = out.outs
     return tuple(out) if isinstance(out, (tuple, list)) else (out,)
@@ -74,18 +133,17 @@ def _pushed(call: Call, mine: Sequence[bool], primals: Sequence[Any], tangents: 
 
 
 def _transposed(
-    info: Info, mine: Sequence[bool], outs: Sequence[Aval], primals: Sequence[Any], tangents: Sequence[Any], numbers: Sequence[Any]
+    info: Info,
+    mine: Sequence[bool],
+    outs: Sequence[Aval],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    numbers: Sequence[Any],
+    saved: Sequence[Any],
 ) -> list[Any] | None:
     """By the transposed gradient rule; None where JAX cannot transpose it."""
-    saved: Any = ()
-    if info.tracked is not None:  # its results are followed by the residuals that the rule is given
-        out = info.tracked.fn(*primals, *numbers)
-        saved = (out.outs if isinstance(out, Guarded) else out)[len(outs) :]
+    if info.tracked is not None:
         info = info.tracked.extra
-    elif info.saves_result:
-        out = info.kernel(*primals, *numbers)
-        saved = out.outs if isinstance(out, Guarded) else out
-        saved = tuple(saved) if isinstance(saved, (tuple, list)) else (saved,)
     given = [a.differentiable for a in outs]
 
     def pull(*cotangents: Any) -> list[Any]:

@@ -467,7 +467,12 @@ def _times_log(x: Array, y: Array, log: Any, one: int = 1) -> Array:
 
 
 def _xlogy_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:
-    return zeros_where((input == 0) & (other <= 0), _times_log(g, other, jnp.log)), g * input / other
+    return _slope_where_zero((input == 0) & (other <= 0), g, other, jnp.log, 1), g * input / other
+
+
+def _slope_where_zero(none: Array, g: Array, y: Array, log: Any, one: int) -> Array:
+    """``g * log(y)``, 0 where there is ``none``; so it is when ``g`` is a tangent and the product comes after the choice."""
+    return zeros_where(none, _times_log(g, jnp.where(none, jnp.asarray(one, y.dtype), y), log, one))
 
 
 defvjp(xlogy, _xlogy_rule)
@@ -513,7 +518,7 @@ def _xlog1py(x: Array, y: Array) -> Array:
 
 
 def _xlog1py_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:
-    return zeros_where((input == 0) & (other <= -1), _times_log(g, other, jnp.log1p, 0)), g * input / (other + 1)
+    return _slope_where_zero((input == 0) & (other <= -1), g, other, jnp.log1p, 0), g * input / (other + 1)
 
 
 defvjp(xlog1py, _xlog1py_rule)

@@ -124,7 +124,8 @@ def _pow_rule(g: Array, _: None, input: Array | Number, exponent: Array | Number
 
 
 def _pow_tensor_rule(g: Array, x: Array, y: Array) -> tuple[Array, Array]:
-    by_base = zeros_where(y == 0, g * conj(y * jnp.power(x, y - 1)))
+    none = y == 0
+    by_base = zeros_where(none, g * conj(y * jnp.power(x, jnp.where(none, y, y - 1))))
     settled = (x == 0) & ((y.imag == 0) & (y.real >= 0) if is_complex(y) else y >= 0)
     by_exponent = g * conj(zeros_where(settled, _pow_tensors(x, y) * jnp.log(x)))
     return by_base, by_exponent
