@@ -106,6 +106,8 @@ from ._src.bind.underscored import _grouped_mm as _grouped_mm
 from ._src.bind.underscored import _int_mm as _int_mm
 from ._src.bind.underscored import _segment_reduce as _segment_reduce
 from ._src.bind.underscored import _shape_as_tensor as _shape_as_tensor
+from ._src.bind.underscored import _unique as _unique
+from ._src.bind.underscored import _unique2 as _unique2
 from ._src.borders.streams import Event as Event
 from ._src.borders.streams import Stream as Stream
 from ._src.engine import OutOfMemoryError as OutOfMemoryError
@@ -2092,7 +2094,7 @@ def _foreach_zero_(self: Sequence[Tensor]) -> Tensor:
 def _functional_sym_constrain_range(size: Any, min: Any, max: Any, dep_token: Any) -> Tensor:
     """Not offered: it marks symbolic sizes for PyTorch's exporter; sizes are numbers here."""
 def _has_compatible_shallow_copy_type(input: Tensor, from_: Any) -> Tensor:
-    """Whether ``input.data = from_`` is possible: both are strided, or both sparse in the same way."""
+    """Whether ``input.data = from_`` is possible: both are strided, or both sparse in the same way, and none or both of ..."""
 def _is_all_true(self: Tensor) -> Tensor:
     """Whether all elements of a bool tensor are true."""
 def _is_any_true(self: Tensor) -> Tensor:
