@@ -58,7 +58,7 @@ def _late_operators() -> Any:
         if namespace in ("c10d", "c10d_functional", "_c10d_functional"):
             from ...distributed import _operators as _operators
         elif namespace == "profiler":
-            from ...autograd import _profiler_operators as _profiler_operators
+            from ...library import _profiler_operators as _profiler_operators
 
     return enter
 

@@ -6,7 +6,7 @@ import itertools
 
 import jtorch as torch
 
-from .profiler import record_function
+from ..autograd.profiler import record_function
 
 #: Blocks that were entered by a handle that is a tensor, by the number in it.
 _OPEN: dict[int, record_function] = {}
