@@ -7,7 +7,7 @@ windows), the operator stays: the function gives ``NotImplemented``, as PyTorch'
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -104,19 +104,22 @@ def _sizes(shape: Any) -> list[Any]:
     return [visible(n) for n in shape]
 
 
-def _program(jaxpr: Any, consts: list[Any], inputs: list[Any], like: Any) -> list[Any]:
-    """What a traced program gives, computed with operators. Numbers without dimensions stay numbers for as long as they can."""
+def _program(jaxpr: Any, consts: list[Any], inputs: list[Any], like: Any, wanted: Sequence[bool] | None = None) -> list[Any]:
+    """What a traced program gives, computed with operators. Numbers without dimensions stay numbers for as long as they can.
+
+    Results that are not ``wanted`` are None.
+    """
+    outs = [v if wanted is None or wanted[i] else None for i, v in enumerate(jaxpr.outvars)]
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, inputs, strict=True))
 
     def read(v: Any) -> Any:
         return np.asarray(v.val).item() if hasattr(v, "val") else env[v]
 
-    needed: set[Any] = set()
+    needed: set[Any] = {v for v in outs if v is not None and not hasattr(v, "val")}
     for eqn in reversed(jaxpr.eqns):  # checks of values are no part of the result
-        if any(v in needed or v in jaxpr.outvars for v in eqn.outvars):
+        if any(v in needed for v in eqn.outvars):
             needed.update(v for v in eqn.invars if not hasattr(v, "val"))
-            needed.update(eqn.outvars)
     for eqn in jaxpr.eqns:
         if not any(v in needed for v in eqn.outvars):
             continue
@@ -124,7 +127,7 @@ def _program(jaxpr: Any, consts: list[Any], inputs: list[Any], like: Any) -> lis
         if name in _CALLS:
             inner = eqn.params.get("jaxpr") or eqn.params.get("call_jaxpr") or eqn.params.get("fun_jaxpr")
             consts = [_constant(c, like) for c in getattr(inner, "consts", [])]
-            found = _program(getattr(inner, "jaxpr", inner), consts, args, like)
+            found = _program(getattr(inner, "jaxpr", inner), consts, args, like, [v in needed for v in eqn.outvars])
         elif name in _SAME:
             found = args
         elif name not in _DIRECT and (formula := formula_of(name)) is not None:
@@ -133,7 +136,7 @@ def _program(jaxpr: Any, consts: list[Any], inputs: list[Any], like: Any) -> lis
         else:
             found = [_primitive(name, eqn, args, like)]
         env.update(zip(eqn.outvars, found, strict=True))
-    return [_tensor(read(v), v.aval, like) for v in jaxpr.outvars]
+    return [None if v is None else _tensor(read(v), v.aval, like) for v in outs]
 
 
 def _tensor(x: Any, aval: Any, like: Any) -> Any:

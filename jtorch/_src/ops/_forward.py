@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.custom_derivatives import SymbolicZero
+from jax import custom_derivatives
 
 from ..engine import Aval, Call, Guarded, aval_of, calls
 from ..engine.programs import identity
@@ -69,7 +69,7 @@ def stated(call: Call) -> Callable[..., Any] | None:
 
     def derivative(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         n = len(primals) - len(call.kinds)
-        mine = tuple([type(t) is not SymbolicZero and jnp.issubdtype(t.dtype, jnp.inexact) for t in tangents[:n]])
+        mine = tuple([type(t) is not custom_derivatives.SymbolicZero and jnp.issubdtype(t.dtype, jnp.inexact) for t in tangents[:n]])
         given = [t for t, m in zip(tangents, mine, strict=False) if m]
         out, results, saved = _with_residuals(call, primals)
         outs = tuple([aval_of(r.shape, r.dtype, default_device()) for r in results])
@@ -90,8 +90,8 @@ def stated(call: Call) -> Callable[..., Any] | None:
 calls.stated = stated
 
 
-def _zero(result: Any) -> SymbolicZero:
-    return SymbolicZero(jax.typeof(result).to_tangent_aval())
+def _zero(result: Any) -> custom_derivatives.SymbolicZero:
+    return custom_derivatives.SymbolicZero(jax.typeof(result).to_tangent_aval())
 
 
 def _with_residuals(call: Call, flat: Sequence[Any]) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
