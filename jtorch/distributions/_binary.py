@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import jtorch as torch
 from jtorch import Tensor
@@ -10,15 +10,20 @@ from jtorch import Tensor
 from .distribution import Distribution
 from .utils import _batch_of, broadcast_all, lazy_property, logits_to_probs, probs_to_logits
 
+_P = TypeVar("_P")
 
-def one_of(probs: Any, logits: Any) -> None:
-    """Refuses both and neither.
+
+def one_of(probs: _P | None, logits: _P | None) -> _P:
+    """The one that is given; refuses both and neither.
 
     Raises:
         ValueError: unless exactly one is given.
     """
-    if (probs is None) == (logits is None):
-        raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+    if logits is None and probs is not None:
+        return probs
+    if logits is not None and probs is None:
+        return logits
+    raise ValueError("Either `probs` or `logits` must be specified, but not both.")
 
 
 class Binary(Distribution):

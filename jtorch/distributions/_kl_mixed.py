@@ -145,12 +145,12 @@ _pair(Uniform, Pareto, _under_pareto, lambda p, q: p.low < q.scale)
 
 
 @register_kl(Bernoulli, Poisson)
-def _kl_bernoulli_poisson(p: Any, q: Any) -> Tensor:
+def _kl_bernoulli_poisson(p: Bernoulli, q: Poisson) -> Tensor:
     return -p.entropy() - (p.probs * q.rate.log() - q.rate)
 
 
 @register_kl(Normal, Laplace)
-def _kl_normal_laplace(p: Any, q: Any) -> Tensor:
+def _kl_normal_laplace(p: Normal, q: Laplace) -> Tensor:
     """The mean distance from q's centre is that of a folded normal number."""
     apart = p.loc - q.loc
     relative = apart / p.scale

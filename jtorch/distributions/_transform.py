@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import jtorch as torch
+from jtorch import Tensor
 
 from . import constraints
+from .constraints import Constraint
 from .utils import _sum_rightmost, lazy_property
 
 
@@ -53,7 +55,7 @@ class Transform:
         raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
 
     @property
-    def inv(self) -> Any:
+    def inv(self) -> Transform:
         """The inverse; its own inverse is this."""
         if self._inv is None:
             self._inv = _InverseTransform(self)
@@ -64,7 +66,7 @@ class Transform:
         """+1 or -1 if the function is monotonous."""
         raise NotImplementedError
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Self:
         """The same transform with another ``cache_size``."""
         if self._cache_size != cache_size and type(self).__init__ is not Transform.__init__:
             raise NotImplementedError(f"{type(self)}.with_cache is not implemented")
@@ -77,7 +79,7 @@ class Transform:
     def __eq__(self, other: object) -> bool:
         return self is other
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Tensor) -> Tensor:
         """``f(x)``."""
         if self._cache_size == 0:
             return self._call(x)
@@ -98,26 +100,26 @@ class Transform:
         self._cached_x_y = x, y
         return x
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         """The function itself."""
         raise NotImplementedError
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         """Its inverse."""
         raise NotImplementedError
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """``log |dy/dx|`` for each point."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
         return self.__class__.__name__ + "()"
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of ``f(x)`` for that of ``x``."""
         return shape
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of ``x`` for that of ``f(x)``."""
         return shape
 
@@ -154,17 +156,17 @@ class _InverseTransform(Transform):
         return self._inv
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:
+    def domain(self) -> Constraint:
         """Where the transform leads to."""
         return self._forward().codomain
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> Any:
+    def codomain(self) -> Constraint:
         """Where the transform comes from."""
         return self._forward().domain
 
     @property
-    def bijective(self) -> Any:
+    def bijective(self) -> bool:
         """As of the transform."""
         return self._forward().bijective
 
@@ -174,11 +176,11 @@ class _InverseTransform(Transform):
         return self._forward().sign
 
     @property
-    def inv(self) -> Any:
+    def inv(self) -> Transform:
         """The transform."""
         return self._inv
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Self:
         return self._forward().with_cache(cache_size).inv
 
     def __eq__(self, other: object) -> bool:
@@ -187,16 +189,16 @@ class _InverseTransform(Transform):
     def __repr__(self) -> str:
         return f"{self.__class__.__name__}({self._inv!r})"
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Tensor) -> Tensor:
         return self._forward()._inv_call(x)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -self._forward().log_abs_det_jacobian(y, x)
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return self._forward().inverse_shape(shape)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return self._forward().forward_shape(shape)
 
 
@@ -222,7 +224,7 @@ class ComposeTransform(Transform):
         return isinstance(other, ComposeTransform) and self.parts == other.parts
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:
+    def domain(self) -> Constraint:
         """The first part's, with as many dimensions as any part needs."""
         if not self.parts:
             return constraints.real
@@ -232,7 +234,7 @@ class ComposeTransform(Transform):
         return _widened(self.parts[0].domain, n, "domain")
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> Any:
+    def codomain(self) -> Constraint:
         """The last part's, with as many dimensions as any part needs."""
         if not self.parts:
             return constraints.real
@@ -252,22 +254,22 @@ class ComposeTransform(Transform):
         return functools.reduce(operator.mul, (p.sign for p in self.parts), 1)
 
     @property
-    def inv(self) -> Any:
+    def inv(self) -> Transform:
         """The inverses in reverse."""
         if self._inv is None:
             self._inv = ComposeTransform([p.inv for p in reversed(self.parts)])
             self._inv._inv = self
         return self._inv
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Self:
         return self._cached(cache_size, ComposeTransform, self.parts)
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Tensor) -> Tensor:
         for part in self.parts:
             x = part(x)
         return x
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         if not self.parts:
             return torch.zeros_like(x)
         points = [x]
@@ -280,12 +282,12 @@ class ComposeTransform(Transform):
             n += part.codomain.event_dim - part.domain.event_dim
         return functools.reduce(operator.add, terms)
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         for part in self.parts:
             shape = part.forward_shape(shape)
         return shape
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         for part in reversed(self.parts):
             shape = part.inverse_shape(shape)
         return shape
@@ -307,21 +309,21 @@ class IndependentTransform(Transform):
         self.base_transform = base_transform.with_cache(cache_size)
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Self:
         return self._cached(cache_size, IndependentTransform, self.base_transform, self.reinterpreted_batch_ndims)
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:
+    def domain(self) -> Constraint:
         """The base's, with more dimensions."""
         return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> Any:
+    def codomain(self) -> Constraint:
         """The base's, with more dimensions."""
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
     @property
-    def bijective(self) -> Any:
+    def bijective(self) -> bool:
         """As of the base."""
         return self.base_transform.bijective
 
@@ -330,22 +332,22 @@ class IndependentTransform(Transform):
         """As of the base."""
         return self.base_transform.sign
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         need_dims(x.shape, self.domain.event_dim)
         return self.base_transform(x)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         need_dims(y.shape, self.codomain.event_dim)
         return self.base_transform.inv(y)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return _sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
 
     def __repr__(self) -> str:
         return f"{self.__class__.__name__}({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return self.base_transform.forward_shape(shape)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return self.base_transform.inverse_shape(shape)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Self
 
 import jtorch as torch
 from jtorch import Tensor, nan
@@ -10,6 +11,7 @@ from jtorch.nn.functional import binary_cross_entropy_with_logits
 
 from . import constraints
 from ._binary import Binary
+from .constraints import Constraint
 from .exp_family import ExponentialFamily
 from .utils import broadcast_all
 
@@ -29,15 +31,17 @@ class Bernoulli(Binary, ExponentialFamily):
         tensor([-1.2040])
     """
 
-    arg_constraints: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
-    support: Any = constraints.boolean
+    arg_constraints: dict[str, Constraint] = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support: Constraint = constraints.boolean
     has_enumerate_support = True
     _mean_carrier_measure = 0  # type: ignore[assignment]
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, probs: Tensor | float | None = None, logits: Tensor | float | None = None, validate_args: bool | None = None
+    ) -> None:
         super().__init__(self._set_parameter(probs, logits), validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         return self._expanded(Bernoulli, batch_shape, _instance, probs=0, logits=0, _param=0)
 
     @property
@@ -53,12 +57,12 @@ class Bernoulli(Binary, ExponentialFamily):
     def variance(self) -> Tensor:
         return self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with torch.no_grad():
             return torch.bernoulli(self.probs.expand(shape))
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
@@ -74,5 +78,5 @@ class Bernoulli(Binary, ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor, ...]:
         return (torch.logit(self.probs),)
 
-    def _log_normalizer(self, x: Any) -> Tensor:
+    def _log_normalizer(self, x: Tensor) -> Tensor:
         return torch.log1p(torch.exp(x))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 import jtorch as torch
 from jtorch import Tensor, nan
 
 from . import constraints
 from ._binary import one_of
+from .constraints import Constraint
 from .distribution import Distribution
 from .utils import lazy_property, logits_to_probs, probs_to_logits
 
@@ -28,24 +30,23 @@ class Categorical(Distribution):
         tensor([0.2500, 0.7500])
     """
 
-    arg_constraints: Any = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints: dict[str, Constraint] = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        one_of(probs, logits)
-        name, given = ("logits", logits) if probs is None else ("probs", probs)
+    def __init__(self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None) -> None:
+        given = one_of(probs, logits)
         if given.dim() < 1:
-            raise ValueError(f"`{name}` parameter must be at least one-dimensional.")
+            raise ValueError(f"`{'logits' if probs is None else 'probs'}` parameter must be at least one-dimensional.")
         if probs is not None:
-            self.probs = probs / probs.sum(-1, keepdim=True)
+            self.probs = given / given.sum(-1, keepdim=True)
             self._param = self.probs
         else:
-            self.logits = logits - logits.logsumexp(dim=-1, keepdim=True)
+            self.logits = given - given.logsumexp(dim=-1, keepdim=True)
             self._param = self.logits
         self._num_events = self._param.size()[-1]
         super().__init__(self._param.size()[:-1], validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         new = self._expanded(Categorical, batch_shape, _instance, probs=1, logits=1, _param=1)
         new._num_events = self._num_events
         return new
@@ -54,7 +55,7 @@ class Categorical(Distribution):
         return self._param.new(*args, **kwargs)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
-    def support(self) -> Any:
+    def support(self) -> Constraint:
         """The integers below K."""
         return constraints.integer_interval(0, self._num_events - 1)
 
@@ -85,13 +86,13 @@ class Categorical(Distribution):
     def variance(self) -> Tensor:
         return self.mean
 
-    def sample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         sample_shape = torch.Size(sample_shape)
         rows = self.probs.reshape(-1, self._num_events)
         found = torch.multinomial(rows, sample_shape.numel(), True).T
         return found.reshape(self._extended_shape(sample_shape))
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         value, logits = torch.broadcast_tensors(value.long().unsqueeze(-1), self.logits)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import constraints, transforms
+from ._transform import Transform
 from .utils import _all_numbers
 
 __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
@@ -68,22 +69,22 @@ def _for(*kinds: Any) -> Callable[[Any], Any]:
 
 
 @_for(constraints.real)
-def _transform_to_real(constraint: Any) -> Any:
+def _transform_to_real(constraint: Any) -> Transform:
     return transforms.identity_transform
 
 
 @_for(constraints.greater_than, constraints.greater_than_eq)
-def _transform_to_greater_than(constraint: Any) -> Any:
+def _transform_to_greater_than(constraint: Any) -> Transform:
     return transforms.ComposeTransform([transforms.ExpTransform(), transforms.AffineTransform(constraint.lower_bound, 1)])
 
 
 @_for(constraints.less_than)
-def _transform_to_less_than(constraint: Any) -> Any:
+def _transform_to_less_than(constraint: Any) -> Transform:
     return transforms.ComposeTransform([transforms.ExpTransform(), transforms.AffineTransform(constraint.upper_bound, -1)])
 
 
 @_for(constraints.interval, constraints.half_open_interval)
-def _transform_to_interval(constraint: Any) -> Any:
+def _transform_to_interval(constraint: Any) -> Transform:
     low, high = constraint.lower_bound, constraint.upper_bound
     if _all_numbers(low, high) and (low, high) == (0, 1):
         return transforms.SigmoidTransform()
@@ -91,28 +92,28 @@ def _transform_to_interval(constraint: Any) -> Any:
 
 
 @_for(constraints.corr_cholesky)
-def _transform_to_corr_cholesky(constraint: Any) -> Any:
+def _transform_to_corr_cholesky(constraint: Any) -> Transform:
     return transforms.CorrCholeskyTransform()
 
 
 @biject_to.register(constraints.simplex)
-def _biject_to_simplex(constraint: Any) -> Any:
+def _biject_to_simplex(constraint: Any) -> Transform:
     return transforms.StickBreakingTransform()
 
 
 @transform_to.register(constraints.simplex)
-def _transform_to_simplex(constraint: Any) -> Any:
+def _transform_to_simplex(constraint: Any) -> Transform:
     return transforms.SoftmaxTransform()
 
 
 @transform_to.register(constraints.lower_cholesky)
-def _transform_to_lower_cholesky(constraint: Any) -> Any:
+def _transform_to_lower_cholesky(constraint: Any) -> Transform:
     return transforms.LowerCholeskyTransform()
 
 
 @transform_to.register(constraints.positive_semidefinite)
 @transform_to.register(constraints.positive_definite)
-def _transform_to_positive_definite(constraint: Any) -> Any:
+def _transform_to_positive_definite(constraint: Any) -> Transform:
     return transforms.PositiveDefiniteTransform()
 
 

@@ -67,7 +67,7 @@ class Constraint:
     is_discrete: Any = False
     event_dim: Any = 0
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         """Which of the points that ``value`` holds lie in the region."""
         raise NotImplementedError
 
@@ -125,7 +125,7 @@ class _Dependent(Constraint):
             event_dim=self._event_dim if event_dim is NotImplemented else event_dim,
         )
 
-    def check(self, x: Any) -> Any:
+    def check(self, x: Tensor) -> Tensor:
         raise ValueError("Cannot determine validity of dependent constraint")
 
 
@@ -195,7 +195,7 @@ class _IndependentConstraint(_Wrapping):
         """The base's and the reinterpreted ones."""
         return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         found, n = self.base_constraint.check(value), self.reinterpreted_batch_ndims
         if found.dim() < n:
             raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.dim()}")
@@ -213,7 +213,7 @@ class MixtureSameFamilyConstraint(_Wrapping):
         self.base_constraint = base_constraint
         super().__init__()
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         n = self.event_dim
         found = self.base_constraint.check(value.unsqueeze(-1 - n))
         if value.dim() < n:
@@ -258,7 +258,7 @@ class _Cat(_Sequence):
         """The largest of the parts'."""
         return max(c.event_dim for c in self.cseq)
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         self._check_dim(value)
         start, found = 0, []
         for c, length in zip(self.cseq, self.lengths, strict=True):
@@ -279,7 +279,7 @@ class _Stack(_Sequence):
         dim = max(c.event_dim for c in self.cseq)
         return dim + 1 if self.dim + dim < 0 else dim
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         self._check_dim(value)
         parts = [value.select(self.dim, i) for i in range(value.size(self.dim))]
         return torch.stack([c.check(v) for v, c in zip(parts, self.cseq, strict=False)], self.dim)
@@ -293,7 +293,7 @@ class _Boolean(Constraint):
 
     is_discrete = True
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (value == 0) | (value == 1)
 
 
@@ -302,12 +302,12 @@ class _IntegerInterval(_WithBounds):
 
     is_discrete = True
 
-    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
+    def __init__(self, lower_bound: Tensor | float, upper_bound: Tensor | float) -> None:
         self.lower_bound = lower_bound
         self.upper_bound = upper_bound
         super().__init__()
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (value % 1 == 0) & (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
@@ -316,11 +316,11 @@ class _IntegerLessThan(_WithBounds):
 
     is_discrete = True
 
-    def __init__(self, upper_bound: Any) -> None:
+    def __init__(self, upper_bound: Tensor | float) -> None:
         self.upper_bound = upper_bound
         super().__init__()
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (value % 1 == 0) & (value <= self.upper_bound)
 
 
@@ -329,75 +329,75 @@ class _IntegerGreaterThan(_WithBounds):
 
     is_discrete = True
 
-    def __init__(self, lower_bound: Any) -> None:
+    def __init__(self, lower_bound: Tensor | float) -> None:
         self.lower_bound = lower_bound
         super().__init__()
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (value % 1 == 0) & (value >= self.lower_bound)
 
 
 class _Real(Constraint):
     """All numbers, infinities too, but not NaN."""
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return value == value
 
 
 class _GreaterThan(_WithBounds):
     """Numbers above ``lower_bound``."""
 
-    def __init__(self, lower_bound: Any) -> None:
+    def __init__(self, lower_bound: Tensor | float) -> None:
         self.lower_bound = lower_bound
         super().__init__()
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return self.lower_bound < value
 
 
 class _GreaterThanEq(_WithBounds):
     """Numbers from ``lower_bound`` on."""
 
-    def __init__(self, lower_bound: Any) -> None:
+    def __init__(self, lower_bound: Tensor | float) -> None:
         self.lower_bound = lower_bound
         super().__init__()
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return self.lower_bound <= value
 
 
 class _LessThan(_WithBounds):
     """Numbers below ``upper_bound``."""
 
-    def __init__(self, upper_bound: Any) -> None:
+    def __init__(self, upper_bound: Tensor | float) -> None:
         self.upper_bound = upper_bound
         super().__init__()
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return value < self.upper_bound
 
 
 class _Interval(_WithBounds):
     """Numbers from ``lower_bound`` to ``upper_bound``, both included."""
 
-    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
+    def __init__(self, lower_bound: Tensor | float, upper_bound: Tensor | float) -> None:
         self.lower_bound = lower_bound
         self.upper_bound = upper_bound
         super().__init__()
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
 class _HalfOpenInterval(_WithBounds):
     """Numbers from ``lower_bound`` to below ``upper_bound``."""
 
-    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
+    def __init__(self, lower_bound: Tensor | float, upper_bound: Tensor | float) -> None:
         self.lower_bound = lower_bound
         self.upper_bound = upper_bound
         super().__init__()
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (self.lower_bound <= value) & (value < self.upper_bound)
 
 
@@ -410,7 +410,7 @@ class _OneHot(Constraint):
     is_discrete = True
     event_dim = 1
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return ((value == 0) | (value == 1)).all(-1) & value.sum(-1).eq(1)
 
 
@@ -419,7 +419,7 @@ class _Simplex(Constraint):
 
     event_dim = 1
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return torch.all(value >= 0, dim=-1) & ((value.sum(-1) - 1).abs() < 1e-6)
 
 
@@ -429,10 +429,10 @@ class _Multinomial(Constraint):
     is_discrete = True
     event_dim = 1
 
-    def __init__(self, upper_bound: Any) -> None:
+    def __init__(self, upper_bound: Tensor | float) -> None:
         self.upper_bound = upper_bound
 
-    def check(self, x: Any) -> Any:
+    def check(self, x: Tensor) -> Tensor:
         return (x >= 0).all(dim=-1) & (x.sum(dim=-1) <= self.upper_bound)
 
 
@@ -444,14 +444,14 @@ class _LowerTriangular(Constraint):
 
     event_dim = 2
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (value.tril() == value).flatten(-2).all(-1)
 
 
 class _LowerCholesky(_LowerTriangular):
     """Lower triangular matrices with a positive diagonal."""
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return super().check(value) & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
 
 
@@ -460,7 +460,7 @@ class _CorrCholesky(Constraint):
 
     event_dim = 2
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         tolerance = 10 * value.size(-1) * torch.finfo(value.dtype).eps
         lengths: Tensor = torch.linalg.norm(value.detach(), dim=-1)
         return _LowerCholesky().check(value) & (lengths - 1.0).abs().le(tolerance).all(dim=-1)
@@ -471,7 +471,7 @@ class _Square(Constraint):
 
     event_dim = 2
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         square = value.shape[-2] == value.shape[-1]
         return torch.full(size=value.shape[:-2], fill_value=square, dtype=torch.bool, device=value.device)
 
@@ -479,7 +479,7 @@ class _Square(Constraint):
 class _Symmetric(_Square):
     """Symmetric matrices."""
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         square = super().check(value)
         if not _holds(square):
             return square
@@ -489,7 +489,7 @@ class _Symmetric(_Square):
 class _PositiveSemidefinite(_Symmetric):
     """Symmetric matrices without negative eigenvalues."""
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         symmetric = super().check(value)
         return torch.linalg.eigvalsh(value).ge(0).all(-1) if _holds(symmetric) else symmetric
 
@@ -497,7 +497,7 @@ class _PositiveSemidefinite(_Symmetric):
 class _PositiveDefinite(_Symmetric):
     """Symmetric matrices with positive eigenvalues."""
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         symmetric = super().check(value)
         return torch.linalg.cholesky_ex(value).info.eq(0) if _holds(symmetric) else symmetric
 

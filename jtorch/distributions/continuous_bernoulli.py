@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Self
 
 import jtorch as torch
 from jtorch import Tensor
@@ -11,6 +12,7 @@ from jtorch.nn.functional import binary_cross_entropy_with_logits
 
 from . import constraints
 from ._binary import Binary, one_of
+from .constraints import Constraint
 from .exp_family import ExponentialFamily
 from .utils import _batch_of, broadcast_all, clamp_probs, lazy_property, logits_to_probs
 
@@ -30,21 +32,25 @@ class ContinuousBernoulli(Binary, ExponentialFamily):
     Source: G. Loaiza-Ganem and J. P. Cunningham, "The continuous Bernoulli", 2019.
     """
 
-    arg_constraints: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
-    support: Any = constraints.unit_interval
+    arg_constraints: dict[str, Constraint] = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support: Constraint = constraints.unit_interval
     _mean_carrier_measure = 0  # type: ignore[assignment]
     has_rsample = True
 
     def __init__(
-        self, probs: Any = None, logits: Any = None, lims: tuple[float, float] = (0.499, 0.501), validate_args: bool | None = None
+        self,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        lims: tuple[float, float] = (0.499, 0.501),
+        validate_args: bool | None = None,
     ) -> None:
         one_of(probs, logits)
         if probs is not None:
-            (self.probs,) = broadcast_all(probs)
+            (given,) = broadcast_all(probs)
             # Clamping hides what is invalid, so it is looked for before.
-            if validate_args is not None and not constraints._holds(self.arg_constraints["probs"].check(self.probs)):
+            if validate_args is not None and not constraints._holds(self.arg_constraints["probs"].check(given)):
                 raise ValueError("The parameter probs has invalid values")
-            self.probs = clamp_probs(self.probs)  # type: ignore[assignment,arg-type]
+            self.probs = clamp_probs(given)  # type: ignore[assignment,arg-type]
             self._param = self.probs
         else:
             (self.logits,) = broadcast_all(logits)
@@ -52,7 +58,7 @@ class ContinuousBernoulli(Binary, ExponentialFamily):
         self._lims = lims
         super().__init__(_batch_of(self._param, logits if probs is None else probs), validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         new = self._expanded(ContinuousBernoulli, batch_shape, _instance, probs=0, logits=0, _param=0)
         new._lims = self._lims
         return new
@@ -97,20 +103,20 @@ class ContinuousBernoulli(Binary, ExponentialFamily):
         x = torch.pow(self.probs - 0.5, 2)
         return torch.where(self._outside_unstable_region(), exact, 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x) * x)
 
-    def sample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         with torch.no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         return self.icdf(torch.rand(self._extended_shape(sample_shape), dtype=self.probs.dtype, device=self.probs.device))
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
         return -binary_cross_entropy_with_logits(logits, value, reduction="none") + self._cont_bern_log_norm()
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         p = self._cut_probs()
@@ -119,7 +125,7 @@ class ContinuousBernoulli(Binary, ExponentialFamily):
         upper = torch.where(torch.ge(value, 1.0), torch.ones_like(value), inside)
         return torch.where(torch.le(value, 0.0), torch.zeros_like(value), upper)
 
-    def icdf(self, value: Any) -> Tensor:
+    def icdf(self, value: Tensor) -> Tensor:
         p = self._cut_probs()
         miss = torch.log1p(-p)
         exact = (torch.log1p(-p + value * (2.0 * p - 1.0)) - miss) / (torch.log(p) - miss)
@@ -133,7 +139,7 @@ class ContinuousBernoulli(Binary, ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor, ...]:
         return (self.logits,)
 
-    def _log_normalizer(self, x: Any) -> Tensor:
+    def _log_normalizer(self, x: Tensor) -> Tensor:
         low, high = self._lims[0] - 0.5, self._lims[1] - 0.5
         outside = torch.le(x, low) | torch.gt(x, high)
         cut = torch.where(outside, x, low * torch.ones_like(x))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 import jtorch as torch
 from jtorch import Tensor
@@ -10,6 +11,7 @@ from jtorch.autograd import Function
 from jtorch.autograd.function import once_differentiable
 
 from . import constraints
+from .constraints import Constraint
 from .exp_family import ExponentialFamily
 
 __all__ = ["Dirichlet"]
@@ -41,8 +43,8 @@ class _Dirichlet(Function):
 class Dirichlet(ExponentialFamily):
     """Vectors of shares whose sum is 1; shares are large where the ``concentration`` (*, K) is."""
 
-    arg_constraints: Any = {"concentration": constraints.independent(constraints.positive, 1)}
-    support: Any = constraints.simplex
+    arg_constraints: dict[str, Constraint] = {"concentration": constraints.independent(constraints.positive, 1)}
+    support: Constraint = constraints.simplex
     has_rsample = True
 
     def __init__(self, concentration: Tensor, validate_args: bool | None = None) -> None:
@@ -51,13 +53,13 @@ class Dirichlet(ExponentialFamily):
         self.concentration = concentration
         super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         return self._expanded(Dirichlet, batch_shape, _instance, concentration=1)
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return _Dirichlet.apply(self.concentration.expand(self._extended_shape(sample_shape)))
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         a = self.concentration
@@ -90,5 +92,5 @@ class Dirichlet(ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor, ...]:
         return (self.concentration,)
 
-    def _log_normalizer(self, x: Any) -> Tensor:
+    def _log_normalizer(self, x: Tensor) -> Tensor:
         return x.lgamma().sum(-1) - torch.lgamma(x.sum(-1))

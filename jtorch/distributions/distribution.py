@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 import jtorch as torch
 from jtorch import Tensor
 
 from . import constraints
+from .constraints import Constraint
 from .utils import lazy_property
 
 __all__ = ["Distribution"]
@@ -90,13 +92,13 @@ class Distribution:
         """The shape of one sample."""
         return self._event_shape
 
-    def _extended_shape(self, sample_shape: Any = torch.Size()) -> torch.Size:
+    def _extended_shape(self, sample_shape: Sequence[int] = torch.Size()) -> torch.Size:
         """The shape of what ``sample(sample_shape)`` gives."""
         if not isinstance(sample_shape, torch.Size):
             sample_shape = torch.Size(sample_shape)
         return torch.Size(sample_shape + self._batch_shape + self._event_shape)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         """The same distribution with its batch expanded to ``batch_shape``; parameters are views, nothing is checked anew.
 
         Args:
@@ -135,12 +137,12 @@ class Distribution:
     # ---- what a distribution has -------------------------------------------------------------------------------------------------
 
     @property
-    def arg_constraints(self) -> dict[str, Any]:
+    def arg_constraints(self) -> dict[str, Constraint]:
         """The constraints that parameters must satisfy, by name."""
         raise NotImplementedError
 
     @property
-    def support(self) -> Any:
+    def support(self) -> Constraint:
         """The region in which samples lie."""
         raise NotImplementedError
 
@@ -164,12 +166,12 @@ class Distribution:
         """The standard deviation."""
         return self.variance.sqrt()
 
-    def sample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         """Samples, ``sample_shape`` many for each distribution of the batch; without gradient."""
         with torch.no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         """Samples with gradients to the parameters."""
         raise NotImplementedError
 
@@ -178,15 +180,15 @@ class Distribution:
         warnings.warn("`sample_n(n)` will be deprecated. Use `sample((n,))` instead.", FutureWarning, stacklevel=2)
         return self.sample(torch.Size((n,)))
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the density or of the probability at ``value``."""
         raise NotImplementedError
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: Tensor) -> Tensor:
         """The probability of numbers up to ``value``."""
         raise NotImplementedError
 
-    def icdf(self, value: Any) -> Tensor:
+    def icdf(self, value: Tensor) -> Tensor:
         """The number up to which lies the probability ``value``."""
         raise NotImplementedError
 
@@ -204,7 +206,7 @@ class Distribution:
 
     # ---- validation and text -----------------------------------------------------------------------------------------------------
 
-    def _validate_sample(self, value: Any) -> None:
+    def _validate_sample(self, value: Tensor) -> None:
         """Checks a value whose probability is asked for.
 
         Raises:

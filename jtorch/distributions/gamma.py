@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Self
 
 import jtorch as torch
 from jtorch import Tensor
 
 from . import constraints
+from .constraints import Constraint
 from .exp_family import ExponentialFamily
 from .utils import _batch_of, broadcast_all
 
@@ -25,16 +27,16 @@ class Gamma(ExponentialFamily):
     Gradient: implicit reparameterisation.
     """
 
-    arg_constraints: Any = {"concentration": constraints.positive, "rate": constraints.positive}
-    support: Any = constraints.nonnegative
+    arg_constraints: dict[str, Constraint] = {"concentration": constraints.positive, "rate": constraints.positive}
+    support: Constraint = constraints.nonnegative
     has_rsample = True
     _mean_carrier_measure = 0  # type: ignore[assignment]
 
-    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None) -> None:
         self.concentration, self.rate = broadcast_all(concentration, rate)
         super().__init__(_batch_of(self.concentration, concentration, rate), validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         return self._expanded(Gamma, batch_shape, _instance, concentration=0, rate=0)
 
     @property
@@ -49,13 +51,13 @@ class Gamma(ExponentialFamily):
     def variance(self) -> Tensor:
         return self.concentration / self.rate.pow(2)
 
-    def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         value = _standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
         value.detach().clamp_(min=torch.finfo(value.dtype).tiny)  # numbers change, the gradient does not
         return value
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         value = torch.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
         if self._validate_args:
             self._validate_sample(value)
@@ -70,10 +72,10 @@ class Gamma(ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor, ...]:
         return self.concentration - 1, -self.rate
 
-    def _log_normalizer(self, x: Any, y: Any) -> Tensor:
+    def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
         return torch.lgamma(x + 1) + (x + 1) * torch.log(-y.reciprocal())
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         return torch.special.gammainc(self.concentration, self.rate * value)

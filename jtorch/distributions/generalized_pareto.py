@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Self
 
 import jtorch as torch
 from jtorch import Tensor, inf, nan
 
 from . import constraints
+from .constraints import Constraint
 from .distribution import Distribution
 from .utils import _batch_of, broadcast_all
 
@@ -17,17 +19,19 @@ __all__ = ["GeneralizedPareto"]
 class GeneralizedPareto(Distribution):
     """Numbers above ``loc`` with tails that fall like a power (``concentration`` above 0), exponentially (0), or end (below 0)."""
 
-    arg_constraints: Any = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
+    arg_constraints: dict[str, Constraint] = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
     has_rsample = True
 
-    def __init__(self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, loc: Tensor | float, scale: Tensor | float, concentration: Tensor | float, validate_args: bool | None = None
+    ) -> None:
         self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
         super().__init__(_batch_of(self.loc, loc, scale, concentration), validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         return self._expanded(GeneralizedPareto, batch_shape, _instance, loc=0, scale=0, concentration=0)
 
-    def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         return self.icdf(torch.rand(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device))
 
     def _split(self) -> tuple[Tensor, Tensor]:
@@ -35,10 +39,10 @@ class GeneralizedPareto(Distribution):
         zero = torch.isclose(self.concentration, torch.zeros_like(self.concentration))
         return zero, torch.where(zero, torch.ones_like(self.concentration), self.concentration)
 
-    def _z(self, x: Any) -> Tensor:
+    def _z(self, x: Tensor) -> Tensor:
         return (x - self.loc) / self.scale
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         z, (zero, c) = self._z(value), self._split()
@@ -46,21 +50,21 @@ class GeneralizedPareto(Distribution):
         power = torch.where(y == 0, y, y * torch.log1p(c * z))
         return -self.scale.log() - torch.where(zero, z, power)
 
-    def log_survival_function(self, value: Any) -> Tensor:
+    def log_survival_function(self, value: Tensor) -> Tensor:
         """The logarithm of the probability of numbers above ``value``."""
         if self._validate_args:
             self._validate_sample(value)
         z, (zero, c) = self._z(value), self._split()
         return torch.where(zero, -z, -torch.log1p(c * z) / c)
 
-    def log_cdf(self, value: Any) -> Tensor:
+    def log_cdf(self, value: Tensor) -> Tensor:
         """The logarithm of the probability of numbers up to ``value``."""
         return torch.log1p(-torch.exp(self.log_survival_function(value)))
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: Tensor) -> Tensor:
         return torch.exp(self.log_cdf(value))
 
-    def icdf(self, value: Any) -> Tensor:
+    def icdf(self, value: Tensor) -> Tensor:
         zero, c = self._split()
         log_rest = torch.log1p(-value)
         power = self.loc + self.scale / c * torch.expm1(-c * log_rest)
@@ -85,7 +89,7 @@ class GeneralizedPareto(Distribution):
         return self.loc
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
-    def support(self) -> Any:
+    def support(self) -> Constraint:
         """From ``loc`` to where the tail ends."""
         end = torch.where(self.concentration < 0, self.loc - self.scale / self.concentration, inf)
         return constraints.interval(self.loc, end)

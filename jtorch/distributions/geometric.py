@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Self
 
 import jtorch as torch
 from jtorch import Tensor
@@ -10,6 +11,7 @@ from jtorch.nn.functional import binary_cross_entropy_with_logits
 
 from . import constraints
 from ._binary import Binary
+from .constraints import Constraint
 from .utils import broadcast_all
 
 __all__ = ["Geometric"]
@@ -23,10 +25,12 @@ class Geometric(Binary):
         logits: its log odds, instead.
     """
 
-    arg_constraints: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
-    support: Any = constraints.nonnegative_integer
+    arg_constraints: dict[str, Constraint] = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support: Constraint = constraints.nonnegative_integer
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, probs: Tensor | float | None = None, logits: Tensor | float | None = None, validate_args: bool | None = None
+    ) -> None:
         super().__init__(self._set_parameter(probs, logits), validate_args=validate_args)
         if self._validate_args and probs is not None:
             value = self.probs
@@ -37,7 +41,7 @@ class Geometric(Binary):
                     f"to be positive but found invalid values:\n{value.data[~valid]}"
                 )
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         return self._expanded(Geometric, batch_shape, _instance, probs=0, logits=0, _param=0)
 
     @property
@@ -52,12 +56,12 @@ class Geometric(Binary):
     def variance(self) -> Tensor:
         return (1.0 / self.probs - 1.0) / self.probs
 
-    def sample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         with torch.no_grad():
             u = self.probs.new(self._extended_shape(sample_shape)).uniform_(torch.finfo(self.probs.dtype).tiny, 1)
             return (u.log() / (-self.probs).log1p()).floor()
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         value, probs = broadcast_all(value, self.probs)

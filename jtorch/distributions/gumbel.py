@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Self
 
 import jtorch as torch
 from jtorch import Tensor
 
 from . import constraints
+from .constraints import Constraint
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, ExpTransform
 from .uniform import Uniform
@@ -20,10 +22,10 @@ __all__ = ["Gumbel"]
 class Gumbel(TransformedDistribution):
     """The limit of the largest of many numbers: ``loc - scale * log(-log(u))`` for ``u`` uniform."""
 
-    arg_constraints: Any = {"loc": constraints.real, "scale": constraints.positive}
-    support: Any = constraints.real
+    arg_constraints: dict[str, Constraint] = {"loc": constraints.real, "scale": constraints.positive}
+    support: Constraint = constraints.real
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         info = torch.finfo(self.loc.dtype)
         low, high = info.tiny, 1 - info.eps
@@ -37,13 +39,13 @@ class Gumbel(TransformedDistribution):
         ]
         super().__init__(Uniform(low, high, validate_args=validate_args), transforms, validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         new = self._get_checked_instance(Gumbel, _instance)
         new.loc = self.loc.expand(batch_shape)
         new.scale = self.scale.expand(batch_shape)
         return super().expand(batch_shape, _instance=new)
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         y = (self.loc - value) / self.scale

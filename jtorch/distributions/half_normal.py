@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Self
 
 import jtorch as torch
 from jtorch import Tensor, inf
 
 from . import constraints
+from .constraints import Constraint
 from .normal import Normal
 from .transformed_distribution import TransformedDistribution
 from .transforms import AbsTransform
@@ -19,15 +21,15 @@ __all__ = ["HalfNormal"]
 class HalfNormal(TransformedDistribution):
     """The absolute value of a normal number of standard deviation ``scale`` around 0."""
 
-    arg_constraints: Any = {"scale": constraints.positive}
-    support: Any = constraints.nonnegative
+    arg_constraints: dict[str, Constraint] = {"scale": constraints.positive}
+    support: Constraint = constraints.nonnegative
     has_rsample = True  # type: ignore[assignment]
     base_dist: Normal
 
-    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, scale: Tensor | float, validate_args: bool | None = None) -> None:
         super().__init__(Normal(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         return super().expand(batch_shape, _instance=self._get_checked_instance(HalfNormal, _instance))
 
     @property
@@ -47,17 +49,17 @@ class HalfNormal(TransformedDistribution):
     def variance(self) -> Tensor:
         return self.scale.pow(2) * (1 - 2 / math.pi)
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         return torch.where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -inf)
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         return 2 * self.base_dist.cdf(value) - 1
 
-    def icdf(self, prob: Any) -> Tensor:
+    def icdf(self, prob: Tensor) -> Tensor:
         return self.base_dist.icdf((prob + 1) / 2)
 
     def entropy(self) -> Tensor:

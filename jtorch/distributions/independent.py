@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from collections.abc import Sequence
+from typing import Generic, Self, TypeVar
 
 import jtorch as torch
 from jtorch import Tensor
 
 from . import constraints
+from .constraints import Constraint
 from .distribution import Distribution
 from .utils import _sum_rightmost
 
@@ -26,7 +28,7 @@ class Independent(Distribution, Generic[D]):
         torch.Size([3])
     """
 
-    arg_constraints: Any = {}
+    arg_constraints: dict[str, Constraint] = {}
     base_dist: D
 
     def __init__(self, base_distribution: D, reinterpreted_batch_ndims: int, validate_args: bool | None = None) -> None:
@@ -41,7 +43,7 @@ class Independent(Distribution, Generic[D]):
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
         super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         new = self._get_checked_instance(Independent, _instance)
         batch_shape = torch.Size(batch_shape)
         new.base_dist = self.base_dist.expand(batch_shape + self.event_shape[: self.reinterpreted_batch_ndims])
@@ -49,17 +51,17 @@ class Independent(Distribution, Generic[D]):
         return self._finished(Independent, new, batch_shape)
 
     @property
-    def has_rsample(self) -> Any:
+    def has_rsample(self) -> bool:
         """As of the base."""
         return self.base_dist.has_rsample
 
     @property
-    def has_enumerate_support(self) -> Any:
+    def has_enumerate_support(self) -> bool:
         """As of the base, if nothing is reinterpreted."""
         return False if self.reinterpreted_batch_ndims > 0 else self.base_dist.has_enumerate_support
 
     @constraints.dependent_property
-    def support(self) -> Any:
+    def support(self) -> Constraint:
         """The base's, with more dimensions."""
         base, n = self.base_dist.support, self.reinterpreted_batch_ndims
         return constraints.independent(base, n) if n else base
@@ -76,13 +78,13 @@ class Independent(Distribution, Generic[D]):
     def variance(self) -> Tensor:
         return self.base_dist.variance
 
-    def sample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         return self.base_dist.sample(sample_shape)
 
-    def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         return self.base_dist.rsample(sample_shape)
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         return _sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 
     def entropy(self) -> Tensor:

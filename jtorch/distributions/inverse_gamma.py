@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Self
 
 import jtorch as torch
 from jtorch import Tensor
 
 from . import constraints
+from .constraints import Constraint
 from .gamma import Gamma
 from .transformed_distribution import TransformedDistribution
 from .transforms import PowerTransform
@@ -18,16 +20,16 @@ __all__ = ["InverseGamma"]
 class InverseGamma(TransformedDistribution):
     """The reciprocal of a gamma number of this ``concentration`` and ``rate``."""
 
-    arg_constraints: Any = {"concentration": constraints.positive, "rate": constraints.positive}
-    support: Any = constraints.positive
+    arg_constraints: dict[str, Constraint] = {"concentration": constraints.positive, "rate": constraints.positive}
+    support: Constraint = constraints.positive
     has_rsample = True  # type: ignore[assignment]
     base_dist: Gamma
 
-    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None) -> None:
         base = Gamma(concentration, rate, validate_args=validate_args)
         super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         return super().expand(batch_shape, _instance=self._get_checked_instance(InverseGamma, _instance))
 
     @property

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Self
 
 import jtorch as torch
 from jtorch import Tensor, nan
 
 from . import constraints
+from .constraints import Constraint
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, PowerTransform
 from .uniform import Uniform
@@ -25,11 +27,11 @@ def _moments(a: Tensor, b: Tensor, n: int) -> Tensor:
 class Kumaraswamy(TransformedDistribution):
     """Numbers between 0 and 1, much like beta numbers, with a cumulative distribution in closed form."""
 
-    arg_constraints: Any = {"concentration1": constraints.positive, "concentration0": constraints.positive}
-    support: Any = constraints.unit_interval
+    arg_constraints: dict[str, Constraint] = {"concentration1": constraints.positive, "concentration0": constraints.positive}
+    support: Constraint = constraints.unit_interval
     has_rsample = True  # type: ignore[assignment]
 
-    def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, concentration1: Tensor | float, concentration0: Tensor | float, validate_args: bool | None = None) -> None:
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
         zero, one = torch.full_like(self.concentration0, 0), torch.full_like(self.concentration0, 1)
         transforms = [
@@ -39,7 +41,7 @@ class Kumaraswamy(TransformedDistribution):
         ]
         super().__init__(Uniform(zero, one, validate_args=validate_args), transforms, validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         new = self._get_checked_instance(Kumaraswamy, _instance)
         new.concentration1 = self.concentration1.expand(batch_shape)
         new.concentration0 = self.concentration0.expand(batch_shape)

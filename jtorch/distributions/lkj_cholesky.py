@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Self
 
 import jtorch as torch
 from jtorch import Tensor
 
 from . import constraints
 from .beta import Beta
+from .constraints import Constraint
 from .distribution import Distribution
 from .utils import broadcast_all
 
@@ -25,10 +27,10 @@ class LKJCholesky(Distribution):
     2009.
     """
 
-    arg_constraints: Any = {"concentration": constraints.positive}
-    support: Any = constraints.corr_cholesky
+    arg_constraints: dict[str, Constraint] = {"concentration": constraints.positive}
+    support: Constraint = constraints.corr_cholesky
 
-    def __init__(self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None) -> None:
+    def __init__(self, dim: int, concentration: Tensor | float = 1.0, validate_args: bool | None = None) -> None:
         if dim < 2:
             raise ValueError(f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}.")
         self.dim = dim
@@ -39,7 +41,7 @@ class LKJCholesky(Distribution):
         self._beta = Beta(offset + 0.5, marginal.unsqueeze(-1) - 0.5 * offset)
         super().__init__(self.concentration.size(), torch.Size((dim, dim)), validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         new = self._get_checked_instance(LKJCholesky, _instance)
         batch_shape = torch.Size(batch_shape)
         new.dim = self.dim
@@ -47,7 +49,7 @@ class LKJCholesky(Distribution):
         new._beta = self._beta.expand(batch_shape + (self.dim,))
         return self._finished(LKJCholesky, new, batch_shape)
 
-    def sample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         y = self._beta.sample(sample_shape).unsqueeze(-1)
         normal = torch.randn(self._extended_shape(sample_shape), dtype=y.dtype, device=y.device).tril(-1)
         direction = normal / normal.norm(dim=-1, keepdim=True)
@@ -56,7 +58,7 @@ class LKJCholesky(Distribution):
         diagonal = torch.clamp(1 - torch.sum(w**2, dim=-1), min=torch.finfo(w.dtype).tiny).sqrt()
         return w + torch.diag_embed(diagonal)
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         rest = self.dim - 1

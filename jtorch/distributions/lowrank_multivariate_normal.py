@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Self
 
 import jtorch as torch
 from jtorch import Tensor
 
 from . import constraints
+from .constraints import Constraint
 from .distribution import Distribution
 from .multivariate_normal import _batch_mahalanobis, _batch_mv
 from .utils import _standard_normal, lazy_property
@@ -42,12 +44,12 @@ class LowRankMultivariateNormal(Distribution):
     Shapes: loc (*, n), cov_factor (*, n, m), cov_diag (*, n).
     """
 
-    arg_constraints: Any = {
+    arg_constraints: dict[str, Constraint] = {
         "loc": constraints.real_vector,
         "cov_factor": constraints.independent(constraints.real, 2),
         "cov_diag": constraints.independent(constraints.positive, 1),
     }
-    support: Any = constraints.real_vector
+    support: Constraint = constraints.real_vector
     has_rsample = True
 
     def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None) -> None:
@@ -73,7 +75,7 @@ class LowRankMultivariateNormal(Distribution):
         self._capacitance_tril = _batch_capacitance_tril(cov_factor, cov_diag)
         super().__init__(self.loc.shape[:-1], event_shape, validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         new = self._expanded(LowRankMultivariateNormal, batch_shape, _instance, loc=1, cov_diag=1, cov_factor=2)
         new._unbroadcasted_cov_factor = self._unbroadcasted_cov_factor
         new._unbroadcasted_cov_diag = self._unbroadcasted_cov_diag
@@ -118,7 +120,7 @@ class LowRankMultivariateNormal(Distribution):
         a = torch.linalg.solve_triangular(self._capacitance_tril, scaled, upper=False)
         return self._batched(torch.diag_embed(self._unbroadcasted_cov_diag.reciprocal()) - a.mT @ a)
 
-    def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         like = {"dtype": self.loc.dtype, "device": self.loc.device}
         in_factor = _standard_normal(shape[:-1] + self.cov_factor.shape[-1:], **like)
@@ -128,7 +130,7 @@ class LowRankMultivariateNormal(Distribution):
     def _log_det(self) -> Tensor:
         return _batch_lowrank_logdet(self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag, self._capacitance_tril)
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         distance = _batch_lowrank_mahalanobis(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Self
 
 import jtorch as torch
 from jtorch import Tensor
 
 from . import constraints
 from .categorical import Categorical
-from .constraints import MixtureSameFamilyConstraint
+from .constraints import Constraint, MixtureSameFamilyConstraint
 from .distribution import Distribution
 
 __all__ = ["MixtureSameFamily"]
@@ -30,7 +31,7 @@ class MixtureSameFamily(Distribution):
         tensor(1.)
     """
 
-    arg_constraints: Any = {}
+    arg_constraints: dict[str, Constraint] = {}
     has_rsample = False
 
     def __init__(self, mixture_distribution: Categorical, component_distribution: Distribution, validate_args: bool | None = None) -> None:
@@ -56,7 +57,7 @@ class MixtureSameFamily(Distribution):
         self._event_ndims = len(event_shape)
         super().__init__(batch_shape=batch, event_shape=event_shape, validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         batch_shape = torch.Size(batch_shape)
         new = self._get_checked_instance(MixtureSameFamily, _instance)
         new._component_distribution = self._component_distribution.expand(batch_shape + (self._num_component,))
@@ -66,7 +67,7 @@ class MixtureSameFamily(Distribution):
         return self._finished(MixtureSameFamily, new, batch_shape)
 
     @constraints.dependent_property
-    def support(self) -> Any:
+    def support(self) -> Constraint:
         """The components'."""
         return MixtureSameFamilyConstraint(self._component_distribution.support)
 
@@ -95,17 +96,17 @@ class MixtureSameFamily(Distribution):
         inside = self._over_components(self.component_distribution.variance)
         return inside + self._over_components((self.component_distribution.mean - self._pad(self.mean)).pow(2.0))
 
-    def cdf(self, x: Any) -> Tensor:
+    def cdf(self, x: Tensor) -> Tensor:
         return torch.sum(self.component_distribution.cdf(self._pad(x)) * self.mixture_distribution.probs, dim=-1)
 
-    def log_prob(self, x: Any) -> Tensor:
+    def log_prob(self, x: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(x)
         log_component = self.component_distribution.log_prob(self._pad(x))
         log_mixture = torch.log_softmax(self.mixture_distribution.logits, dim=-1)
         return torch.logsumexp(log_component + log_mixture, dim=-1)
 
-    def sample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         with torch.no_grad():
             along = len(sample_shape) + len(self.batch_shape)
             chosen = self.mixture_distribution.sample(sample_shape)
@@ -114,7 +115,7 @@ class MixtureSameFamily(Distribution):
             index = index.repeat(torch.Size([1] * (chosen.dim() + 1)) + self.event_shape)
             return torch.gather(drawn, along, index).squeeze(along)
 
-    def _pad(self, x: Any) -> Tensor:
+    def _pad(self, x: Tensor) -> Tensor:
         """With a dimension for the components."""
         return x.unsqueeze(-1 - self._event_ndims)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 import jtorch as torch
 from jtorch import Tensor, inf
@@ -10,6 +11,7 @@ from jtorch import Tensor, inf
 from . import constraints
 from .binomial import Binomial
 from .categorical import Categorical
+from .constraints import Constraint
 from .distribution import Distribution
 from .utils import broadcast_all
 
@@ -25,10 +27,16 @@ class Multinomial(Distribution):
         logits: log probabilities up to a constant, instead.
     """
 
-    arg_constraints: Any = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints: dict[str, Constraint] = {"probs": constraints.simplex, "logits": constraints.real_vector}
     total_count: int
 
-    def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        total_count: int = 1,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
         self.total_count = total_count
@@ -36,7 +44,7 @@ class Multinomial(Distribution):
         self._binomial = Binomial(total_count=total_count, probs=self.probs)
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         new = self._get_checked_instance(Multinomial, _instance)
         batch_shape = torch.Size(batch_shape)
         new.total_count = self.total_count
@@ -48,7 +56,7 @@ class Multinomial(Distribution):
         return self._categorical._new(*args, **kwargs)
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
-    def support(self) -> Any:
+    def support(self) -> Constraint:
         """Counts whose sum is at most the number of draws."""
         return constraints.multinomial(self.total_count)
 
@@ -75,7 +83,7 @@ class Multinomial(Distribution):
     def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         sample_shape = torch.Size(sample_shape)
         draws = self._categorical.sample(torch.Size((self.total_count,)) + sample_shape)
         draws = draws.permute(*range(1, draws.dim()), 0)
@@ -88,7 +96,7 @@ class Multinomial(Distribution):
         log_factorials = torch.exp(self._binomial.log_prob(counts)) * torch.lgamma(counts + 1)
         return n * self._categorical.entropy() - torch.lgamma(n + 1) + log_factorials.sum([0, -1])
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Self
 
 import jtorch as torch
 from jtorch import Tensor
 
 from . import constraints
+from .constraints import Constraint
 from .distribution import Distribution
 from .utils import _standard_normal, lazy_property
 
@@ -57,13 +59,13 @@ class MultivariateNormal(Distribution):
     Shapes: loc (*, n), matrices (*, n, n).
     """
 
-    arg_constraints: Any = {
+    arg_constraints: dict[str, Constraint] = {
         "loc": constraints.real_vector,
         "covariance_matrix": constraints.positive_definite,
         "precision_matrix": constraints.positive_definite,
         "scale_tril": constraints.lower_cholesky,
     }
-    support: Any = constraints.real_vector
+    support: Constraint = constraints.real_vector
     has_rsample = True
 
     def __init__(
@@ -96,7 +98,7 @@ class MultivariateNormal(Distribution):
         else:
             self._unbroadcasted_scale_tril = _precision_to_scale_tril(matrix)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         ranks = {"loc": 1, "covariance_matrix": 2, "scale_tril": 2, "precision_matrix": 2}
         new = self._expanded(MultivariateNormal, batch_shape, _instance, **ranks)
         new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
@@ -133,14 +135,14 @@ class MultivariateNormal(Distribution):
     def variance(self) -> Tensor:
         return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand(self._batch_shape + self._event_shape)
 
-    def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         eps = _standard_normal(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device)
         return self.loc + _batch_mv(self._unbroadcasted_scale_tril, eps)
 
     def _half_log_det(self) -> Tensor:
         return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         distance = _batch_mahalanobis(self._unbroadcasted_scale_tril, value - self.loc)

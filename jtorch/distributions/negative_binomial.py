@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Self
 
 import jtorch as torch
 import jtorch.nn.functional as F
@@ -10,6 +11,7 @@ from jtorch import Tensor
 
 from . import constraints
 from ._binary import Binary
+from .constraints import Constraint
 from .gamma import Gamma
 from .utils import lazy_property
 
@@ -25,17 +27,23 @@ class NegativeBinomial(Binary):
         logits: its log odds, instead.
     """
 
-    arg_constraints: Any = {
+    arg_constraints: dict[str, Constraint] = {
         "total_count": constraints.greater_than_eq(0),
         "probs": constraints.half_open_interval(0.0, 1.0),
         "logits": constraints.real,
     }
-    support: Any = constraints.nonnegative_integer
+    support: Constraint = constraints.nonnegative_integer
 
-    def __init__(self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        total_count: Tensor | float,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         super().__init__(self._set_with_count(total_count, probs, logits), validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         return self._expanded(NegativeBinomial, batch_shape, _instance, total_count=0, probs=0, logits=0, _param=0)
 
     @property
@@ -54,11 +62,11 @@ class NegativeBinomial(Binary):
     def _gamma(self) -> Gamma:
         return Gamma(concentration=self.total_count, rate=torch.exp(-self.logits), validate_args=False)
 
-    def sample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         with torch.no_grad():
             return torch.poisson(self._gamma.sample(sample_shape=sample_shape))
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         n = self.total_count

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 import jtorch as torch
 from jtorch import Tensor
@@ -10,6 +11,7 @@ from jtorch.nn.functional import one_hot
 
 from . import constraints
 from .categorical import Categorical
+from .constraints import Constraint
 from .distribution import Distribution
 
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
@@ -23,15 +25,15 @@ class OneHotCategorical(Distribution):
         logits: log probabilities up to a constant, instead.
     """
 
-    arg_constraints: Any = {"probs": constraints.simplex, "logits": constraints.real_vector}
-    support: Any = constraints.one_hot
+    arg_constraints: dict[str, Constraint] = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support: Constraint = constraints.one_hot
     has_enumerate_support = True
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None) -> None:
         self._categorical = Categorical(probs, logits)
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         new = self._get_checked_instance(OneHotCategorical, _instance)
         batch_shape = torch.Size(batch_shape)
         new._categorical = self._categorical.expand(batch_shape)
@@ -71,11 +73,11 @@ class OneHotCategorical(Distribution):
         """The shape of the parameter."""
         return self._categorical.param_shape
 
-    def sample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         found = self._categorical.sample(torch.Size(sample_shape))
         return one_hot(found, self._categorical._num_events).to(self.probs)
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         return self._categorical.log_prob(value.max(-1)[1])
@@ -98,6 +100,6 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     has_rsample = True
 
-    def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         samples = self.sample(sample_shape)
         return samples + (self.probs - self.probs.detach())

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 import jtorch as torch
 from jtorch import Tensor
 
 from . import constraints
 from .categorical import Categorical
+from .constraints import Constraint
 from .distribution import Distribution
 from .transformed_distribution import TransformedDistribution
 from .transforms import ExpTransform
@@ -24,16 +26,22 @@ class ExpRelaxedCategorical(Distribution):
     Gumbel-softmax", 2017.
     """
 
-    arg_constraints: Any = {"probs": constraints.simplex, "logits": constraints.real_vector}
-    support: Any = constraints.real_vector
+    arg_constraints: dict[str, Constraint] = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support: Constraint = constraints.real_vector
     has_rsample = True
 
-    def __init__(self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        temperature: Tensor,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         self._categorical = Categorical(probs, logits)
         self.temperature = temperature
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         new = self._get_checked_instance(ExpRelaxedCategorical, _instance)
         batch_shape = torch.Size(batch_shape)
         new.temperature = self.temperature
@@ -58,13 +66,13 @@ class ExpRelaxedCategorical(Distribution):
         """The probabilities."""
         return self._categorical.probs
 
-    def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         uniforms = clamp_probs(torch.rand(shape, dtype=self.logits.dtype, device=self.logits.device))
         scores = (self.logits - (-uniforms.log()).log()) / self.temperature
         return scores - scores.logsumexp(dim=-1, keepdim=True)
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         k = self._categorical._num_events
@@ -83,16 +91,22 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         logits: log probabilities up to a constant, instead.
     """
 
-    arg_constraints: Any = {"probs": constraints.simplex, "logits": constraints.real_vector}
-    support: Any = constraints.simplex
+    arg_constraints: dict[str, Constraint] = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support: Constraint = constraints.simplex
     has_rsample = True  # type: ignore[assignment]
     base_dist: ExpRelaxedCategorical
 
-    def __init__(self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        temperature: Tensor,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         return super().expand(batch_shape, _instance=self._get_checked_instance(RelaxedOneHotCategorical, _instance))
 
     @property

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Self
 
 import jtorch as torch
 from jtorch import Tensor, inf, nan
 
 from . import constraints
 from .chi2 import Chi2
+from .constraints import Constraint
 from .distribution import Distribution
 from .utils import _standard_normal, broadcast_all
 
@@ -19,16 +21,18 @@ __all__ = ["StudentT"]
 class StudentT(Distribution):
     """A standard normal number divided by the root mean square of ``df`` others, scaled by ``scale`` and shifted by ``loc``."""
 
-    arg_constraints: Any = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
-    support: Any = constraints.real
+    arg_constraints: dict[str, Constraint] = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
+    support: Constraint = constraints.real
     has_rsample = True
 
-    def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, df: Tensor | float, loc: Tensor | float = 0.0, scale: Tensor | float = 1.0, validate_args: bool | None = None
+    ) -> None:
         self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
         self._chi2 = Chi2(self.df)
         super().__init__(self.df.size(), validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         new = self._expanded(StudentT, batch_shape, _instance, df=0, loc=0, scale=0)
         new._chi2 = self._chi2.expand(new._batch_shape)
         return new
@@ -48,12 +52,12 @@ class StudentT(Distribution):
         elsewhere = torch.full_like(self.df, inf).masked_fill(self.df <= 1, nan)
         return torch.where(finite, self.scale.pow(2) * df / (df - 2), elsewhere)
 
-    def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         x = _standard_normal(self._extended_shape(sample_shape), dtype=self.df.dtype, device=self.df.device)
         z = self._chi2.rsample(sample_shape)
         return self.loc + self.scale * (x * torch.rsqrt(z / self.df))
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         y, half = (value - self.loc) / self.scale, 0.5 * (self.df + 1.0)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 import jtorch as torch
 from jtorch import Tensor
 
 from . import constraints
+from .constraints import Constraint
 from .distribution import Distribution
 from .independent import Independent
 from .transforms import ComposeTransform, Transform
@@ -30,7 +32,7 @@ class TransformedDistribution(Distribution):
         tensor(-2.0794)
     """
 
-    arg_constraints: Any = {}
+    arg_constraints: dict[str, Constraint] = {}
 
     def __init__(self, base_distribution: Any, transforms: Any, validate_args: bool | None = None) -> None:
         if isinstance(transforms, Transform):
@@ -59,9 +61,9 @@ class TransformedDistribution(Distribution):
         if len(forward) < event_dim:
             raise AssertionError(f"forward_shape length {len(forward)} must be >= event_dim {event_dim}")
         cut = len(forward) - event_dim
-        super().__init__(forward[:cut], forward[cut:], validate_args=validate_args)
+        super().__init__(torch.Size(forward[:cut]), torch.Size(forward[cut:]), validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         new = self._get_checked_instance(TransformedDistribution, _instance)
         batch_shape = torch.Size(batch_shape)
         shape = batch_shape + self.event_shape
@@ -72,7 +74,7 @@ class TransformedDistribution(Distribution):
         return self._finished(TransformedDistribution, new, batch_shape)
 
     @constraints.dependent_property(is_discrete=False)
-    def support(self) -> Any:
+    def support(self) -> Constraint:
         """Where the last transform leads to."""
         if not self.transforms:
             return self.base_dist.support
@@ -81,7 +83,7 @@ class TransformedDistribution(Distribution):
         return constraints.independent(support, more) if more > 0 else support
 
     @property
-    def has_rsample(self) -> Any:
+    def has_rsample(self) -> bool:
         """As of the base."""
         return self.base_dist.has_rsample
 
@@ -90,14 +92,14 @@ class TransformedDistribution(Distribution):
             x = t(x)
         return x
 
-    def sample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         with torch.no_grad():
             return self._transformed(self.base_dist.sample(sample_shape))
 
-    def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         return self._transformed(self.base_dist.rsample(sample_shape))
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         n, found, y = len(self.event_shape), 0.0, value
@@ -108,7 +110,7 @@ class TransformedDistribution(Distribution):
             y = x
         return found + _sum_rightmost(self.base_dist.log_prob(y), n - len(self.base_dist.event_shape))
 
-    def _monotonize_cdf(self, value: Any) -> Any:
+    def _monotonize_cdf(self, value: Tensor) -> Tensor:
         """A probability, or its complement where the transforms decrease."""
         sign = 1
         for t in self.transforms:
@@ -117,12 +119,12 @@ class TransformedDistribution(Distribution):
             return value
         return sign * (value - 0.5) + 0.5
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: Tensor) -> Tensor:
         for t in reversed(self.transforms):
             value = t.inv(value)
         if self._validate_args:
             self.base_dist._validate_sample(value)
         return self._monotonize_cdf(self.base_dist.cdf(value))
 
-    def icdf(self, value: Any) -> Tensor:
+    def icdf(self, value: Tensor) -> Tensor:
         return self._transformed(self.base_dist.icdf(self._monotonize_cdf(value)))

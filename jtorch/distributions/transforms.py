@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import jtorch as torch
 import jtorch.nn.functional as F
 from jtorch import Tensor
 from jtorch.nn.functional import pad, softplus
+from jtorch.types import _Number
 
 from . import constraints
 from ._transform import ComposeTransform as ComposeTransform
@@ -17,6 +18,7 @@ from ._transform import IndependentTransform as IndependentTransform
 from ._transform import Stateless, Transform, need_dims
 from ._transform import _InverseTransform as _InverseTransform
 from ._transform import identity_transform as identity_transform
+from .constraints import Constraint
 from .distribution import Distribution
 from .utils import _all_numbers, _sum_rightmost, broadcast_all, lazy_property, tril_matrix_to_vec, vec_to_tril_matrix
 
@@ -55,13 +57,13 @@ class ExpTransform(Stateless):
     bijective = True
     sign = +1  # type: ignore[assignment]
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.exp()
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.log()
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return x
 
 
@@ -72,11 +74,11 @@ class PowerTransform(Transform):
     codomain = constraints.positive
     bijective = True
 
-    def __init__(self, exponent: Any, cache_size: int = 0) -> None:
+    def __init__(self, exponent: Tensor | float, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         (self.exponent,) = broadcast_all(exponent)
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Self:
         return self._cached(cache_size, PowerTransform, self.exponent)
 
     @lazy_property
@@ -87,19 +89,19 @@ class PowerTransform(Transform):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PowerTransform) and bool(self.exponent.eq(other.exponent).all())
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.pow(self.exponent)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.pow(1 / self.exponent)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return (self.exponent * y / x).abs().log()
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return torch.broadcast_shapes(shape, self.exponent.shape)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return torch.broadcast_shapes(shape, self.exponent.shape)
 
 
@@ -116,15 +118,15 @@ class SigmoidTransform(Stateless):
     bijective = True
     sign = +1  # type: ignore[assignment]
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return _clipped_sigmoid(x)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         info = torch.finfo(y.dtype)
         y = y.clamp(min=info.tiny, max=1.0 - info.eps)
         return y.log() - (-y).log1p()
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -softplus(-x) - softplus(x)
 
 
@@ -136,13 +138,13 @@ class SoftplusTransform(Stateless):
     bijective = True
     sign = +1  # type: ignore[assignment]
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return softplus(x)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return (-y).expm1().neg().log() + y
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -softplus(-x)
 
 
@@ -154,13 +156,13 @@ class TanhTransform(Stateless):
     bijective = True
     sign = +1  # type: ignore[assignment]
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.tanh()
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return torch.atanh(y)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return 2.0 * (math.log(2.0) - x - softplus(-2.0 * x))  # log(1 - tanh(x)^2) without cancellation
 
 
@@ -170,10 +172,10 @@ class AbsTransform(Stateless):
     domain = constraints.real
     codomain = constraints.positive
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.abs()
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y
 
 
@@ -186,7 +188,7 @@ class AffineTransform(Transform):
 
     bijective = True
 
-    def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, event_dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         self.loc = loc
         self.scale = scale
@@ -198,16 +200,16 @@ class AffineTransform(Transform):
         return self._event_dim
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:
+    def domain(self) -> Constraint:
         """The real numbers, or vectors and so on of them."""
         return constraints.independent(constraints.real, self.event_dim) if self.event_dim else constraints.real
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> Any:
+    def codomain(self) -> Constraint:
         """The same."""
         return self.domain
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> AffineTransform:
         return self if self._cache_size == cache_size else AffineTransform(self.loc, self.scale, self.event_dim, cache_size=cache_size)
 
     def __eq__(self, other: object) -> bool:
@@ -225,21 +227,22 @@ class AffineTransform(Transform):
             return 1 if self.scale > 0 else -1 if self.scale < 0 else 0
         return self.scale.sign()
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return self.loc + self.scale * x
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return (y - self.loc) / self.scale
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         shape, n = x.shape, self.event_dim
-        found = torch.full_like(x, math.log(abs(self.scale))) if _all_numbers(self.scale) else torch.abs(self.scale).log()
+        scale = self.scale
+        found = torch.full_like(x, math.log(abs(scale))) if isinstance(scale, _Number) else torch.abs(scale).log()
         if n:
             found = found.view(found.size()[:-n] + (-1,)).sum(-1)
             shape = shape[:-n]
         return found.expand(shape)
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return torch.broadcast_shapes(shape, getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ()))
 
     inverse_shape = forward_shape
@@ -261,25 +264,25 @@ class ReshapeTransform(Transform):
         super().__init__(cache_size=cache_size)
 
     @constraints.dependent_property
-    def domain(self) -> Any:
+    def domain(self) -> Constraint:
         """Real numbers of ``in_shape``."""
         return constraints.independent(constraints.real, len(self.in_shape))
 
     @constraints.dependent_property
-    def codomain(self) -> Any:
+    def codomain(self) -> Constraint:
         """Real numbers of ``out_shape``."""
         return constraints.independent(constraints.real, len(self.out_shape))
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Self:
         return self._cached(cache_size, ReshapeTransform, self.in_shape, self.out_shape)
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.reshape(x.shape[: x.dim() - len(self.in_shape)] + self.out_shape)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.reshape(y.shape[: y.dim() - len(self.out_shape)] + self.in_shape)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return x.new_zeros(x.shape[: x.dim() - len(self.in_shape)])
 
     @staticmethod
@@ -290,10 +293,10 @@ class ReshapeTransform(Transform):
             raise ValueError(f"Shape mismatch: expected {shape[cut:]} but got {old}")
         return shape[:cut] + new
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return self._exchanged(shape, self.in_shape, self.out_shape)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return self._exchanged(shape, self.out_shape, self.in_shape)
 
 
@@ -307,7 +310,7 @@ class CorrCholeskyTransform(Transform):
     codomain = constraints.corr_cholesky
     bijective = True
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         x = torch.tanh(x)
         eps = torch.finfo(x.dtype).eps
         partial = vec_to_tril_matrix(x.clamp(min=-1 + eps, max=1 - eps), diag=-1)
@@ -315,18 +318,18 @@ class CorrCholeskyTransform(Transform):
         partial = partial + torch.eye(partial.shape[-1], dtype=partial.dtype, device=partial.device)
         return partial * pad(left[..., :-1], [1, 0], value=1)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         left = pad((1 - torch.cumsum(y * y, dim=-1))[..., :-1], [1, 0], value=1)
         t = tril_matrix_to_vec(y, diag=-1) / tril_matrix_to_vec(left, diag=-1).sqrt()
         return (t.log1p() - t.neg().log1p()) / 2
 
-    def log_abs_det_jacobian(self, x: Any, y: Any, intermediates: Any = None) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor, intermediates: Any = None) -> Tensor:
         # Each element was multiplied by what was left of its row; those next to the diagonal by what is left after them.
         left = tril_matrix_to_vec(1 - (y * y).cumsum(dim=-1), diag=-2)
         tanh = -2 * (x + softplus(-2 * x) - math.log(2.0)).sum(dim=-1)
         return 0.5 * left.log().sum(-1) + tanh
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         need_dims(shape, 1)
         n = shape[-1]
         d = round((0.25 + 2 * n) ** 0.5 + 0.5)
@@ -334,7 +337,7 @@ class CorrCholeskyTransform(Transform):
             raise ValueError("Input is not a flattened lower-diagonal number")
         return shape[:-1] + (d, d)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         need_dims(shape, 2)
         if shape[-2] != shape[-1]:
             raise ValueError("Input is not square")
@@ -347,14 +350,14 @@ class SoftmaxTransform(Stateless):
     domain = constraints.real_vector
     codomain = constraints.simplex
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         shares = (x - x.max(-1, True)[0]).exp()
         return shares / shares.sum(-1, True)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.log()
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         need_dims(shape, 1)
         return shape
 
@@ -373,25 +376,25 @@ class StickBreakingTransform(Stateless):
         """Logarithms of how many parts each number leaves over: shifted by them, zeros make equal parts."""
         return (n + 1 - x.new_ones(n).cumsum(-1)).log()
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         share = _clipped_sigmoid(x - self._offset(x, x.shape[-1]))
         left = (1 - share).cumprod(-1)
         return pad(share, [0, 1], value=1) * pad(left, [1, 0], value=1)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         parts = y[..., :-1]
         left = torch.clamp(1 - parts.cumsum(-1), min=torch.finfo(y.dtype).tiny)
         return parts.log() - left.log() + self._offset(y, parts.shape[-1])
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         x = x - self._offset(x, x.shape[-1])
         return (-x + F.logsigmoid(x) + y[..., :-1].log()).sum(-1)
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         need_dims(shape, 1)
         return shape[:-1] + (shape[-1] + 1,)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         need_dims(shape, 1)
         return shape[:-1] + (shape[-1] - 1,)
 
@@ -402,10 +405,10 @@ class LowerCholeskyTransform(Stateless):
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.tril(-1) + x.diagonal(dim1=-2, dim2=-1).exp().diag_embed()
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
 
 
@@ -415,11 +418,11 @@ class PositiveDefiniteTransform(Stateless):
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         factor = LowerCholeskyTransform()(x)
         return factor @ factor.mT
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return LowerCholeskyTransform().inv(torch.linalg.cholesky(y))
 
 
@@ -476,7 +479,7 @@ class CatTransform(_PartsTransform):
         """Of all parts together."""
         return sum(self.lengths)
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Self:
         return self._cached(cache_size, CatTransform, self.transforms, self.dim, self.lengths)
 
     def _parts(self, value: Any, name: str, dims_of: str = "tensor") -> list[Any]:
@@ -484,26 +487,29 @@ class CatTransform(_PartsTransform):
         starts = [sum(self.lengths[:i]) for i in range(len(self.lengths))]
         return [value.narrow(self.dim, start, length) for start, length in zip(starts, self.lengths, strict=True)]
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return torch.cat([t(part) for t, part in zip(self.transforms, self._parts(x, "x"), strict=True)], dim=self.dim)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return torch.cat([t.inv(part) for t, part in zip(self.transforms, self._parts(y, "y"), strict=True)], dim=self.dim)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        found = []
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        found: list[Any] = []
         for t, before, after in zip(self.transforms, self._parts(x, "x", "x"), self._parts(y, "y", "y"), strict=True):
             found.append(_sum_rightmost(t.log_abs_det_jacobian(before, after), self.event_dim - t.event_dim))
         dim = (self.dim - x.dim() if self.dim >= 0 else self.dim) + self.event_dim
-        return torch.cat(found, dim=dim) if dim < 0 else sum(found)
+        if dim < 0:
+            return torch.cat(found, dim=dim)
+        total: Any = sum(found)
+        return total
 
     @constraints.dependent_property
-    def domain(self) -> Any:
+    def domain(self) -> Constraint:
         """The transforms', joined."""
         return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
 
     @constraints.dependent_property
-    def codomain(self) -> Any:
+    def codomain(self) -> Constraint:
         """The transforms', joined."""
         return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
@@ -514,30 +520,30 @@ class StackTransform(_PartsTransform):
     def __init__(self, tseq: Sequence[Any], dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(tseq, dim, cache_size)
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Self:
         return self._cached(cache_size, StackTransform, self.transforms, self.dim)
 
     def _slice(self, value: Any, name: str = "x", dims_of: str = "tensor") -> list[Any]:
         self._check(value, dims_of, name, len(self.transforms), "len(transforms)")
         return [value.select(self.dim, i) for i in range(value.size(self.dim))]
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return torch.stack([t(part) for t, part in zip(self.transforms, self._slice(x), strict=True)], dim=self.dim)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return torch.stack([t.inv(part) for t, part in zip(self.transforms, self._slice(y, "y"), strict=True)], dim=self.dim)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         pairs = zip(self.transforms, self._slice(x, "x", "x"), self._slice(y, "y", "y"), strict=True)
         return torch.stack([t.log_abs_det_jacobian(before, after) for t, before, after in pairs], dim=self.dim)
 
     @constraints.dependent_property
-    def domain(self) -> Any:
+    def domain(self) -> Constraint:
         """The transforms', joined."""
         return constraints.stack([t.domain for t in self.transforms], self.dim)
 
     @constraints.dependent_property
-    def codomain(self) -> Any:
+    def codomain(self) -> Constraint:
         """The transforms', joined."""
         return constraints.stack([t.codomain for t in self.transforms], self.dim)
 
@@ -554,18 +560,18 @@ class CumulativeDistributionTransform(Transform):
         self.distribution = distribution
 
     @property
-    def domain(self) -> Any:
+    def domain(self) -> Constraint:
         """The distribution's support."""
         return self.distribution.support
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return self.distribution.cdf(x)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return self.distribution.icdf(y)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return self.distribution.log_prob(x)
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Self:
         return self._cached(cache_size, CumulativeDistributionTransform, self.distribution)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Self
 
 import jax
 
@@ -12,6 +12,7 @@ import jtorch as torch
 from jtorch import Tensor
 
 from . import constraints
+from .constraints import Constraint
 from .distribution import Distribution
 from .utils import broadcast_all, lazy_property
 
@@ -95,22 +96,22 @@ class VonMises(Distribution):
     Samples are drawn in double precision and have no gradient.
     """
 
-    arg_constraints: Any = {"loc": constraints.real, "concentration": constraints.positive}
-    support: Any = constraints.real
+    arg_constraints: dict[str, Constraint] = {"loc": constraints.real, "concentration": constraints.positive}
+    support: Constraint = constraints.real
     has_rsample = False
 
-    def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Tensor | float, concentration: Tensor | float, validate_args: bool | None = None) -> None:
         self.loc, self.concentration = broadcast_all(loc, concentration)
         super().__init__(self.loc.shape, torch.Size(), validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         try:
             return super().expand(batch_shape)
         except NotImplementedError:
             validate_args = self.__dict__.get("_validate_args")
             return type(self)(self.loc.expand(batch_shape), self.concentration.expand(batch_shape), validate_args=validate_args)
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         density = self.concentration * torch.cos(value - self.loc)
@@ -133,7 +134,7 @@ class VonMises(Distribution):
         return torch.where(k < 1e-5, 1 / k + k, (1 + rho**2) / (2 * rho))
 
     @torch.no_grad()
-    def sample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         """Angles in [-pi, pi)."""
         x = torch.empty(self._extended_shape(sample_shape), dtype=self._loc.dtype, device=self.loc.device)
         return _rejection_sample(self._loc, self._concentration, self._proposal_r, x).to(self.loc.dtype)

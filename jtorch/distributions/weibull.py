@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 import jtorch as torch
 from jtorch import Tensor
 
 from . import constraints
+from .constraints import Constraint
 from .exponential import Exponential
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, PowerTransform
@@ -19,10 +21,10 @@ __all__ = ["Weibull"]
 class Weibull(TransformedDistribution):
     """Exponential numbers to the power of ``1 / concentration``, times ``scale``."""
 
-    arg_constraints: Any = {"scale": constraints.positive, "concentration": constraints.positive}
-    support: Any = constraints.positive
+    arg_constraints: dict[str, Constraint] = {"scale": constraints.positive, "concentration": constraints.positive}
+    support: Constraint = constraints.positive
 
-    def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, scale: Tensor | float, concentration: Tensor | float, validate_args: bool | None = None) -> None:
         self.scale, self.concentration = broadcast_all(scale, concentration)
         self.concentration_reciprocal = self.concentration.reciprocal()
         base = Exponential(torch.ones_like(self.scale), validate_args=validate_args)
@@ -31,7 +33,7 @@ class Weibull(TransformedDistribution):
     def _steps(self) -> list[Any]:
         return [PowerTransform(exponent=self.concentration_reciprocal), AffineTransform(loc=0, scale=self.scale)]
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         new = self._get_checked_instance(Weibull, _instance)
         new.scale = self.scale.expand(batch_shape)
         new.concentration = self.concentration.expand(batch_shape)

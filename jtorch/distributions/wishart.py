@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from collections.abc import Sequence
+from typing import Self
 
 import jtorch as torch
 from jtorch import Tensor, nan
 
 from . import constraints
 from .chi2 import Chi2
+from .constraints import Constraint
 from .exp_family import ExponentialFamily
 from .multivariate_normal import _precision_to_scale_tril
 from .utils import _all_numbers, lazy_property
@@ -43,12 +45,12 @@ class Wishart(ExponentialFamily):
     Source: S. Sawyer, "Wishart distributions and inverse-Wishart sampling", 2007, for Bartlett's decomposition.
     """
 
-    support: Any = constraints.positive_definite
+    support: Constraint = constraints.positive_definite
     has_rsample = True
     _mean_carrier_measure = 0  # type: ignore[assignment]
 
     @property
-    def arg_constraints(self) -> dict[str, Any]:
+    def arg_constraints(self) -> dict[str, Constraint]:
         """The matrices must be positive definite, and there must be enough degrees of freedom."""
         return {
             "covariance_matrix": constraints.positive_definite,
@@ -59,7 +61,7 @@ class Wishart(ExponentialFamily):
 
     def __init__(
         self,
-        df: Any,
+        df: Tensor | float,
         covariance_matrix: Tensor | None = None,
         precision_matrix: Tensor | None = None,
         scale_tril: Tensor | None = None,
@@ -101,7 +103,7 @@ class Wishart(ExponentialFamily):
         row = torch.arange(factor.shape[-1], dtype=factor.dtype, device=factor.device)
         self._dist_chi2 = Chi2(df=self.df.unsqueeze(-1) - row.expand(batch_shape + (-1,)))
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:
         ranks = {"_unbroadcasted_scale_tril": 2, "df": 0, "covariance_matrix": 2, "scale_tril": 2, "precision_matrix": 2}
         new = self._expanded(Wishart, batch_shape, _instance, **ranks)
         Wishart._prepare(new, new._batch_shape)
@@ -146,7 +148,7 @@ class Wishart(ExponentialFamily):
         diagonal = covariance.diagonal(dim1=-2, dim2=-1)
         return self._scalar(self.df) * (covariance.pow(2) + torch.einsum("...i,...j->...ij", diagonal, diagonal))
 
-    def _bartlett_sampling(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def _bartlett_sampling(self, sample_shape: Sequence[int] = torch.Size()) -> Tensor:
         p = self._event_shape[-1]
         noise = _clamp_above_eps(self._dist_chi2.rsample(sample_shape).sqrt()).diag_embed(dim1=-2, dim2=-1)
         i, j = torch.tril_indices(p, p, offset=-1)
@@ -158,7 +160,7 @@ class Wishart(ExponentialFamily):
     def _over_batch(self, found: Tensor) -> Tensor:
         return found.amax(self._batch_dims) if self._batch_shape else found
 
-    def rsample(self, sample_shape: Any = torch.Size(), max_try_correction: int | None = None) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = torch.Size(), max_try_correction: int | None = None) -> Tensor:
         """Samples; those that came out singular are drawn anew, at most ``max_try_correction`` times (10 by default).
 
         PyTorch takes the regular ones among the first samples for singular, warns and draws them once more. So does this: the numbers
@@ -182,7 +184,7 @@ class Wishart(ExponentialFamily):
                     break
         return sample
 
-    def _redrawn(self, sample: Tensor, singular: Tensor, sample_shape: Any, attempts: int) -> Tensor:
+    def _redrawn(self, sample: Tensor, singular: Tensor, sample_shape: torch.Size, attempts: int) -> Tensor:
         """Samples of which nobody can say which are singular: all are drawn anew, and those taken that are wanted."""
         for _ in range(attempts):
             fresh = self._bartlett_sampling(sample_shape)
@@ -193,7 +195,7 @@ class Wishart(ExponentialFamily):
     def _half_log_det(self) -> Tensor:
         return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         nu, p = self.df, self._event_shape[-1]
@@ -210,7 +212,7 @@ class Wishart(ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor, ...]:
         return -self.precision_matrix / 2, (self.df - self._event_shape[-1] - 1) / 2
 
-    def _log_normalizer(self, x: Any, y: Any) -> Tensor:
+    def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
         p = self._event_shape[-1]
         half = y + (p + 1) / 2
         return half * (-torch.linalg.slogdet(-2 * x).logabsdet + _log_2 * p) + torch.mvlgamma(half, p=p)

@@ -6,6 +6,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 from torch import Tensor, optim
+from torch.distributions import Categorical, Normal, kl_divergence, transforms
 from torch.utils.data import DataLoader, TensorDataset
 
 x = torch.rand(2, 3)
@@ -71,6 +72,16 @@ def loss_of(y: Tensor) -> float:
 
 def gradient(y: Tensor) -> Tensor:
     return y.grad  # wrong
+
+
+# distributions
+normal = Normal("0", 1.0)  # wrong
+normal.log_prob("0")  # wrong
+normal.sample(3)  # wrong
+normal.expand([2]).probs  # wrong
+Categorical(0.5)  # wrong
+transforms.ExpTransform()("0")  # wrong
+kl_divergence(normal, x)  # wrong
 
 
 with torch.no_grad(1, 2) as off:  # wrong
