@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 #: Those that nothing else in this folder has.
@@ -41,3 +43,18 @@ def __getattr__(name: str) -> Any:
     if name in NAMES:
         return getattr(sys.modules[__name__.partition(".")[0]], name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def bound(home: ModuleType, prefix: str, module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of a module that has the functions of a public one with ``prefix`` before their names."""
+
+    def __getattr__(name: str) -> Any:
+        found = getattr(home, name.removeprefix(prefix), None)
+        if not name.startswith(prefix) or not callable(found) or isinstance(found, type):
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        return found
+
+    def __dir__() -> list[str]:
+        return [prefix + name for name in home.__all__ if not isinstance(getattr(home, name), type)]
+
+    return __getattr__, __dir__

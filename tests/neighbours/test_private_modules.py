@@ -241,3 +241,15 @@ def test_a_program_finds_them_under_torchs_name(tmp_path) -> None:
     )
     done = subprocess.run([sys.executable, "-m", "jtorch", str(program)], capture_output=True, text=True, timeout=120, check=False)
     assert done.stdout == "OrderedSet([2, 1]) 3\n", done.stderr
+
+
+@pytest.mark.parametrize("name", ["fft", "linalg", "special"])
+def test_functions_of_a_public_module_by_their_bound_names(name):
+    bound = importlib.import_module(f"jtorch._C._{name}")
+    home = importlib.import_module(f"jtorch.{name}")
+    assert len(dir(bound)) > 20
+    for entry in dir(bound):
+        assert getattr(bound, entry) is getattr(home, entry.removeprefix(f"{name}_"))
+    for absent in ("nothing", f"{name}_nothing", f"{name}_Any", f"{name}___name__", dir(bound)[0].removeprefix(f"{name}_")):
+        with pytest.raises(AttributeError, match=absent):
+            getattr(bound, absent)
