@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._src.facts.devices import device
+from ..accelerator import current_accelerator, device_count
 from ._backends import Backend as Backend
 from ._backends import BackendConfig
 from ._backends import ReduceOp as ReduceOp
@@ -42,7 +43,7 @@ class ProcessGroup:
         self._set_seconds(timeout)
         self._rank = ranks.index(STATE.rank)
         self._lane: Any = Alone() if len(ranks) == 1 else None
-        self.bound_device_id = None
+        self.bound_device_id: device | None = None
 
     def _set_seconds(self, timeout: datetime.timedelta) -> None:
         self.timeout, self._seconds = timeout, timeout.total_seconds()
@@ -205,6 +206,43 @@ def _prefix_of(store: Any, key: str) -> str:
     return key
 
 
+def _bound(device_id: Any) -> device | None:
+    """The device that a group is told to be of, if it is one that a group can be bound to.
+
+    Raises:
+        ValueError: for the CPU, and for a device without index.
+    """
+    if device_id is not None and (device_id.index is None or device_id.type == "cpu"):
+        raise ValueError("init_process_group device_id parameter must be an accelerator with an index")
+    return device_id
+
+
+def _own_device(device_id: Any) -> device | None:
+    """The device that the default group is told to be of.
+
+    Raises:
+        ValueError: if this machine has no such accelerator.
+    """
+    own = current_accelerator()
+    change = "Please use a different compiled version that supports your accelerator."
+    if isinstance(device_id, int):
+        if own is None:
+            raise ValueError(f"device_id is an int, but no accelerator support is found from the current compilation. {change}")
+        device_id = device(own.type, device_id)
+    if device_id is None or device_id.type == "cpu":
+        return _bound(device_id)
+    if own is None or device_id.type != own.type:
+        raise ValueError(f"device_id {device_id} does not match the current compilation's accelerator support: {own}. {change}")
+    if device_id.index is None:
+        raise ValueError("Please use a device_id with index.")
+    count = device_count()
+    if device_id.index >= count:
+        raise ValueError(
+            f"device_id {device_id} is out of range. Please use a device index less than the number of accelerators available: {count}."
+        )
+    return device_id
+
+
 def init_process_group(
     backend: str | None = None,
     init_method: str | None = None,
@@ -226,9 +264,10 @@ def init_process_group(
         world_size: how many processes there are.
         rank: which of them this is.
         store: a store they share, in place of ``init_method``.
+        device_id: the accelerator of this process, or its index; kept as the group's ``bound_device_id``.
 
     Raises:
-        ValueError: if there is a group already, or something that is needed is not given.
+        ValueError: if there is a group already, something that is needed is not given, or ``device_id`` is no accelerator here.
         DistNetworkError: if the others are not met in time.
 
     Example:
@@ -238,11 +277,12 @@ def init_process_group(
         1
         >>> torch.distributed.destroy_process_group()
     """
-    del group_name, pg_options, device_id, _ranks  # of no effect here
+    del group_name, pg_options, _ranks  # of no effect here
     if is_initialized():
         raise ValueError("trying to initialize the default process group twice!")
     if store is not None and init_method is not None:
         raise AssertionError("Cannot specify both init_method and store.")
+    bound = _own_device(device_id)
     kind = Backend(backend or "gloo").checked()
     timeout = default_pg_timeout if timeout is None else timeout
     if not isinstance(timeout, datetime.timedelta):
@@ -261,6 +301,7 @@ def init_process_group(
     STATE.host, STATE.port = (tcp.host, tcp.port) if tcp is not None else (None, 0)
     STATE.store = PrefixStore(f"default_pg/{_State.made}", store)
     world = ProcessGroup(tuple(range(world_size)), "0", kind, STATE.store, timeout, "default_pg")
+    world.bound_device_id = bound
     STATE.groups.append(world)
     STATE.count = 1
     try:
@@ -422,7 +463,8 @@ def new_group(
         ValueError: if there is no default group, or a rank is not in it.
     """
     default = world()
-    del pg_options, device_id  # of no effect here
+    del pg_options  # of no effect here
+    bound = _bound(device_id)
     given = list(range(STATE.size)) if ranks is None else list(ranks)
     for rank in given:
         if not 0 <= rank < STATE.size:
@@ -440,6 +482,7 @@ def new_group(
         return GroupMember.NON_GROUP_MEMBER
     kind = Backend(backend or default.backend).checked()
     made = ProcessGroup(chosen, name, kind, PrefixStore(name, STATE.store), timeout or default_pg_timeout, group_desc or "undefined")
+    made.bound_device_id = bound
     STATE.groups.append(made)
     return made
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -133,3 +134,35 @@ def test_activations_computed_again_in_place() -> None:
         checkpoint(nn.Linear(1, 1), use_reentrant=True)
     with pytest.raises(ValueError, match="nothing"):
         checkpoint(nn.Linear(1, 1), nothing=1)
+
+
+@pytest.mark.parametrize(
+    ("device_id", "words"),
+    [
+        (torch.device("cpu"), "init_process_group device_id parameter must be an accelerator with an index"),
+        (torch.device("cuda", 0), "device_id cuda:0 does not match the current compilation's accelerator support: None"),
+        (0, "device_id is an int, but no accelerator support is found"),
+    ],
+)
+def test_a_group_is_bound_to_an_accelerator_that_is_there(device_id: Any, words: str) -> None:
+    if torch.accelerator.is_available():
+        pytest.skip("this machine has an accelerator")
+    with pytest.raises(ValueError, match=words):
+        dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1, device_id=device_id)
+    assert not dist.is_initialized()
+
+
+@pytest.mark.usefixtures("group")
+def test_a_new_group_keeps_its_device() -> None:
+    assert dist.new_group([0], device_id=torch.device("cuda", 0)).bound_device_id == torch.device("cuda", 0)
+    with pytest.raises(ValueError, match="must be an accelerator with an index"):
+        dist.new_group([0], device_id=torch.device("cpu"))
+
+
+@pytest.mark.parametrize("name", ["device_mesh", "experimental", "_utils", "_shards_wrapper", "api", "placement_types"])
+def test_the_older_name_of_tensor_holds_what_pytorch_redirects(name: str) -> None:
+    older = importlib.import_module(f"jtorch.distributed._tensor.{name}")
+    home = importlib.import_module(f"jtorch.distributed.tensor{'' if name == 'api' else '.' + name}")
+    wanted = {"device_mesh": "init_device_mesh", "_utils": "compute_local_shape_and_global_offset", "api": "DTensor"}
+    wanted |= {"experimental": "local_map", "_shards_wrapper": "LocalShardsWrapper", "placement_types": "Shard"}
+    assert getattr(older, wanted[name]) is getattr(home, wanted[name])

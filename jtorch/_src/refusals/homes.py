@@ -41,7 +41,7 @@ _LINES = """
     distributed.checkpoint.stateful: distributed._shard.checkpoint.stateful
     distributed.checkpoint.storage: distributed._shard.checkpoint.storage
     distributed.checkpoint.utils: distributed._shard.checkpoint.utils
-    distributed.device_mesh: distributed.tensor.device_mesh
+    distributed.device_mesh: distributed.tensor.device_mesh distributed._tensor.device_mesh
     distributed.elastic.events: .api
     distributed.elastic.metrics: .api
     distributed.elastic.multiprocessing: .api
@@ -57,6 +57,8 @@ _LINES = """
         distributed.optim.functional_rprop distributed.optim.functional_sgd
     distributed.pipelining: ._IR
     distributed.tensor: distributed._tensor distributed._tensor.api
+    distributed.tensor._shards_wrapper: distributed._tensor._shards_wrapper
+    distributed.tensor._utils: distributed._tensor._utils
     distributed.tensor.experimental: distributed._tensor.experimental
     distributed.tensor.experimental._attention: distributed.tensor.experimental._context_parallel
         distributed.tensor.experimental._context_parallel._attention distributed.tensor.experimental._context_parallel._load_balancer
