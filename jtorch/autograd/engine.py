@@ -334,6 +334,19 @@ def accumulate(leaf: Tensor, grad: Any, create_graph: bool) -> None:
         t = _apart(_Hooks.before_all(rare.prehooks, [t])[0])
     if t._v is not None and t._v.trace is SPECIAL:
         check_state(leaf, t._v)
+    have = leaf._grad
+    if have is not None and ACTIVE.below is not None and (walking := _walking((have, t))) is not None:
+        leaf._grad = walking.added(have, t, create_graph)  # a wrapper's own code runs, so that no lock is held
+    else:
+        _add_to(leaf, t, create_graph)
+    if leaf._post_hooks:
+        _run_post_hooks(leaf)
+    if rare is not None and rare.hooks:
+        _Hooks.after_all(rare.hooks, [], [t])
+
+
+def _add_to(leaf: Tensor, t: Tensor, create_graph: bool) -> None:
+    """Makes ``t`` the gradient of a leaf, or adds it to the one it has."""
     with LOCK:
         have = leaf._grad
         if have is None:
@@ -347,10 +360,6 @@ def accumulate(leaf: Tensor, grad: Any, create_graph: bool) -> None:
             leaf._grad = _tensor(_add_values(have._read(), t._v or t._read()), False)
         else:
             _add_in_place(have, t)
-    if leaf._post_hooks:
-        _run_post_hooks(leaf)
-    if rare is not None and rare.hooks:
-        _Hooks.after_all(rare.hooks, [], [t])
 
 
 def _laid_out_as(leaf: Tensor, t: Tensor) -> Tensor:

@@ -200,6 +200,32 @@ def test_plain_history_that_meets_wrappers():
     assert x.grad.item() == 18.0
 
 
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.filterwarnings("ignore:Using backward")
+def test_gradients_of_a_plain_loss_add_up_in_wrappers(create_graph: bool) -> None:
+    log: list[Any] = []
+    W = wrapper(log=log)
+
+    class Out(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, t):
+            return t.elem * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return W(grad * 2)
+
+    x = leaf(W, 3.0, 4.0)
+    Out.apply(x).sum().backward(create_graph=create_graph)
+    first = x.grad
+    assert type(first) is W and first.elem.tolist() == [2.0, 2.0]
+    log.clear()
+    Out.apply(x).sum().backward(create_graph=create_graph)
+    assert (x.grad is first, first._version) == ((False, 0) if create_graph else (True, 1))
+    assert type(x.grad) is W and x.grad.elem.tolist() == [4.0, 4.0]
+    assert operators(log)[-1] == ("add.Tensor" if create_graph else "add_.Tensor")
+
+
 def test_modes_see_backward_only_around_it():
     forward: list[str] = []
     p = torch.ones(2, 3, requires_grad=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 from collections.abc import Iterator
 from typing import Any
@@ -14,6 +15,7 @@ from jtorch import nn
 from jtorch.distributed._composable import checkpoint
 from jtorch.distributed._composable.contract import _get_registry, contract
 from jtorch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from jtorch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
 
 @pytest.fixture
@@ -166,3 +168,18 @@ def test_the_older_name_of_tensor_holds_what_pytorch_redirects(name: str) -> Non
     wanted = {"device_mesh": "init_device_mesh", "_utils": "compute_local_shape_and_global_offset", "api": "DTensor"}
     wanted |= {"experimental": "local_map", "_shards_wrapper": "LocalShardsWrapper", "placement_types": "Shard"}
     assert getattr(older, wanted[name]) is getattr(home, wanted[name])
+
+
+@pytest.mark.usefixtures("group")
+def test_gradients_of_parallel_layers_add_up() -> None:
+    mesh = init_device_mesh("cpu", (1,))
+    torch.manual_seed(0)
+    plain = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    layers = parallelize_module(copy.deepcopy(plain), mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
+    for _ in range(3):
+        x = torch.rand(5, 3)
+        plain(x).square().sum().backward()
+        layers(x).square().sum().backward()
+    for mine, its in zip(plain.parameters(), layers.parameters(), strict=True):
+        torch.testing.assert_close(its.grad.full_tensor(), mine.grad)
+        assert its.grad._version == 2

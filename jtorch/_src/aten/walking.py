@@ -273,20 +273,25 @@ def accumulate(leaf: Tensor, box: list[Any], create_graph: bool) -> None:
     if rare is not None and rare.prehooks:
         t = engine._Hooks.before_all(rare.prehooks, [t])[0]
     have = leaf._grad
-    with Quiet():
-        if have is not None:
-            leaf._grad = aten.add.Tensor(have, t) if create_graph else aten.add_.Tensor(have, t)
-        elif create_graph:
-            leaf._grad = _copy_like(t, leaf)
-        elif sys.getrefcount(t) <= _ALONE and _keeps_layout(t, leaf):
-            leaf._grad = aten.detach.default(t)
-        else:
-            leaf._grad = _copy_like(t, leaf)
+    if have is not None:
+        leaf._grad = added(have, t, create_graph)
+    else:
+        with Quiet():
+            if not create_graph and sys.getrefcount(t) <= _ALONE and _keeps_layout(t, leaf):
+                leaf._grad = aten.detach.default(t)
+            else:
+                leaf._grad = _copy_like(t, leaf)
     if leaf._post_hooks:
         for hook in list(leaf._post_hooks.values()):
             hook(leaf)
     if rare is not None and rare.hooks:
         engine._Hooks.after_all(rare.hooks, [], [t])
+
+
+def added(have: Tensor, more: Tensor, create_graph: bool) -> Tensor:
+    """A leaf's gradient and one that comes to it: added in place, unless their sum is part of a graph."""
+    with Quiet():
+        return aten.add.Tensor(have, more) if create_graph else aten.add_.Tensor(have, more)
 
 
 #: References to a gradient that nobody but the walk knows, as ``accumulate`` counts them.
