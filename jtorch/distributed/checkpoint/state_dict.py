@@ -124,7 +124,10 @@ def _shard_of(whole: torch.Tensor, like: Any) -> torch.Tensor:
     local = whole
     for dim, (start, size) in enumerate(zip(offsets, sizes, strict=True)):
         local = local.narrow(dim, min(start, whole.size(dim)), size)
-    local = local.to(like.to_local().device).contiguous().clone()
+    home = like.to_local().device
+    if home.type == "meta":  # nothing lies there yet
+        home = torch.device(like.device_mesh.device_type)
+    local = local.to(home).contiguous().clone()
     return DTensor.from_local(local, like.device_mesh, like.placements, run_check=False, shape=like.size(), stride=like.stride())
 
 

@@ -55,7 +55,14 @@ def check_states() -> None:
     spread = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
     set_model_state_dict(third, states[0], options=spread)
     set_optimizer_state_dict(third, third_opt, states[1], options=spread)
-    losses = [train(a, b, [mine(ids(i)) for i in range(1, 3)]) for a, b in ((model, opt), (other, second), (third, third_opt))]
+    with torch.device("meta"):
+        fourth = sharded(3)
+    assert not set_model_state_dict(fourth, states[0], options=spread).missing_keys
+    assert {p.to_local().device.type for p in fourth.parameters()} == {"cpu"}
+    fourth_opt = torch.optim.AdamW(fourth.parameters(), 0.05)
+    set_optimizer_state_dict(fourth, fourth_opt, states[1], options=spread)
+    trained = ((model, opt), (other, second), (third, third_opt), (fourth, fourth_opt))
+    losses = [train(a, b, [mine(ids(i)) for i in range(1, 3)]) for a, b in trained]
     assert torch.allclose(torch.tensor(losses[0]), torch.tensor(losses[1:]), atol=1e-6), losses
     flat = get_optimizer_state_dict(model, opt, options=StateDictOptions(flatten_optimizer_state_dict=True))
     assert "state.blocks.0.up.weight.exp_avg" in flat
