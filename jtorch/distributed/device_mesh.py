@@ -38,7 +38,7 @@ class DeviceMesh:
     ) -> None:
         del backend_override, _rank, _layout  # of no effect here
         self.device_type = device_type
-        self.mesh = torch.as_tensor(mesh, dtype=torch.int32)
+        self.mesh = torch.as_tensor(mesh, dtype=torch.int32, device="cpu")  # whatever the default device is
         self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
         self._root = _root
         self._flattened: dict[str, DeviceMesh] = {}
@@ -91,7 +91,7 @@ class DeviceMesh:
         if mesh is None:
             if len(groups) != 1:
                 raise ValueError("Must pass mesh if passing multiple ProcessGroups")
-            mesh = torch.tensor(world(groups[0]).ranks, dtype=torch.int32)
+            mesh = torch.tensor(world(groups[0]).ranks, dtype=torch.int32, device="cpu")
         made = cls(device_type, mesh, mesh_dim_names=mesh_dim_names, _init_backend=False)
         if made.ndim != len(groups):
             found = f"{made.mesh.tolist()} and {len(groups)} groups"
@@ -357,4 +357,4 @@ def init_device_mesh(
             f"Device type with index is not supported but got {device_type}. ",
             "If you maintained a 'torch.device' object, it's recommended to pass in 'device.type'.",
         )
-    return DeviceMesh(device_type, torch.arange(math.prod(mesh_shape)).reshape(mesh_shape), mesh_dim_names=mesh_dim_names)
+    return DeviceMesh(device_type, torch.arange(math.prod(mesh_shape), device="cpu").reshape(mesh_shape), mesh_dim_names=mesh_dim_names)

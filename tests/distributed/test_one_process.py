@@ -15,6 +15,7 @@ from jtorch import nn
 from jtorch.distributed._composable import checkpoint
 from jtorch.distributed._composable.contract import _get_registry, contract
 from jtorch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from jtorch.distributed.fsdp import fully_shard
 from jtorch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
 
@@ -183,3 +184,14 @@ def test_gradients_of_parallel_layers_add_up() -> None:
     for mine, its in zip(plain.parameters(), layers.parameters(), strict=True):
         torch.testing.assert_close(its.grad.full_tensor(), mine.grad)
         assert its.grad._version == 2
+
+
+@pytest.mark.usefixtures("group")
+def test_meshes_lie_on_the_cpu_whatever_the_default_device_is() -> None:
+    with torch.device("meta"):
+        for mesh in (init_device_mesh("cpu", (1,)), DeviceMesh("cpu", [0]), DeviceMesh.from_group(dist.group.WORLD, "cpu")):
+            assert mesh.mesh.device.type == "cpu" and mesh.mesh.tolist() == [0]
+        layer = fully_shard(nn.Linear(2, 3))
+    assert layer.weight.device.type == "meta"
+    with pytest.raises(NotImplementedError, match="Cannot copy out of meta tensor"):
+        DeviceMesh("cpu", torch.empty(1, device="meta"))

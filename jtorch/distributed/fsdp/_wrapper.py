@@ -488,7 +488,7 @@ def _hybrid_mesh(groups: Any) -> DeviceMesh:
     shards, copies = map(world, groups)
     rows: list[Any] = [None] * copies.size()
     all_gather_object(rows, list(shards.ranks), group=copies)
-    return DeviceMesh.from_group([copies, shards], kind, torch.tensor(rows))
+    return DeviceMesh.from_group([copies, shards], kind, torch.tensor(rows, device="cpu"))
 
 
 def _ignored(modules: Iterable[nn.Module] | None, states: Any) -> set[nn.Parameter]:
