@@ -253,7 +253,7 @@ class autocast:
         enabled: whether the block changes anything.
     """
 
-    def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None) -> None:
+    def __init__(self, device_type: str, dtype: torch.dtype | None = None, enabled: bool = True, cache_enabled: bool | None = None) -> None:
         _check_device_type(device_type)
         if not is_autocast_available(device_type):
             torch.device(device_type)  # its error for what is no type of device at all

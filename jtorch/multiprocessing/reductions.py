@@ -202,7 +202,7 @@ def storage_behind(cls: Any, fd: int, size: int) -> Any:
     return storage
 
 
-def rebuild_storage_filename(cls: Any, manager: bytes, handle: bytes, size: int, dtype: Any = None) -> Any:
+def rebuild_storage_filename(cls: Any, manager: bytes, handle: bytes, size: int, dtype: torch.dtype | None = None) -> Any:
     """The storage in memory whose name was sent; with ``dtype``, of ``size`` elements."""
     storage = storage_from_cache(cls, handle)
     if storage is None:

@@ -53,7 +53,7 @@ def calculate_gain(nonlinearity: str, param: int | float | None = None) -> float
     raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
 
 
-def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
     """Fills ``tensor`` with draws from U(a, b).
 
     Args:
@@ -74,7 +74,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
         return tensor.uniform_(a, b, generator=generator)
 
 
-def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
     """Fills ``tensor`` with draws from N(mean, std²).
 
     Args:
@@ -95,7 +95,9 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
         return tensor.normal_(mean, std, generator=generator)
 
 
-def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None) -> Tensor:
+def trunc_normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: torch.Generator | None = None
+) -> Tensor:
     """Fills ``tensor`` with draws from N(mean, std²) restricted to [a, b], by rejection; ``a`` and ``b`` are absolute values.
 
     Inside ``jtorch.jax.with_key`` the distribution function's inverse makes them of uniform draws.
@@ -267,7 +269,7 @@ def _xavier_std(tensor: Tensor, gain: float) -> float:
     return gain * math.sqrt(2.0 / float(sum(_calculate_fan_in_and_fan_out(tensor))))
 
 
-def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
     """Fills ``tensor`` with draws from U(-a, a), a = gain·sqrt(6 / (fan_in + fan_out)).
 
     Args:
@@ -291,7 +293,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
         return tensor.uniform_(-a, a, generator=generator)
 
 
-def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
     """Fills ``tensor`` with draws from N(0, std²), std = gain·sqrt(2 / (fan_in + fan_out)).
 
     Raises:
@@ -315,7 +317,9 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> floa
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 
 
-def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None) -> Tensor:
+def kaiming_uniform_(
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: torch.Generator | None = None
+) -> Tensor:
     """Fills ``tensor`` with draws from U(-b, b), b = gain·sqrt(3 / fan). ``a`` is the slope of leaky_relu.
 
     Args:
@@ -347,7 +351,9 @@ def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonline
         return tensor.uniform_(-bound, bound, generator=generator)
 
 
-def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None) -> Tensor:
+def kaiming_normal_(
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: torch.Generator | None = None
+) -> Tensor:
     """Fills ``tensor`` with draws from N(0, gain² / fan). ``a`` is the slope of leaky_relu.
 
     Args:
@@ -376,7 +382,7 @@ def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinea
         return tensor.normal_(0, std, generator=generator)
 
 
-def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: torch.Generator | None = None) -> Tensor:
     """Makes ``tensor``, flattened to (size(0), -1), a (semi-)orthogonal matrix times ``gain``.
 
     Raises:
@@ -408,7 +414,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     return tensor
 
 
-def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: torch.Generator | None = None) -> Tensor:
     """Fills the 2-dim ``tensor`` from N(0, std²) and sets the share ``sparsity`` of each column to zero.
 
     Raises:
@@ -463,12 +469,12 @@ sparse = _deprecated(sparse_)
 
 
 # Names of PyTorch's inner functions, which code elsewhere calls.
-def _no_grad_uniform_(tensor: Tensor, a: float, b: float, generator: Any = None) -> Tensor:
+def _no_grad_uniform_(tensor: Tensor, a: float, b: float, generator: torch.Generator | None = None) -> Tensor:
     with torch.no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
 
-def _no_grad_normal_(tensor: Tensor, mean: float, std: float, generator: Any = None) -> Tensor:
+def _no_grad_normal_(tensor: Tensor, mean: float, std: float, generator: torch.Generator | None = None) -> Tensor:
     with torch.no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
@@ -483,5 +489,5 @@ def _no_grad_zero_(tensor: Tensor) -> Tensor:
         return tensor.zero_()
 
 
-def _no_grad_trunc_normal_(tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Any = None) -> Tensor:
+def _no_grad_trunc_normal_(tensor: Tensor, mean: float, std: float, a: float, b: float, generator: torch.Generator | None = None) -> Tensor:
     return trunc_normal_(tensor, mean, std, a, b, generator)

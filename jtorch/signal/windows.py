@@ -60,9 +60,9 @@ def exponential(
     center: float | None = None,
     tau: float = 1.0,
     sym: bool = True,
-    dtype: Any = None,
+    dtype: torch.dtype | None = None,
     layout: Any = torch.strided,
-    device: Any = None,
+    device: torch.device | str | int | None = None,
     requires_grad: bool = False,
 ) -> torch.Tensor:
     """``exp(-|n - center| / tau)``: it falls off on both sides of its centre.
@@ -80,7 +80,13 @@ def exponential(
 
 
 def cosine(
-    M: int, *, sym: bool = True, dtype: Any = None, layout: Any = torch.strided, device: Any = None, requires_grad: bool = False
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: torch.dtype | None = None,
+    layout: Any = torch.strided,
+    device: torch.device | str | int | None = None,
+    requires_grad: bool = False,
 ) -> torch.Tensor:
     """``sin(pi * (n + 1/2) / M)``: half a wave."""
     dtype = _check("cosine", M, dtype, layout)
@@ -92,9 +98,9 @@ def gaussian(
     *,
     std: float = 1.0,
     sym: bool = True,
-    dtype: Any = None,
+    dtype: torch.dtype | None = None,
     layout: Any = torch.strided,
-    device: Any = None,
+    device: torch.device | str | int | None = None,
     requires_grad: bool = False,
 ) -> torch.Tensor:
     """A Gaussian of standard deviation ``std`` around the middle.
@@ -114,9 +120,9 @@ def kaiser(
     *,
     beta: float = 12.0,
     sym: bool = True,
-    dtype: Any = None,
+    dtype: torch.dtype | None = None,
     layout: Any = torch.strided,
-    device: Any = None,
+    device: torch.device | str | int | None = None,
     requires_grad: bool = False,
 ) -> torch.Tensor:
     """The Kaiser window: a ratio of Bessel functions of shape ``beta``.
@@ -136,7 +142,13 @@ def kaiser(
 
 
 def bartlett(
-    M: int, *, sym: bool = True, dtype: Any = None, layout: Any = torch.strided, device: Any = None, requires_grad: bool = False
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: torch.dtype | None = None,
+    layout: Any = torch.strided,
+    device: torch.device | str | int | None = None,
+    requires_grad: bool = False,
 ) -> torch.Tensor:
     """A triangle that reaches zero at its ends."""
     dtype = _check("bartlett", M, dtype, layout)
@@ -148,9 +160,9 @@ def general_cosine(
     *,
     a: Iterable[float],
     sym: bool = True,
-    dtype: Any = None,
+    dtype: torch.dtype | None = None,
     layout: Any = torch.strided,
-    device: Any = None,
+    device: torch.device | str | int | None = None,
     requires_grad: bool = False,
 ) -> torch.Tensor:
     """``a[0] - a[1] * cos(x) + a[2] * cos(2 * x) - ...`` over one turn.
@@ -178,9 +190,9 @@ def general_hamming(
     *,
     alpha: float = 0.54,
     sym: bool = True,
-    dtype: Any = None,
+    dtype: torch.dtype | None = None,
     layout: Any = torch.strided,
-    device: Any = None,
+    device: torch.device | str | int | None = None,
     requires_grad: bool = False,
 ) -> torch.Tensor:
     """``alpha - (1 - alpha) * cos``."""
@@ -188,28 +200,52 @@ def general_hamming(
 
 
 def hamming(
-    M: int, *, sym: bool = True, dtype: Any = None, layout: Any = torch.strided, device: Any = None, requires_grad: bool = False
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: torch.dtype | None = None,
+    layout: Any = torch.strided,
+    device: torch.device | str | int | None = None,
+    requires_grad: bool = False,
 ) -> torch.Tensor:
     """The Hamming window, a raised cosine that ends at 0.08."""
     return general_hamming(M, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
 def hann(
-    M: int, *, sym: bool = True, dtype: Any = None, layout: Any = torch.strided, device: Any = None, requires_grad: bool = False
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: torch.dtype | None = None,
+    layout: Any = torch.strided,
+    device: torch.device | str | int | None = None,
+    requires_grad: bool = False,
 ) -> torch.Tensor:
     """The Hann window, a raised cosine that ends at zero."""
     return general_hamming(M, alpha=0.5, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
 def blackman(
-    M: int, *, sym: bool = True, dtype: Any = None, layout: Any = torch.strided, device: Any = None, requires_grad: bool = False
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: torch.dtype | None = None,
+    layout: Any = torch.strided,
+    device: torch.device | str | int | None = None,
+    requires_grad: bool = False,
 ) -> torch.Tensor:
     """The Blackman window: three cosine terms."""
     return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
 def nuttall(
-    M: int, *, sym: bool = True, dtype: Any = None, layout: Any = torch.strided, device: Any = None, requires_grad: bool = False
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: torch.dtype | None = None,
+    layout: Any = torch.strided,
+    device: torch.device | str | int | None = None,
+    requires_grad: bool = False,
 ) -> torch.Tensor:
     """Nuttall's minimum four-term Blackman-Harris window."""
     terms = [0.3635819, 0.4891775, 0.1365995, 0.0106411]

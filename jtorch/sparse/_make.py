@@ -234,7 +234,7 @@ def coalesce(input: Any) -> Any:
 
 
 @sparse_op("to_dense", "Tensor._to_dense", "_to_dense")
-def to_dense(input: Any, dtype: Any = None, *, masked_grad: bool | None = None) -> Any:
+def to_dense(input: Any, dtype: dtypes.dtype | None = None, *, masked_grad: bool | None = None) -> Any:
     """The same tensor with all its elements."""
     if dtype is not None:
         raise RuntimeError("dtype argument is not supported by sparse_to_dense")
@@ -306,7 +306,9 @@ def _dense_dims(name: str, t: Tensor, dense: int | None, batch: int = 0) -> int:
 
 
 @sparse_op("to_sparse", "to_sparse_coo")
-def to_sparse(input: Any, *args: Any, layout: Any = None, blocksize: Any = None, dense_dim: int | None = None, **kwargs: Any) -> Any:
+def to_sparse(
+    input: Any, *args: Any, layout: layouts.layout | None = None, blocksize: Any = None, dense_dim: int | None = None, **kwargs: Any
+) -> Any:
     """The tensor in a sparse layout, COO unless told otherwise; ``to_sparse(sparse_dim)`` leaves the last dimensions dense."""
     sparse = kwargs.pop("sparse_dim", None) if not args else args[0]
     if sparse is not None:
@@ -617,7 +619,7 @@ def sparse_resize_and_clear_(input: Any, size: Sequence[int], sparse: int, dense
 
 
 @sparse_op("resize_as_", "resize_as_sparse_")
-def resize_as_sparse_(input: Any, the_template: Any, *, memory_format: Any = None) -> Any:
+def resize_as_sparse_(input: Any, the_template: Any, *, memory_format: layouts.memory_format | None = None) -> Any:
     """Changes the size in place to that of another sparse tensor."""
     if not isinstance(input, SparseTensor) or not isinstance(the_template, SparseTensor) or memory_format is not None:
         raise could_not_run("resize_as_", input)

@@ -19,7 +19,7 @@ def make_tensor(
     requires_grad: bool = False,
     noncontiguous: bool = False,
     exclude_zero: bool = False,
-    memory_format: Any = None,
+    memory_format: torch.memory_format | None = None,
 ) -> Any:
     """A tensor of uniform random values in ``[low, high)``: by default in [-9, 9], of uint8 in [0, 9], of bool both.
 

@@ -290,7 +290,7 @@ def trace(input: Any) -> Any:
 
 
 @implements_for_both(torch.sum, Tensor.sum)
-def sum_(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def sum_(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Any:
     """The sum of all elements; along a dimension, what stands on the diagonal."""
     if dim is None:
         return trace(input).to(dtype=dtype)

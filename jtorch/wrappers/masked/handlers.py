@@ -231,7 +231,7 @@ def _conversion(func: Callable[..., Any], input: Any, *args: Any, **kwargs: Any)
     return joined(data, input.get_mask().to(data.device))
 
 
-def _reduction(name: str, input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **options: Any) -> Any:
+def _reduction(name: str, input: Any, dim: Any = None, keepdim: bool = False, *, dtype: torch.dtype | None = None, **options: Any) -> Any:
     data, mask = input.get_data(), input.get_mask()
     if options.pop("out", None) is not None:
         raise not_offered(f"{name}(out=...) of a masked tensor", "a result has two parts")
@@ -246,11 +246,11 @@ def _reduction(name: str, input: Any, dim: Any = None, keepdim: bool = False, *,
     return joined(result, any_over(mask, canonical_dim(dim, mask.dim()), bool(keepdim)))
 
 
-def _norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
+def _norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: torch.dtype | None = None) -> Any:
     return _reduction("norm", input, dim, keepdim, dtype=dtype, out=out, ord=2.0 if p in ("fro", None) else p)
 
 
-def _softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+def _softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: torch.dtype | None = None) -> Any:
     data, mask = input.get_data(), input.get_mask()
     if dim is None:
         raise TypeError("softmax() of a MaskedTensor needs a dim")

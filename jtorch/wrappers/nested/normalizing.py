@@ -49,25 +49,25 @@ def _softmax(name: str, func: Any, input: NestedTensor, dim: Any, dtype: Any) ->
 
 
 @TABLE.implements("softmax", "special.softmax")
-def softmax(input: NestedTensor, dim: Any = None, dtype: Any = None) -> NestedTensor:
+def softmax(input: NestedTensor, dim: Any = None, dtype: torch.dtype | None = None) -> NestedTensor:
     """Softmax over a dense dimension, or over the ragged one."""
     return _softmax("softmax", torch.softmax, input, dim, dtype)
 
 
 @TABLE.implements("log_softmax", "special.log_softmax")
-def log_softmax(input: NestedTensor, dim: Any = None, dtype: Any = None) -> NestedTensor:
+def log_softmax(input: NestedTensor, dim: Any = None, dtype: torch.dtype | None = None) -> NestedTensor:
     """The logarithm of softmax."""
     return _softmax("log_softmax", torch.log_softmax, input, dim, dtype)
 
 
 @TABLE.implements("nn.functional.softmax")
-def functional_softmax(input: NestedTensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> NestedTensor:
+def functional_softmax(input: NestedTensor, dim: Any = None, _stacklevel: int = 3, dtype: torch.dtype | None = None) -> NestedTensor:
     """``softmax`` with the parameters of nn.functional."""
     return softmax(input, dim, dtype)
 
 
 @TABLE.implements("nn.functional.log_softmax")
-def functional_log_softmax(input: NestedTensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> NestedTensor:
+def functional_log_softmax(input: NestedTensor, dim: Any = None, _stacklevel: int = 3, dtype: torch.dtype | None = None) -> NestedTensor:
     """``log_softmax`` with the parameters of nn.functional."""
     return log_softmax(input, dim, dtype)
 

@@ -63,7 +63,7 @@ def _kept(x: Tensor, nt: NestedTensor, keepdim: bool) -> Tensor:
 # ---- sums: segments of the packed rows ---------------------------------------------------------------------------------------------
 
 
-def _ragged_sum(nt: NestedTensor, keepdim: bool, dtype: Any = None) -> Tensor:
+def _ragged_sum(nt: NestedTensor, keepdim: bool, dtype: torch.dtype | None = None) -> Tensor:
     rows = nt._rows()
     if dtype is None and not (rows.dtype.is_floating_point or rows.dtype.is_complex):
         dtype = torch.int64
@@ -73,17 +73,17 @@ def _ragged_sum(nt: NestedTensor, keepdim: bool, dtype: Any = None) -> Tensor:
 
 
 @TABLE.implements("sum")
-def sum_(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def sum_(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Any:
     """The sum of the elements."""
     return reduce("sum", input, dim, keepdim, functools.partial(_sum, dtype=dtype), functools.partial(_ragged_sum, dtype=dtype))
 
 
-def _sum(x: Tensor, dim: Any, keepdim: bool, dtype: Any = None) -> Tensor:
+def _sum(x: Tensor, dim: Any, keepdim: bool, dtype: torch.dtype | None = None) -> Tensor:
     return x.sum(dim, keepdim, dtype=dtype) if dim is not None or keepdim else x.sum(dtype=dtype)
 
 
 @TABLE.implements("nansum")
-def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Any:
     """The sum of the elements that are not nan."""
     present = wrapped(input._values.masked_fill(input._values.isnan(), 0), input)
     return sum_(present, dim, keepdim, dtype=dtype)
@@ -95,7 +95,7 @@ def count_nonzero(input: Any, dim: Any = None) -> Any:
     return sum_(wrapped(input._values != 0, input), dim)
 
 
-def _ragged_mean(nt: NestedTensor, keepdim: bool, dtype: Any = None) -> Tensor:
+def _ragged_mean(nt: NestedTensor, keepdim: bool, dtype: torch.dtype | None = None) -> Tensor:
     total = _ragged_sum(nt, True, dtype)
     counts = nt._cut.counts().to(total.dtype if total.dtype.is_floating_point or total.dtype.is_complex else torch.get_default_dtype())
     found = total / counts.view(-1, *(1,) * (total.dim() - 1))
@@ -103,7 +103,7 @@ def _ragged_mean(nt: NestedTensor, keepdim: bool, dtype: Any = None) -> Tensor:
 
 
 @TABLE.implements("mean")
-def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Any:
     """The mean of the elements; over the ragged dimension, of those that each item has."""
     dims = [] if dim is None else [outer(input, d) for d in (dim if isinstance(dim, (tuple, list)) else [dim])]
     if input._ragged_idx in dims and 0 not in dims and len(dims) > 1:
@@ -240,7 +240,9 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
 
 
 @TABLE.implements("linalg.vector_norm")
-def vector_norm(x: Any = None, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, input: Any = None) -> Any:
+def vector_norm(
+    x: Any = None, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: torch.dtype | None = None, input: Any = None
+) -> Any:
     """The p-norm of the elements."""
     nt = x if input is None else input
     if dtype is not None:
@@ -257,7 +259,7 @@ def vector_norm(x: Any = None, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
 
 
 @TABLE.implements("norm")
-def norm(input: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
+def norm(input: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, out: Any = None, dtype: torch.dtype | None = None) -> Any:
     """The p-norm of the elements, as of one vector."""
     if p is None or p == "fro":
         p = 2

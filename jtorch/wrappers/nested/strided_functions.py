@@ -113,7 +113,7 @@ def nested_starts(input: StridedNestedTensor) -> Tensor:
 
 
 @TABLE.implements("is_contiguous")
-def is_contiguous(input: StridedNestedTensor, memory_format: Any = None) -> bool:
+def is_contiguous(input: StridedNestedTensor, memory_format: torch.memory_format | None = None) -> bool:
     """Whether the items lie one behind the other, each in row-major order."""
     return input._form.is_packed()
 

@@ -154,7 +154,9 @@ def _matrix(nt: StridedNestedTensor) -> Tensor:
 
 
 @TABLE.implements("softmax")
-def softmax(input: StridedNestedTensor, dim: Any = None, *rest: Any, dtype: Any = None, _stacklevel: int = 3) -> StridedNestedTensor:
+def softmax(
+    input: StridedNestedTensor, dim: Any = None, *rest: Any, dtype: torch.dtype | None = None, _stacklevel: int = 3
+) -> StridedNestedTensor:
     """Softmax over a dimension of every item."""
     if any(isinstance(x, torch.dtype) for x in rest):
         dtype = next(x for x in rest if isinstance(x, torch.dtype))
@@ -187,7 +189,7 @@ def layer_norm(
 
 
 @TABLE.implements("sum")
-def sum_(input: StridedNestedTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> StridedNestedTensor:
+def sum_(input: StridedNestedTensor, dim: Any = None, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> StridedNestedTensor:
     """The sums over the last dimension, which stays with size 1."""
     if dim is None:
         raise _refused("sum over everything")

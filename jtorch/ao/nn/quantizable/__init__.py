@@ -46,7 +46,14 @@ class LSTMCell(nn.Module):
     """
 
     def __init__(
-        self, input_dim: int, hidden_dim: int, bias: bool = True, device: Any = None, dtype: Any = None, *, split_gates: bool = False
+        self,
+        input_dim: int,
+        hidden_dim: int,
+        bias: bool = True,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+        *,
+        split_gates: bool = False,
     ) -> None:
         super().__init__()
         self.input_size, self.hidden_size, self.bias, self.split_gates = input_dim, hidden_dim, bias, split_gates
