@@ -50,6 +50,10 @@ CASES = {
     "general": ((2, 8, 7, 6), (5, 8, 3, 3), _geo(2, padding=(1, 1))),
     "general, uneven padding, stride and dilation": ((2, 8, 9, 8), (5, 8, 3, 2), _geo(2, 2, (2, 1), 2)),
     "general, rows that no window reaches": ((1, 8, 10, 10), (5, 8, 3, 3), _geo(2, 3, (1, 0))),
+    "kernel larger than the image": ((2, 8, 2, 2), (5, 8, 3, 3), _geo(2, padding=(1, 1))),
+    "kernel larger than the result, strided": ((2, 8, 4, 4), (5, 8, 3, 3), _geo(2, 2, (1, 1))),
+    "kernel larger than the row": ((2, 8, 3), (4, 8, 5), _geo(1, padding=(2, 2))),
+    "few positions of many weights": ((2, 64, 4, 3), (256, 64, 3, 3), _geo(2, padding=(1, 1))),
     "one dimension": ((3, 8, 11), (4, 8, 4), _geo(1, 2, (1, 2))),
     "three dimensions": ((2, 5, 4, 5, 6), (4, 5, 3, 2, 3), _geo(3, padding=(1, 1))),
     "three dimensions, strided, grouped": ((1, 6, 5, 5, 5), (4, 3, 2, 2, 2), _geo(3, 2, (1, 0), groups=2)),
@@ -84,6 +88,19 @@ def test_gradients_are_the_adjoint_maps(case: str, dtype: str) -> None:
         scale = np.abs(g).sum() * 3
         assert abs((g_x * other_x).sum() - (g * _loops(other_x, w.astype("float64"), geo)).sum()) < tol * scale
         assert abs((g_w * other_w).sum() - (g * _loops(x.astype("float64"), other_w, geo)).sum()) < tol * scale
+
+
+@pytest.mark.parametrize("case", ["kernel larger than the image", "kernel larger than the row", "few positions of many weights"])
+def test_small_images_are_products_of_matrices(case: str) -> None:
+    x_shape, w_shape, geo = CASES[case]
+    x, w = (np.ones(shape, np.float32) for shape in (x_shape, w_shape))
+    g = np.ones((x_shape[0], w_shape[0], *geo.out_size(x_shape[2:], w_shape[2:])), np.float32)
+    for traced in (
+        jax.make_jaxpr(lambda x, w: _convolving.forward(x, w, geo))(x, w),
+        jax.make_jaxpr(lambda g, w: _convolving.grad_input(g, w, x_shape, geo))(g, w),
+    ):
+        text = str(traced)
+        assert "dot_general" in text and "conv_general_dilated" not in text
 
 
 @pytest.mark.parametrize("padding", [0, "same", "valid", (1, 2)])

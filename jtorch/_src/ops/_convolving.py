@@ -29,6 +29,10 @@ _MAX_TERMS = 32
 _MAX_PARTS = 64
 #: Longest row for which the gradient of a depthwise weight multiplies whole rows.
 _MAX_ROW = 128
+#: Most positions of a result, and fewest elements of a weight, for which a product with all windows beats XLA's CPU convolution.
+_FEW_POSITIONS, _MANY_WEIGHTS = 512, 1 << 17
+#: The same of a gradient for its input, whose shares have to be added up.
+_FEW_SHARES = 128
 #: Types that XLA's CPU convolution has a fast routine for; the others would run as naive loops.
 _FAST_TYPES = (np.dtype(np.float32), np.dtype(np.float16), np.dtype(jnp.bfloat16))
 
@@ -91,7 +95,7 @@ def forward(x: Array, w: Array, geo: Geometry) -> Array:
     if 1 < geo.groups <= _MAX_PARTS and x.dtype in _FAST_TYPES:
         parts = zip(jnp.split(x, geo.groups, 1), jnp.split(w, geo.groups), strict=True)
         return jnp.concatenate([forward(part, weight, geo.ungrouped) for part, weight in parts], 1)
-    if geo.groups > 1 or x.dtype not in _FAST_TYPES:
+    if geo.groups > 1 or x.dtype not in _FAST_TYPES or (len(out) < 3 and _in_columns(x.shape[0], x.shape[2:], out, w, _FEW_POSITIONS)):
         columns = _columns(x, kernel, geo, out)
         return _leading_channels(_batched_dot(w.reshape(geo.groups, w.shape[0] // geo.groups, -1), columns), x.shape[0], out)
     if len(out) == 3:
@@ -124,7 +128,9 @@ def grad_input(g: Array, w: Array, x_shape: tuple[int, ...], geo: Geometry) -> A
         return jnp.concatenate([grad_input(part, weight, shape, geo.ungrouped) for part, weight in parts], 1)
     if groups > 1 and all(s == 1 for s in geo.stride):
         return _flipped(g, w, x_shape, geo)
-    if groups == 1 and (x_shape[1] <= 4 or g.dtype not in _FAST_TYPES):
+    summed = x_shape[1] <= 4 or g.dtype not in _FAST_TYPES
+    summed = summed or (len(out) < 3 and g.dtype == np.float32 and _in_columns(g.shape[0], out, out, w, _FEW_SHARES))
+    if groups == 1 and summed:
         return _columns_summed(g, w, x_shape, geo)
     if groups > 1:
         return _grouped_columns_summed(g, w, x_shape, geo)
@@ -204,6 +210,15 @@ def _few_terms(w: Array, geo: Geometry) -> bool:
     """Whether each result is a sum over so few products that a fused multiply-add beats matrix products."""
     taps = math.prod(w.shape[2:])
     return (geo.groups > 1 and w.shape[1] == 1) or (w.shape[1] <= 3 and w.shape[1] * taps <= _MAX_TERMS)
+
+
+def _in_columns(samples: int, size: tuple[int, ...], out: tuple[int, ...], w: Array, few: int) -> bool:
+    """Whether windows are laid out for one matrix product: XLA has a naive loop for kernels that are larger than what they meet (of
+    ``size``), and its routine is slow for few positions (of ``out``) and many weights.
+    """
+    if any(k > n for k, n in zip(w.shape[2:], size, strict=True)):
+        return True
+    return samples * math.prod(out) <= few and math.prod(w.shape) >= _MANY_WEIGHTS
 
 
 def _lax(x: Array, w: Array, geo: Geometry) -> Array:
