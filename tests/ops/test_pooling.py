@@ -1,10 +1,13 @@
-"""Pooling: what is refused."""
+"""Pooling: what is refused, where gradients go, and that nothing is computed twice."""
 
 from __future__ import annotations
 
+import jax
+import numpy as np
 import pytest
 
 import jtorch as torch
+from jtorch._src.ops import _pooling
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
@@ -28,3 +31,45 @@ def test_sizes_that_no_unpooled_tensor_can_have(n: int) -> None:
         unpool(x, places, 2, 2**62)
     assert unpool(x, places, 0, 1, 0, output_size=[1] * n).shape == (1, 1) + (1,) * n
     assert unpool(x, places, 2, 2, 2).shape == (1, 1) + (0,) * n
+
+
+#: Size, kernel, stride, padding, dilation of windows that overlap, leave gaps, or end before the input does.
+WINDOWS = {
+    "overlapping": ((7, 6), (3, 3), (1, 1), (1, 1), (1, 1)),
+    "strided": ((8, 9), (3, 2), (2, 2), (1, 0), (1, 1)),
+    "dilated": ((9, 9), (3, 3), (2, 1), (1, 1), (2, 3)),
+    "with gaps": ((9, 8), (2, 2), (4, 3), (0, 1), (1, 1)),
+    "one dimension": ((11,), (5,), (2,), (2,), (1,)),
+    "three dimensions": ((5, 4, 6), (2, 3, 2), (1, 2, 1), (1, 1, 0), (1, 1, 2)),
+}
+
+
+def windows(case: str) -> _pooling.Windows:
+    size, kernel, stride, padding, dilation = WINDOWS[case]
+    out = tuple(_pooling.out_size(*numbers, False) for numbers in zip(size, kernel, stride, padding, dilation, strict=True))
+    return _pooling.Windows(size, kernel, stride, padding, dilation, out)
+
+
+@pytest.mark.parametrize("case", WINDOWS)
+def test_gradients_go_to_the_elements_that_were_the_maxima(case: str) -> None:
+    win = windows(case)
+    r = np.random.RandomState(0)
+    x, g = r.randn(2, 3, *win.size).astype("float32"), r.randn(2, 3, *win.out).astype("float32")
+    best, tap = _pooling.window_argmax(x, win)
+    wanted = np.zeros((6, int(np.prod(win.size))), "float32")
+    places = np.asarray(_pooling.flat_index(tap, win)).reshape(6, -1)
+    for row, at, share in zip(wanted, places, g.reshape(6, -1), strict=True):
+        np.add.at(row, at, share)
+    np.testing.assert_array_equal(np.take_along_axis(x.reshape(6, -1), places, 1), np.asarray(best).reshape(6, -1))
+    np.testing.assert_array_equal(best, _pooling.window_max(x, win))
+    np.testing.assert_allclose(np.asarray(_pooling.spread_to_tap(g, tap, win)).reshape(6, -1), wanted, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("case", WINDOWS)
+def test_what_windows_share_is_made_once(case: str) -> None:
+    win = windows(case)
+    x, g = np.zeros((2, 3, *win.size), np.float32), np.zeros((2, 3, *win.out), np.float32)
+    tap = np.zeros(g.shape, np.int32)
+    assert str(jax.make_jaxpr(lambda g, tap: _pooling.spread_to_tap(g, tap, win))(g, tap)).count("pad[") == 2
+    for taken in (_pooling.window_max, _pooling.window_argmax):
+        assert "optimization_barrier" in str(jax.make_jaxpr(lambda x, taken=taken: taken(x, win))(x))

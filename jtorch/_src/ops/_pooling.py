@@ -72,6 +72,11 @@ def _pad(x: Array, value: object, win: Windows, axis: int) -> Array:
     return lax.pad(x, jnp.asarray(value, x.dtype), config) if any(map(any, config)) else x
 
 
+def _apart(padded: Array, win: Windows) -> Array:
+    """Keeps what windows share from being computed again for each of them."""
+    return padded if win.tiles else lax.optimization_barrier(padded)
+
+
 def _slices(x: Array, win: Windows, axis: int) -> list[Array]:
     """One array for each tap, of the padded ``x`` whose windowed dimensions begin at ``axis``."""
     found = []
@@ -125,7 +130,7 @@ def _argmax_step(x: Array, carried: Array | None, win: Windows, axis: int, scale
     """``window_argmax`` over some dimensions; ``carried`` are the taps already chosen in later dimensions, numbered below ``scale``."""
     if win.taps > _MAX_TAPS * 4:
         return _argmax_gathered(x, carried, win, axis, scale)
-    values = _slices(_pad(x, lowest(x.dtype), win, axis), win, axis)
+    values = _slices(_apart(_pad(x, lowest(x.dtype), win, axis), win), win, axis)
     shape = [1] * x.ndim
     shape[axis : axis + len(win.out)] = win.out
     initial = _numbers(values[0].shape).broadcast_to(_first_inside(win).reshape(shape), values[0].shape)
@@ -210,12 +215,26 @@ def spread_to_tap(g: Array, tap: Array, win: Windows) -> Array:
     if win.taps > _MAX_TAPS:
         return add_at(g, flat_index(tap, win), win.size)
     zero = jnp.zeros((), g.dtype)
+    around = _reached(win, len(lead))
+    shares = lax.optimization_barrier(lax.pad(g, zero, around))
+    taps = lax.optimization_barrier(lax.pad(tap.astype(np.int8), jnp.int8(-1), around))
     total = None
     for t, offset in enumerate(itertools.product(*map(range, win.kernel))):
-        share = _placed(jnp.where(tap == t, g, zero), offset, win)
+        start = [0] * len(lead) + [(k - 1 - o) * d for k, o, d in zip(win.kernel, offset, win.dilation, strict=True)]
+        stop = [*lead, *(first + n for first, n in zip(start[len(lead) :], win.size, strict=True))]
+        share = jnp.where(lax.slice(taps, start, stop) == jnp.int8(t), lax.slice(shares, start, stop), zero)
         total = share if total is None else total + share
     assert total is not None
     return total
+
+
+def _reached(win: Windows, lead: int) -> list[tuple[int, int, int]]:
+    """``lax.pad`` configuration that spreads results over the input, with room for each window that reaches a first or last element."""
+    config = [(0, 0, 0)] * lead
+    for n, k, s, p, d, o in zip(win.size, win.kernel, win.stride, win.padding, win.dilation, win.out, strict=True):
+        reach = (k - 1) * d
+        config.append((reach - p, n + p - ((o - 1) * s + 1), s - 1))
+    return config
 
 
 def add_at(g: Array, index: Array, size: tuple[int, ...]) -> Array:
@@ -281,7 +300,7 @@ def _reduce_step(x: Array, win: Windows, axis: int, outside: object, combine: ob
             padded, np.asarray(outside, x.dtype), computation, around(win.kernel, rest), around(win.stride, rest), "VALID",
             window_dilation=around(win.dilation, rest),
         )  # fmt: skip
-    slices = _slices(padded, win, axis)
+    slices = _slices(_apart(padded, win), win, axis)
     total = slices[0]
     for s in slices[1:]:
         total = combine(total, s)  # type: ignore[operator]
