@@ -114,15 +114,51 @@ class ProcessGroup:
         from ._fabric import Fabric, own_address
 
         key = f"fabric/{self.group_name}"
+        # Whoever waits in vain for the others inside of JAX's client is ended by it, with SIGABRT: all have to be here before.
+        if self._rank:
+            self.store.set(f"{key}/came/{self._rank}", b"")
+        else:
+            self._await([f"{key}/came/{rank}" for rank in range(1, len(self.ranks))])
+        if self._lane.broken is not None:  # the call was given up meanwhile
+            raise DistBackendError(self._lane.broken)
         return Fabric(
             self._rank,
             len(self.ranks),
             own_address(STATE.host, STATE.port),
             lambda text: self.store.set(key, text),
-            lambda: _got(self.store, key, self.timeout),
-            self._seconds,
+            lambda: self._learnt(key),
+            self._seconds + _GRACE,
             ROW,
         )
+
+    def _learnt(self, key: str) -> str:
+        try:
+            self._await([key])
+            if self._lane.broken is not None:
+                raise DistBackendError(self._lane.broken)
+        except DistError:
+            with contextlib.suppress(DistError, NotImplementedError):
+                self.store.delete_key(f"{key}/came/{self._rank}")
+            raise
+        return self.store.get(key).decode()
+
+    def _await(self, keys: list[str]) -> None:
+        """Waits for keys of the store while none of the group's processes has ended."""
+        end = time.monotonic() + self._seconds
+        while True:
+            left = end - time.monotonic()
+            try:
+                self.store.wait(keys, datetime.timedelta(seconds=max(0.0, min(left, _LOOK))))
+                break
+            except DistStoreError:
+                lost = STATE.lost(self.ranks)
+                if lost or left <= _LOOK:
+                    missing = [key.rpartition("/")[2] for key in keys if not self.store.check([key])]
+                    who = ", ".join(missing) if self._rank == 0 else "0"
+                    words = f"the group was not connected within {self._seconds} seconds: its process {who} has not come"
+                    raise DistStoreError(f"{words}{lost}") from None
+        if lost := STATE.lost(self.ranks):
+            raise DistStoreError(f"the group cannot be connected{lost}")
 
     def __repr__(self) -> str:
         return f"<torch.distributed.distributed_c10d.ProcessGroup object, {self._words()}>"
@@ -130,10 +166,10 @@ class ProcessGroup:
 
 ProcessGroup.__module__ = "torch.distributed.distributed_c10d"
 
-
-def _got(store: Store, key: str, timeout: datetime.timedelta) -> str:
-    store.wait([key], timeout)
-    return store.get(key).decode()
+#: Seconds between two looks at who has ended.
+_LOOK = 1.0
+#: Seconds that JAX's client is given beyond a group's own: what it does at their end ends the process.
+_GRACE = 3600.0
 
 
 class _State:
@@ -153,6 +189,8 @@ class _State:
         self.store: Any = None
         self.is_own = False
         self.count = 0
+        #: How many groups were made of some ranks by those ranks alone.
+        self.made_of: dict[tuple[int, ...], int] = {}
         self.groups: list[ProcessGroup] = []
         self.presence: Any = None
         self.mail: Any = None
@@ -473,7 +511,8 @@ def new_group(
         raise ValueError("the new group's rank should be within the world_size set by init_process_group without repetition")
     chosen = tuple(sorted(given) if sort_ranks else given)
     if use_local_synchronization:
-        same = sum(1 for found in STATE.groups if found.ranks == chosen)
+        same = STATE.made_of.get(chosen, 0)  # also those that have ended, whose keys the store may still have
+        STATE.made_of[chosen] = same + 1
         name = f"{'_'.join(map(str, chosen))}_{same}"
     else:
         name = str(STATE.count)

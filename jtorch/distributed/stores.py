@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import operator
 import os
 import time
 from collections import deque
@@ -69,8 +70,17 @@ class Store:
         return self._ask("get", self._seconds(), _text(key))
 
     def add(self, key: str, amount: int) -> int:
-        """Adds to a counter, which begins at 0, and returns it."""
-        return self._ask("add", self._seconds(), _text(key), int(amount))
+        """Adds to a counter, which begins at 0, and returns it.
+
+        Raises:
+            TypeError: for an amount that is no whole number.
+        """
+        try:
+            number = operator.index(amount)
+        except TypeError:
+            words = f"counters of a store take whole numbers, not {type(amount).__name__}"
+            raise TypeError(f"incompatible function arguments: {words}") from None
+        return self._ask("add", self._seconds(), _text(key), number)
 
     def append(self, key: str, value: Any) -> None:
         """Makes the value of a key longer."""
@@ -109,7 +119,13 @@ class Store:
         return [self.get(key) for key in keys]
 
     def multi_set(self, keys: list[str], values: list[Any]) -> None:
-        """Stores several values."""
+        """Stores several values.
+
+        Raises:
+            DistStoreError: if there are not as many values as keys.
+        """
+        if len(keys) != len(values):
+            raise DistStoreError("multiSet keys and values vectors must be of same size")
         for key, value in zip(keys, values, strict=True):
             self.set(key, value)
 

@@ -16,6 +16,7 @@ from jtorch.distributed._composable import checkpoint
 from jtorch.distributed._composable.contract import _get_registry, contract
 from jtorch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from jtorch.distributed.fsdp import fully_shard
+from jtorch.distributed.tensor import Shard, distribute_tensor
 from jtorch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
 
@@ -46,6 +47,16 @@ def test_meshes() -> None:
         assert current is mesh
     with pytest.raises(RuntimeError, match="found 2 ranks"):
         init_device_mesh("cpu", (2,))
+
+
+@pytest.mark.parametrize("change", ["squeeze_", "t_", "unsqueeze_", "swapdims_"])
+@pytest.mark.usefixtures("group")
+def test_distributed_tensors_keep_their_shapes(change: str) -> None:
+    x = distribute_tensor(torch.arange(3.0).view(3, 1), init_device_mesh("cpu", (1,)), [Shard(0)])
+    numbers = {"unsqueeze_": (0,), "swapdims_": (0, 1)}.get(change, ())
+    with pytest.raises(NotImplementedError, match=r"Operator aten\.\w+_\.\w+ does not have a sharding strategy registered"):
+        getattr(x, change)(*numbers)
+    assert x.shape == (3, 1)
 
 
 @pytest.mark.usefixtures("group")

@@ -54,6 +54,10 @@ def test_keys_and_values_of_other_types(store) -> None:
         store.get(5)
     with pytest.raises(TypeError, match="incompatible function arguments"):
         store.wait([None])
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        store.add("key", 1.5)
+    with pytest.raises(dist.DistStoreError, match="multiSet keys and values vectors must be of same size"):
+        store.multi_set(["key", "other"], ["5"])
     assert store.list_keys() == []
 
 

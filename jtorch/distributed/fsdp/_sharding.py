@@ -317,7 +317,7 @@ def fully_shard(
         module: the module, changed in place; or several that are gathered together.
         mesh: the processes; all if it is left out. With two dimensions the first are copies, the second shards.
         reshard_after_forward: whether shards take the place of whole parameters after ``forward``; by default in all but the outermost
-            module. Numbers mean True. The values that the backward pass needs are kept by its graph either way.
+            module. 1 means False and other numbers True. The values that the backward pass needs are kept by its graph either way.
         shard_placement_fn: gives ``Shard(dim)`` for a parameter that is to be cut along another dimension.
         mp_policy: dtypes to compute and to reduce in.
         offload_policy: ``CPUOffloadPolicy()`` keeps shards in the host's memory.
@@ -343,7 +343,7 @@ def fully_shard(
         size = mesh.size(mesh.ndim - 1)
         if reshard_after_forward < 1 or size % reshard_after_forward:
             raise ValueError(f"If passing reshard_after_forward as an int, it should be a factor of {size}, not {reshard_after_forward}")
-        reshard_after_forward = reshard_after_forward != size
+        reshard_after_forward = reshard_after_forward != 1
     _apply_sharding(
         modules, Layout(mesh), automatic, automatic or bool(reshard_after_forward), shard_placement_fn, mp_policy, offload_policy,
         ignored_params or set(),

@@ -23,7 +23,13 @@ def _same(p: Any) -> Any:
 
 @rule("t", "transpose", "permute", "unsqueeze", "squeeze", "movedim", "swapaxes", "swapdims")
 def rearranged(call: Call) -> list[Way]:
-    """Dimensions that take other places."""
+    """Dimensions that take other places.
+
+    Raises:
+        NotImplementedError: in place: a distributed tensor keeps its shape.
+    """
+    if call.in_place:
+        raise NotImplementedError(f"Operator {call.func} does not have a sharding strategy registered.")
     rank = len(call.shapes[0])
     order: list[Any] = list(range(rank))
     if call.name == "t":

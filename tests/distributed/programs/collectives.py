@@ -505,6 +505,30 @@ def check_late_barriers_raise() -> None:
     dist.barrier()
 
 
+def check_groups_that_some_do_not_come_to() -> None:
+    for late in (0, 1):
+        group = dist.new_group([0, 1, 2], timeout=datetime.timedelta(seconds=0.4))
+        if late == RANK:  # it waits for others who never come, and must not be ended for it
+            with raises(dist.DistBackendError, "all_reduce of group"):
+                dist.all_reduce(torch.ones(1), group=group)
+        dist.barrier()
+        if late != RANK:  # the one has given up
+            with raises(dist.DistBackendError, "all_reduce of group"):
+                dist.all_reduce(torch.ones(1), group=group)
+        dist.barrier()
+
+
+def check_groups_of_their_own_are_made_again() -> None:
+    for _ in range(3):
+        if RANK:
+            group = dist.new_group([1, 2], use_local_synchronization=True)
+            t = torch.ones(2)
+            dist.all_reduce(t, group=group)
+            same(t, [2.0, 2.0])
+            dist.destroy_process_group(group)
+    dist.barrier()
+
+
 def check_destroyed_and_made_again() -> None:
     import os
 

@@ -93,6 +93,13 @@ def same_as(model: Any, whole: Any, tolerance: float = 1e-5) -> None:
         assert torch.allclose(value, state[name], atol=tolerance), name
 
 
+def check_numbers_of_processes_to_reshard_to() -> None:
+    for number, whole in ((1, True), (2, False), (WORLD, False)):
+        model = fully_shard(nn.Linear(4, 4), reshard_after_forward=number)
+        model(torch.ones(2, 4))
+        assert isinstance(model.weight, DTensor) is not whole, number
+
+
 def check_training_is_that_of_the_whole_batch() -> None:
     for options in (
         {},
