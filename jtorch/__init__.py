@@ -148,7 +148,7 @@ _LAZY_NAMES = {
     "is_autocast_cache_enabled": "amp", "set_autocast_cache_enabled": "amp", "clear_autocast_cache": "amp",
     **dict.fromkeys((
         "_nested_from_padded", "_nested_from_padded_and_nested_example", "_nested_tensor_from_mask",
-        "_nested_tensor_from_mask_left_aligned",
+        "_nested_tensor_from_mask_left_aligned", "_nested_compute_contiguous_strides_offsets", "_nested_view_from_buffer",
     ), "wrappers.nested.from_dense"),
     "get_autocast_gpu_dtype": "amp", "get_autocast_cpu_dtype": "amp", "is_autocast_cpu_enabled": "amp",
     **dict.fromkeys((

@@ -5,6 +5,7 @@ What goes over the wire is numbers, text and bytes, in a notation of this module
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import contextlib
 import socket
@@ -119,7 +120,8 @@ class Server:
         #: The threads that answer.
         self._answering: set[int] = set()
         _servers.add(self)
-        threading.Thread(target=self._accept, daemon=True, name="jtorch store").start()
+        # No threads of Python's to those who list these: PyTorch's, which are none, stay until the store is collected as well.
+        _thread.start_new_thread(self._accept, ())
 
     def _accept(self) -> None:
         while True:
@@ -129,7 +131,7 @@ class Server:
                 return
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._open.add(connection)
-            threading.Thread(target=self._serve, args=(connection,), daemon=True, name="jtorch store client").start()
+            _thread.start_new_thread(self._serve, (connection,))
 
     def _serve(self, connection: socket.socket) -> None:
         will: str | None = None

@@ -548,7 +548,7 @@ def _check_traceable(fn: Any) -> None:
 def _annotations(fn: Any) -> dict[str, Any]:
     """A function's annotations; those of this package, which are texts and say ``Any`` where PyTorch says nothing, as PyTorch has them."""
     notes = getattr(fn, "__annotations__", {})
-    if not (getattr(fn, "__module__", None) or "").startswith("jtorch."):
+    if not (getattr(fn, "__module__", None) or "").startswith(("jtorch.", "torch.")):
         return notes
     try:
         found = typing.get_type_hints(fn, localns={"Array": torch.Tensor})  # what kernels call what they are given

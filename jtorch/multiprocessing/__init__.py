@@ -2,8 +2,9 @@
 
 Tensors on the CPU that are sent (in queues and pipes, as arguments of processes) move into memory that the processes share: what one writes
 the others see (decision 0065). Those on accelerators, of several devices, and what has no memory of its own go by value. Where no start
-method has been set, it is Python's own until JAX has started its runtime, whose threads a fork would lose, and ``spawn`` from then
-on; the first object that is made, or process that is started, decides for the whole program.
+method has been set, it is Python's own until JAX has started its runtime, whose threads a fork would lose, and from then on ``spawn``, with
+processes that begin as forks of one that has imported jtorch alone (decision 0069). The first object that is made, or process that is
+started, decides for the whole program.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from typing import Any
 
 from jtorch._src.tensor import shared_memory as _shared_memory
 
+from ._fresh import FreshContext
 from .reductions import init_reductions
 from .spawn import ENV_VAR_PARALLEL_START as ENV_VAR_PARALLEL_START
 from .spawn import ProcessContext as ProcessContext
@@ -81,8 +83,9 @@ class _DefaultContext(_contexts.DefaultContext):
         if self._actual_context is None:
             chosen = _python.get_start_method(allow_none=True)  # set by the program, with either module
             if chosen is None and "fork" in _python.get_all_start_methods() and _jax_runs():
-                chosen = "spawn"
-            self._actual_context = _python.get_context(chosen)
+                self._actual_context = FreshContext()
+            else:
+                self._actual_context = _python.get_context(chosen)
         return self._actual_context
 
     def set_start_method(self, method: str | None, force: bool = False) -> None:

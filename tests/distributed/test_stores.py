@@ -180,3 +180,11 @@ def test_a_server_that_ends_answers_what_it_has_carried_out(monkeypatch):
     thread.join(10)
     assert time.monotonic() - begun < 1
     assert "the other side has closed the connection" in failed[0]
+
+
+def test_no_thread_of_theirs_is_listed() -> None:
+    before = set(threading.enumerate())
+    server = dist.TCPStore("127.0.0.1", 0, None, True)
+    client = dist.TCPStore("127.0.0.1", server.port, None, False)
+    client.set("a", "b")
+    assert server.get("a") == b"b" and set(threading.enumerate()) == before

@@ -262,3 +262,23 @@ def test_kernels_do_not_compute_on_packed_values_unasked():
     nt = jagged(2, 4)
     with torch._C.DisableTorchFunctionSubclass(), pytest.raises(RuntimeError, match="no data of one shape"):
         torch.exp(nt)
+
+
+def test_views_of_flat_buffers():
+    sizes = torch.tensor([[2, 3], [4, 3]])
+    where = torch._nested_compute_contiguous_strides_offsets(sizes)
+    buffer = torch.arange(18.0, requires_grad=True)
+    torch._nested_view_from_buffer(buffer, sizes, *where).unbind()[1].sum().backward()
+    assert buffer.grad.tolist() == [0] * 6 + [1] * 12
+    buffer = torch.arange(20.0)
+    view = torch._nested_view_from_buffer(buffer, sizes, *where)
+    view.mul_(2)
+    view.unbind()[0].zero_()
+    assert buffer.tolist() == [0] * 6 + [2.0 * i for i in range(6, 18)] + [18, 19]
+    for wrong, message in (
+        ((buffer.view(4, 5), sizes, *where), "one dimension, got 2"),
+        ((buffer[:17], sizes, *where), "reach 18 elements, the buffer has 17"),
+        ((buffer, sizes, where[0], where[1][:1]), "do not go together"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            torch._nested_view_from_buffer(*wrong)

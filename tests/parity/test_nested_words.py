@@ -49,6 +49,13 @@ torch._nested_from_padded(torch.arange(16.0).reshape(2, 2, 2, 2), torch.tensor([
 torch._nested_from_padded(data, torch.tensor([[1, 2], [4, 2]]))
 torch._nested_from_padded(torch.ones(2, 1, 2), torch.tensor([[1, 2], [4, 2]]))
 torch._nested_from_padded_and_nested_example(torch.nested.to_padded_tensor(a, 0), a)
+torch._nested_compute_contiguous_strides_offsets(torch.tensor([[2, 3], [4, 5], [0, 2]]))
+torch._nested_compute_contiguous_strides_offsets(torch.tensor([[2, 0, 4], [4, 5, 6]]))
+torch._nested_compute_contiguous_strides_offsets(torch.zeros(2, 0, dtype=torch.int64))[0]
+torch._nested_compute_contiguous_strides_offsets(torch.tensor([2, 3]))
+torch._nested_compute_contiguous_strides_offsets(torch.ones(2, 2))
+torch._nested_view_from_buffer(torch.arange(9), torch.tensor([[1, 2], [3, 2]]), torch.tensor([[2, 1], [1, 3]]), torch.tensor([7, 0]))
+torch._nested_view_from_buffer(torch.arange(9), torch.ones(2, 2), torch.ones(2, 2), torch.tensor([7, 0]))
 torch._C._nn.gelu_(N([torch.tensor([-1.0, 0, 1])]))
 torch._C._nn.gelu_(torch.tensor([-1.0, 0, 1]), approximate="tanh")
 torch.functional.F is torch.nn.functional

@@ -102,7 +102,7 @@ def test_numpy_is_not_told_of_dtypes_where_torch_is_meant() -> None:
 
 
 SIGNATURES = """
-import functools, inspect, sys
+import functools, inspect, pickle, sys
 import torch
 import jtorch
 import torch.nn.functional as F
@@ -117,6 +117,9 @@ for asked in (torch.add, torch.Tensor.add, x.add, torch.fft.hfft, torch.linalg.n
         assert "no signature found" in str(e)
     else:
         raise AssertionError((asked, told))
+assert torch.nn.init.normal_.__module__ == "torch.nn.init" and F.relu.__module__ == F.cross_entropy.__module__ == "torch.nn.functional"
+for asked in (F.relu, torch.nn.init.normal_, torch.nn.utils.clip_grad_norm_):
+    assert asked.__module__.startswith("torch.nn.") and pickle.loads(pickle.dumps(asked)) is asked
 for asked in (F.sigmoid, F.cross_entropy, F.conv2d.__wrapped__, torch.einsum, torch.nn.Linear, torch.Tensor.backward, torch.save):
     inspect.signature(asked)
 assert inspect.getdoc(torch.add) and "def add" in inspect.getsource(torch.add)
@@ -124,7 +127,8 @@ assert inspect.getdoc(torch.add) and "def add" in inspect.getsource(torch.add)
 # Programs ask every object that there is whether it is a tensor.
 import gc
 assert sum(isinstance(thing, torch.Tensor) for thing in gc.get_objects()) > 0
-assert not isinstance(vars(jtorch.add)["__signature__"], (torch.Tensor, int))
+for thing in vars(jtorch.add).values():
+    exec(compile("assert not isinstance(thing, (torch.Tensor, int)) and repr(thing)", inspect.__file__, "exec"))
 
 # Who knows what they take still does.
 assert list(inspect.signature(torch.overrides.get_testing_overrides()[torch.add]).parameters)[:2] == ["input", "other"]

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import pytest
@@ -97,6 +98,21 @@ def test_workers_have_the_variables_that_are_set_when_they_start(monkeypatch: py
     loader = DataLoader(Reports("variable"), num_workers=1, collate_fn=first)  # type: ignore[arg-type]
     monkeypatch.setenv("OF_THE_PROGRAM", "set later")
     assert list(loader) == ["set later"] * 2
+
+
+def readers() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name == "jtorch-data-reader"}
+
+
+def test_no_thread_stays_behind() -> None:
+    before = readers()
+    for _ in range(3):  # the later ones are served by workers that have rested
+        loader = DataLoader(Reports("index"), num_workers=2, collate_fn=first, batch_size=1)  # type: ignore[arg-type]
+        iterator = iter(loader)
+        assert next(iterator) == 0 and len(readers() - before) == 2
+        del iterator  # the rest comes late
+        assert readers() == before
+        assert list(loader) == [0, 1] and readers() == before
 
 
 _FORKING = """

@@ -10,6 +10,7 @@ of torch's is.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 from collections.abc import Callable
@@ -22,22 +23,29 @@ from ..facts import dtypes
 SIMPLE_WRAPPERS = frozenset(f"torch.nn.functional.{name}" for name in ("scaled_grouped_mm", "scaled_mm", "sigmoid", "tanh"))
 
 
-class Withheld:
-    """Stands in the place of a function's signature, and refuses ``inspect``, which looks at what it finds there."""
+class Withheld(functools.partialmethod[Any]):
+    """Stands where ``inspect`` looks for a function's signature, and refuses.
 
-    __slots__ = ("function", "signature")
+    From 3.13 on Python calls what it finds as ``__signature__``. Before, that is None, and Python goes on to what the function was made of:
+    a ``partialmethod``, whose function it asks for.
+    """
 
     def __init__(self, function: Any, signature: inspect.Signature) -> None:
         self.function, self.signature = function, signature
 
-    def __call__(self) -> NoReturn:  # what Python asks from 3.13 on
+    def __call__(self) -> NoReturn:
         raise ValueError(f"no signature found for builtin {self.function}")
 
     @property
-    def __class__(self) -> type[Any]:  # type: ignore[override]  # what `isinstance` asks, before that: of any object that there is
-        if sys._getframe(1).f_code.co_filename == inspect.__file__:
-            self()
-        return Withheld
+    def func(self) -> Callable[..., Any]:
+        """What the function was made of."""
+        return self.__call__()
+
+    __repr__ = object.__repr__
+
+
+#: Where it stands.
+_PLACE = "__signature__" if sys.version_info >= (3, 13) else "_partialmethod"
 
 
 def withhold() -> None:
@@ -53,18 +61,19 @@ def withhold_signature(function: Any) -> None:
     """Lets a function refuse to tell its signature from now on; ``known_signature`` still knows it."""
     own = getattr(function, "__dict__", {}).get("__signature__")
     if type(own) is inspect.Signature:
-        function.__signature__ = Withheld(function, own)
+        function.__signature__ = None
+        setattr(function, _PLACE, Withheld(function, own))
 
 
 def known_signature(function: Callable[..., Any]) -> inspect.Signature:
     """``inspect.signature``, which here knows those that are withheld as well."""
-    told = getattr(function, "__signature__", None)
+    told = getattr(function, _PLACE, None)
     return told.signature if type(told) is Withheld else inspect.signature(function)
 
 
 def give_signature(function: Any, signature: inspect.Signature) -> None:
     """Replaces a function's signature, told or withheld."""
-    told = getattr(function, "__signature__", None)
+    told = getattr(function, _PLACE, None)
     if type(told) is Withheld:
         told.signature = signature
     else:

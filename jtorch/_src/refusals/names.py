@@ -216,9 +216,6 @@ _LINES: dict[str, str] = {
     reasons.MM: """
         : _scaled_mm _weight_int4pack_mm _convert_weight_to_int4pack _dyn_quant_matmul_4bit
     """,
-    reasons.NESTED: """
-        : _nested_compute_contiguous_strides_offsets _nested_view_from_buffer
-    """,
     reasons.SELECTIVE: """
         utils.checkpoint: create_selective_checkpoint_contexts
     """,

@@ -28,7 +28,6 @@ PIPES = "pipes of data frames, and types of pipes, are left out; use pandas in f
 SYMBOLIC = "it is a part of PyTorch's reasoning about symbolic sizes"
 FAKE = "it is a part of PyTorch's fake tensors; use FakeTensorMode"
 MM = "it multiplies scaled or packed integers in one CUDA kernel; scale in the program and use matmul"
-NESTED = "only nested tensors in PyTorch's older layout have it; use torch.nested with layout=torch.jagged"
 SELECTIVE = "XLA decides what is kept and what is computed again; checkpoint whole blocks instead"
 PER_SAMPLE = "it keeps gradients of single examples in .grad_sample; use torch.func.vmap of torch.func.grad"
 NUMA = "processes are not bound to memory nodes here; use numactl"

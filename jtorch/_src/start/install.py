@@ -16,7 +16,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 _HERE = os.path.abspath(__file__)
@@ -115,13 +115,16 @@ _PLACES = {
 
 
 def _present(module: ModuleType, name: str) -> None:
-    """Lets a module of jtorch and its classes say where torch has them: programs print classes, and look at where layers come from."""
+    """Lets a module of jtorch, its classes and its functions say where torch has them: programs print classes, and look at where layers
+    and functions come from."""
     public = name.split(".")[1] in _PACKAGES
     inner = name.removeprefix("jtorch.")
     places = {cls: place for place, table in _PLACES.items() for cls in table.get(inner, "").split()}
     if not public and not places:
         return
     for key, value in list(vars(module).items()):
+        if public and isinstance(value, FunctionType) and value.__module__ == name:
+            value.__module__ = name[1:]
         if isinstance(value, type) and value.__module__ in (name, "jtorch") and (public or key in places):
             with contextlib.suppress(TypeError):  # one written in C
                 line = vars(value).get("__firstlineno__")

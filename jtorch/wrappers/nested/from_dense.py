@@ -1,4 +1,4 @@
-"""Strided nested tensors out of dense ones, under the names of ``torch`` that layers of attention call. Gradients reach the latter."""
+"""Strided nested tensors out of dense ones, under the names of ``torch`` that packages call. Gradients reach the latter."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import jtorch as torch
 from jtorch import Tensor
 
-from .strided import StridedNestedTensor, from_padded
+from .strided import StridedNestedTensor, from_padded, from_parts
 
 
 def _nested_from_padded(padded: Tensor, cpu_nested_shape_example: Tensor, fuse_transform_0213: bool = False) -> StridedNestedTensor:
@@ -70,3 +70,45 @@ def _nested_tensor_from_mask(t: Tensor, mask: Tensor, mask_check: bool = True) -
 def _nested_tensor_from_mask_left_aligned(t: Tensor, mask: Tensor) -> bool:
     """Whether a mask has no gaps."""
     return _lengths(t, mask)[1]
+
+
+def _check_long(*tables: Tensor) -> None:
+    for table in tables:
+        if table.dtype is not torch.int64:
+            raise RuntimeError(f"expected scalar type Long but found {table.dtype.scalar_name}")
+
+
+def _nested_compute_contiguous_strides_offsets(nested_size: Tensor) -> tuple[Tensor, Tensor]:
+    """The strides of items whose sizes are the rows of a matrix, and where each begins, if they lie one behind the other.
+
+    Raises:
+        IndexError: for sizes that are no matrix.
+        RuntimeError: for sizes of another dtype than int64.
+    """
+    if nested_size.dim() < 2:
+        raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
+    _check_long(nested_size)
+    if not nested_size.shape[1]:
+        return torch.empty_like(nested_size), torch.arange(nested_size.shape[0])
+    steps = torch.cat([torch.ones_like(nested_size[:, :1]), nested_size.flip(1)], 1).cumprod(1)
+    return steps[:, :-1].flip(1), steps[:, -1].cumsum(0) - steps[:, -1]
+
+
+def _nested_view_from_buffer(self: Tensor, nested_size: Tensor, nested_strides: Tensor, offsets: Tensor) -> StridedNestedTensor:
+    """The nested tensor whose items lie in a flat buffer as the tables say, a row of sizes and of strides for each: it writes into that.
+
+    Raises:
+        RuntimeError: for a buffer that is not flat or too small, and tables that do not go together or are of another dtype than int64.
+    """
+    if self.dim() != 1:
+        raise RuntimeError(f"_nested_view_from_buffer(): the buffer must have one dimension, got {self.dim()}")
+    _check_long(nested_size, nested_strides, offsets)
+    if nested_size.shape != nested_strides.shape or nested_size.shape[:1] != offsets.shape:
+        raise RuntimeError(
+            f"_nested_view_from_buffer(): sizes {tuple(nested_size.shape)}, strides {tuple(nested_strides.shape)} and offsets "
+            f"{tuple(offsets.shape)} do not go together"
+        )
+    last = torch.where((nested_size == 0).any(1), offsets, offsets + ((nested_size - 1) * nested_strides).sum(1) + 1)
+    if last.numel() and int(last.max()) > self.numel():
+        raise RuntimeError(f"_nested_view_from_buffer(): items reach {int(last.max())} elements, the buffer has {self.numel()}")
+    return from_parts(self, nested_size, nested_strides, offsets)

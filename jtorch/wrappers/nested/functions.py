@@ -59,7 +59,7 @@ class Table:
     def _classify(self, func: Any) -> tuple[str, Any]:
         path = overrides.resolve_name(func)
         if path is None:
-            own = f"{func.__module__}.{func.__name__}".removeprefix("jtorch.")
+            own = f"{func.__module__}.{func.__name__}".removeprefix("j").removeprefix("torch.")
             if own in self.special:
                 return SPECIAL, self.special[own]
             return DELEGATES, None  # a function that torch does not know: its body is made of functions that it does

@@ -11,6 +11,7 @@ from jax import lax
 
 import jtorch as torch
 from jtorch._src.engine.host import Unstaged, recipes, short, stage, staging
+from jtorch._src.engine.host.pointwise import rounded_once
 from jtorch._src.engine.host.rules import Rule, load
 
 
@@ -102,7 +103,7 @@ def test_equal_equations_are_computed_once() -> None:
     x = np.linspace(0, 1, 6, dtype=np.float32)
     program = stage(jax.make_jaxpr(fn)(x))
     made = [step[0] for step in program.steps]
-    assert (made.count(np.sin), made.count(np.negative), len(made)) == (1, 1, 7)
+    assert (made.count(rounded_once(np.sin)), made.count(np.negative), len(made)) == (1, 1, 7)
     for found, wanted in zip(program(x), fn(x), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
 

@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from . import worker
 
@@ -26,6 +26,8 @@ _NEWS = struct.Struct("=Bii")
 _BORN, _ENDED = 0, 1
 #: How long who waits for news leaves the socket to itself, in seconds.
 _PATIENCE = 0.05
+#: How many open files a message hands on at most (Linux's limit).
+MOST_FILES = 253
 
 
 def can_be() -> bool:
@@ -39,14 +41,15 @@ class Nursery:
     Args:
         command: what Python runs in it, with ``{fd}`` for the number of its end of the socket; it calls ``main``.
         environment: its environment variables.
+        flags: options for the interpreter.
     """
 
-    def __init__(self, command: str, environment: Mapping[str, str]) -> None:
+    def __init__(self, command: str, environment: Mapping[str, str], flags: Sequence[str] = ()) -> None:
         self._lock = threading.RLock()
         self._socket, theirs = socket.socketpair()
         with theirs:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", command.format(fd=theirs.fileno())],
+                [sys.executable, *flags, "-c", command.format(fd=theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 env=environment,
                 stdin=subprocess.DEVNULL,
@@ -55,14 +58,14 @@ class Nursery:
         self._unborn: collections.deque[Child] = collections.deque()
         self._children: dict[int, Child] = {}
 
-    def fork(self, fd: int) -> Child:
-        """A process more, which has a copy of the open file ``fd``, and of this process's output and error output.
+    def fork(self, fd: int, *files: int) -> Child:
+        """A process more, which has copies of the open files ``fd`` and ``files``, and of this process's output and error output.
 
         Raises:
             OSError: if the nursery has gone.
         """
         with self._lock:
-            socket.send_fds(self._socket, [b"+"], [fd, 1, 2])
+            socket.send_fds(self._socket, [b"+"], [fd, 1, 2, *files])
             child = Child(self)
             self._unborn.append(child)
         return child
@@ -158,13 +161,14 @@ class Child:
 
     def terminate(self) -> None:
         """Asks it to end."""
-        self._signal(signal.SIGTERM)
+        self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
         """Ends it."""
-        self._signal(signal.SIGKILL)
+        self.send_signal(signal.SIGKILL)
 
-    def _signal(self, number: int) -> None:
+    def send_signal(self, number: int) -> None:
+        """Sends it a signal, if it runs."""
         if self.pid and self.poll() is None:
             try:
                 os.kill(self.pid, number)
@@ -187,8 +191,12 @@ def _has_ended(pid: int) -> bool:
 # ---- in the process itself -------------------------------------------------------------------------------------------------------
 
 
-def main(fd: int) -> None:
-    """The life of a nursery whose socket to the main process is ``fd``."""
+def _work(files: list[int]) -> None:
+    worker.main(files[0])
+
+
+def main(fd: int, live: Callable[[list[int]], None] = _work) -> None:
+    """The life of a nursery whose socket to the main process is ``fd``, and whose forks call ``live`` with the files they are given."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the main process's business
     connection = socket.socket(fileno=fd)
     bell, rope = os.pipe()
@@ -207,7 +215,7 @@ def main(fd: int) -> None:
                 os.read(bell, 4096)
                 _tell_of_ends(connection)
             if connection in ready:
-                order, files, _, _ = socket.recv_fds(connection, 1, 3)
+                order, files, _, _ = socket.recv_fds(connection, 1, MOST_FILES)
                 if not order:
                     os._exit(0)
                 pid = os.fork()
@@ -215,7 +223,7 @@ def main(fd: int) -> None:
                     signal.set_wakeup_fd(-1)
                     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                     connection.close()
-                    _live(bell, rope, files)
+                    _live(bell, rope, files, live)
                 for file in files:
                     os.close(file)
                 connection.sendall(_NEWS.pack(_BORN, pid, 0))
@@ -234,15 +242,15 @@ def _tell_of_ends(connection: socket.socket) -> None:
         connection.sendall(_NEWS.pack(_ENDED, pid, os.waitstatus_to_exitcode(status)))
 
 
-def _live(bell: int, rope: int, files: list[int]) -> None:
+def _live(bell: int, rope: int, files: list[int], live: Callable[[list[int]], None]) -> None:
     """The life of a fork. It never comes back."""
     try:
-        for at, file in enumerate(files[1:], 1):
+        for at, file in enumerate(files[1:3], 1):
             os.dup2(file, at)
             os.close(file)
         os.close(bell)
         os.close(rope)
-        worker.main(files[0])
+        live([files[0], *files[3:]])
     except BaseException as error:
         sys.excepthook(type(error), error, error.__traceback__)
     finally:

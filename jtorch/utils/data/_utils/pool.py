@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 import warnings
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from jtorch._src.keeping import files as _kept_files
@@ -25,7 +25,7 @@ _START = "import sys; sys.path[:0] = {path!r}; from jtorch.utils.data._utils.{mo
 
 
 class _Lent:
-    """What workers have in common. A thread reads a worker's messages, so that it never waits for the main process to take them.
+    """What workers have in common. While one is lent, a thread reads its messages, so that it never waits for the main process.
 
     Attributes:
         results: where messages go, as ``(worker, message)``; None instead of it when the process has gone.
@@ -39,7 +39,28 @@ class _Lent:
         self.connection = connection
         self.results: queue.SimpleQueue[tuple[Any, transport.Packed | None]] = queue.SimpleQueue()
         self.job = 0
+        self.reader: threading.Thread | None = None
+        self._bell, self._rope = multiprocessing.Pipe(duplex=False)
+
+    def lend(self, results: queue.SimpleQueue[tuple[Any, transport.Packed | None]]) -> None:
+        """Begins to read its messages, which go to ``results``."""
+        self.job += 1
+        self.results = results
         self.reader = threading.Thread(target=self._read, daemon=True, name="jtorch-data-reader")
+        self.reader.start()
+
+    def rest(self) -> None:
+        """No longer reads its messages. The next one to whom it is lent gets those that are late, and drops them."""
+        reader, self.reader = self.reader, None
+        if reader is not None and reader.is_alive():
+            self._rope.send_bytes(b"!")
+            if reader is not threading.current_thread():  # which may have collected the iterator
+                reader.join(1)
+
+    def forget(self) -> None:
+        """Closes what a fork of the main process has of it, since whoever holds an end keeps the other side from noticing its end."""
+        for end in (self.connection, self._bell, self._rope):
+            end.close()
 
     @property
     def pid(self) -> int:
@@ -60,8 +81,11 @@ class _Lent:
     def _read(self) -> None:
         while True:
             try:
+                if self._bell in wait([self.connection, self._bell]):
+                    self._bell.recv_bytes()
+                    return
                 message = transport.receive(self.connection)
-            except (EOFError, OSError):
+            except (EOFError, OSError, ValueError):
                 self.results.put((self, None))
                 return
             self.results.put((self, message))
@@ -90,6 +114,7 @@ class _Lent:
             if self.is_alive():
                 self.kill()
                 self.join()
+        self.rest()
         self.connection.close()
 
 
@@ -110,7 +135,6 @@ class ForkedWorker(_Lent):
             self.process.name = f"DataLoaderWorker-{number}"
             self.process.start()
         self._begin(connection)
-        self.reader.start()
 
     def is_alive(self) -> bool:
         """Whether the process runs."""
@@ -151,7 +175,6 @@ class Worker(_Lent):
                 "authkey": bytes(multiprocessing.current_process().authkey),
             }
         )
-        self.reader.start()
 
     def is_alive(self) -> bool:
         """Whether the process runs."""
@@ -280,8 +303,7 @@ def take(count: int, results: queue.SimpleQueue[tuple[_Lent, transport.Packed | 
             _all.add(worker)
             taken.append(worker)
     for worker in taken:
-        worker.job += 1
-        worker.results = results
+        worker.lend(results)
     return [Lease(worker) for worker in taken]
 
 
@@ -291,7 +313,7 @@ def fork(jobs: list[Job], results: queue.SimpleQueue[tuple[_Lent, transport.Pack
         taken: list[_Lent] = []
         for number, job in enumerate(jobs):
             worker = ForkedWorker(job, number)
-            worker.results, worker.job = results, 1
+            worker.lend(results)
             _all.add(worker)
             taken.append(worker)
     return taken
@@ -305,6 +327,7 @@ def give_back(lent: _Lent | Lease, healthy: bool = True) -> None:
     worker: _Lent = lent.worker if isinstance(lent, Lease) else lent
     if healthy and worker.is_alive() and isinstance(lent, Lease):
         lent.end()
+    worker.rest()
     with _lock:
         if healthy and worker.reusable and worker.is_alive() and len(_idle) < MAX_IDLE:
             worker.send(END)
@@ -337,8 +360,8 @@ _inherited: list[Any] = []
 def _in_fork() -> None:
     global _lock, _nursery
     _lock = threading.RLock()  # another thread may have held it
-    for worker in _all:  # whoever holds an end keeps the other side from noticing that its process has gone
-        worker.connection.close()
+    for worker in _all:
+        worker.forget()
     _inherited.extend(_all)
     _all.clear()
     _idle.clear()
