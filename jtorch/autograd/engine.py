@@ -23,7 +23,7 @@ from .._src.tensor.writing import INFERENCE, assign
 from ..core import Tensor, from_value
 from ..dispatch import ACTIVE, LAYOUTS, of_layout
 from .accumulate import LOCK, WATCHED, AccumulateGrad, hooks_at
-from .grad_mode import MODE, no_grad
+from .grad_mode import MODE, unrecorded
 from .tape import Above, Node, _Task, tracked
 
 
@@ -354,7 +354,7 @@ def _add_to(leaf: Tensor, t: Tensor, create_graph: bool) -> None:
         elif create_graph:
             leaf._grad = _tensor(_add_pairs(_item(have, True), _item(t, True)), True)
         elif type(have) in LAYOUTS and type(t) is type(have):
-            with no_grad():
+            with unrecorded():
                 have.add_(t)
         elif type(have) in LAYOUTS:
             leaf._grad = _tensor(_add_values(have._read(), t._v or t._read()), False)

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Self, TypeVar, overload
 
+from .._src.engine import STOPPING, here
 from ..dispatch import set_marking
 
 
@@ -41,6 +42,19 @@ class _Mode(threading.local):
             self.shown = enabled
         else:
             self.enabled = enabled
+            STOPPING.within = None if enabled else here()
+
+    def state(self) -> tuple[bool, Any]:
+        """What ``back`` takes to make everything as it is now: the mode, and where derivatives of JAX's end (``engine/stopping.py``)."""
+        return self.get(), STOPPING.within
+
+    def back(self, state: tuple[bool, Any]) -> None:
+        """Leaves a block that began with ``state``."""
+        if self.below or self.inference:
+            self.shown = state[0]
+        else:
+            self.enabled = state[0]
+        STOPPING.within = state[1]
 
 
 MODE = _Mode()
@@ -115,7 +129,7 @@ class no_grad(_Decorating):
     """
 
     def __init__(self, orig_func: Any = None) -> None:
-        self.previous = True
+        self.previous: tuple[bool, Any] = (True, None)
 
     @overload
     def __new__(cls, orig_func: None = None) -> Self: ...
@@ -128,11 +142,21 @@ class no_grad(_Decorating):
         return super().__new__(cls)
 
     def __enter__(self) -> None:
-        self.previous = MODE.get()
-        MODE.set(False)
+        mode, stopping = MODE, STOPPING  # ``state`` and ``set`` in one: programs that evaluate come here for every batch
+        if mode.below or mode.inference:
+            self.previous = mode.shown, stopping.within
+            mode.shown = False
+        else:
+            self.previous = mode.enabled, stopping.within
+            mode.enabled = False
+            stopping.within = here()
 
     def __exit__(self, *exc: object) -> None:
-        MODE.set(self.previous)
+        mode = MODE
+        if mode.below or mode.inference:
+            mode.shown, STOPPING.within = self.previous
+        else:
+            mode.enabled, STOPPING.within = self.previous
 
 
 class enable_grad(no_grad):
@@ -151,8 +175,24 @@ class enable_grad(no_grad):
     """
 
     def __enter__(self) -> None:
-        self.previous = MODE.get()
+        self.previous = MODE.state()
         MODE.set(True)
+
+
+class recording(enable_grad):
+    """As ``enable_grad``, for the tape of a transformation: derivatives that JAX takes around it end where they did."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        STOPPING.within = self.previous[1]
+
+
+class unrecorded(no_grad):
+    """As ``no_grad``, for what this package does in operations of its own: JAX differentiates that as if it were not there."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        STOPPING.within = self.previous[1]
 
 
 class set_grad_enabled(_Decorating):
@@ -173,20 +213,20 @@ class set_grad_enabled(_Decorating):
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
             raise TypeError(f"set_grad_enabled(): argument 'mode' (position 1) must be bool, not {type(mode).__name__}")
-        self.previous = MODE.get()
+        self.previous = MODE.state()
         self.mode = mode
         MODE.set(mode)
 
     def __call__(self, func: _Decorated) -> _Decorated:
         """Decorates; merely making the decorator changes nothing."""
-        MODE.set(self.previous)
+        MODE.back(self.previous)
         return super().__call__(func)
 
     def __enter__(self) -> None:
         MODE.set(self.mode)
 
     def __exit__(self, *exc: object) -> None:
-        MODE.set(self.previous)
+        MODE.back(self.previous)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(mode={self.mode})"
@@ -234,10 +274,11 @@ class inference_mode(_Decorating):
 
     def __init__(self, mode: bool = True) -> None:
         self.mode = mode
-        self.previous = (True, True, False)
+        self.previous: tuple[bool, bool, bool, Any] = (True, True, False, None)
 
     def __enter__(self) -> None:
-        self.previous = (MODE.enabled, MODE.shown, MODE.inference)
+        self.previous = (MODE.enabled, MODE.shown, MODE.inference, STOPPING.within)
+        STOPPING.within = here() if self.mode else None
         MODE.inference = self.mode
         MODE.shown = not self.mode
         if not MODE.below:
@@ -245,7 +286,7 @@ class inference_mode(_Decorating):
         set_marking(marked if self.mode else None)
 
     def __exit__(self, *exc: object) -> None:
-        MODE.enabled, MODE.shown, MODE.inference = self.previous
+        MODE.enabled, MODE.shown, MODE.inference, STOPPING.within = self.previous
         set_marking(marked if MODE.inference else None)
 
     def clone(self) -> Any:

@@ -15,6 +15,7 @@ from jtorch._higher_order_ops.operators import graphs_of
 from jtorch._src.facts.errors import not_offered
 from jtorch._src.facts.size import SYMBOLIC
 from jtorch._src.tensor.size_texts import evaluate
+from jtorch.autograd.grad_mode import unrecorded
 from jtorch.core import wrap
 from jtorch.fx.node import map_arg
 
@@ -88,7 +89,7 @@ def _runner(program: Any) -> Any:
                 values.append(wrap(state[spec.target]))
             else:
                 values.append(wrap(next(given)) if hasattr(node.meta["val"], "dtype") else node.meta["val"])
-        with torch.no_grad():
+        with unrecorded():
             outs = _interpreted(program.graph_module, values)
         results: list[Any] = []
         changed: dict[str, Any] = {}

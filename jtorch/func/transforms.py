@@ -17,7 +17,7 @@ from ..autograd.dual import FORWARD, INNER, Level, enter, leave
 from ..autograd.engine import _alias_node
 from ..autograd.engine import grad as tape_grad
 from ..autograd.forward_ad import check_pair
-from ..autograd.grad_mode import MODE, enable_grad
+from ..autograd.grad_mode import MODE, recording
 from ..autograd.tape import SAVING, next_seq
 from ..core import BIRTHS, Tensor, adopted, born, from_value
 from .batching import vmap
@@ -242,7 +242,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
         flat, spec = flatten(chosen)
         given = Given(given_beside(args, kwargs, chosen))
         inputs = _Inputs(flat)
-        with enable_grad():
+        with recording():
             with inside(inputs, inputs.birth, given.tensors), _without_hooks():
                 found = func(*replaced(unflatten(inputs.tensors, spec)), **kwargs)
             output, aux = _split_aux(found, has_aux, "grad_and_value(f)(*args)")
@@ -290,7 +290,7 @@ class _Pull:
         flat, self.spec = flatten(primals)
         others = Given(list(given))
         self.inputs = _Inputs(flat)
-        with enable_grad(), inside(self.inputs, self.inputs.birth, others.tensors), nullcontext() if hooks else _without_hooks():
+        with recording(), inside(self.inputs, self.inputs.birth, others.tensors), nullcontext() if hooks else _without_hooks():
             found, aux = _split_aux(func(*unflatten(self.inputs.tensors, self.spec)), has_aux, what)
             if others.written():
                 outputs, spec = flatten(found)
@@ -320,7 +320,7 @@ class _Pull:
         slots, gradients = self._transposed
         self._adopted(slots)
         create_graph = MODE.enabled and (self.tracked or any(t._rg for t in tangents))
-        with enable_grad():
+        with recording():
             found = _gradients(gradients, slots, tangents, create_graph)
         return [self.inputs.settled(t) for t in found]
 
@@ -330,7 +330,7 @@ class _Pull:
         for s in slots:
             s._rg = s._aval.differentiable
         self.inputs.fresh.update(map(id, slots))
-        with enable_grad():
+        with recording():
             return slots, self.gradients(slots, True)
 
 
@@ -371,7 +371,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             create_graph = MODE.enabled and (pull.tracked or any(isinstance(t, Tensor) and t._rg for t in flat))
         del retain_graph  # the graph belongs to this function, and goes with it
         pull._adopted()
-        with enable_grad():
+        with recording():
             found = pull.gradients(flat, create_graph)
         return pull.inputs.settled(unflatten(found, pull.spec))
 
@@ -576,7 +576,7 @@ def jacrev(
         _refuse_complex("jacrev", pull.outputs, False)
         outputs, inputs = pull.outputs, pull.inputs.tensors
         tracked = MODE.enabled and pull.tracked
-        with enable_grad():
+        with recording():
             rows = vmap(lambda *c: tuple(pull.gradients(c, tracked)), randomness="same", chunk_size=chunk_size)(*_basis(outputs))
         made = []
         sizes = [o.numel() for o in outputs]

@@ -9,6 +9,7 @@ import jtorch
 from .._src.bind.everything import _C, PUBLIC
 from ..autograd.engine import _item, _tensor
 from ..autograd.function import Function
+from ..autograd.grad_mode import unrecorded
 from ..autograd.tape import FREED, Node
 from ..core import from_value
 from ._tensor import coo
@@ -99,7 +100,7 @@ class Gather(Node):
 
     def apply(self, grads: list[Any]) -> list[Any]:
         """A COO gradient of the input."""
-        with torch.no_grad():
+        with unrecorded():
             return [_item(self._gradient(from_value(grads[0])), False), None]
 
     def apply_tracked(self, grads: list[Any]) -> list[Any]:

@@ -20,7 +20,7 @@ from .._src.engine import SPECIAL, Laid, aval_of, numbers_of, record
 from .._src.facts import layouts
 from .._src.facts.size import Size
 from .._src.tensor.running import check_cast, converted
-from ..autograd.grad_mode import MODE, no_grad
+from ..autograd.grad_mode import MODE, unrecorded
 from ..core import Tensor, from_value
 from ..dispatch import disabled_torch_function_impl
 
@@ -115,7 +115,7 @@ class SparseValue(Laid):
         op = call.extra.op
         if op.path == "_C._accumulate":
             a, b = (v.tensor if isinstance(v, Laid) else from_value(v) for v in ins)
-            with no_grad():
+            with unrecorded():
                 found = TABLE["add"](b, a) if isinstance(a, SparseTensor) and not isinstance(b, SparseTensor) else TABLE["add"](a, b)
             return found._v or found._read()
         if call.name.endswith("_backward"):  # only leaves take sparse gradients: on the way they are dense

@@ -124,8 +124,7 @@ class CheckpointFunction(torch.autograd.Function):
         ctx.places = [i for i, arg in enumerate(args) if isinstance(arg, torch.Tensor)]
         ctx.inputs = [None if isinstance(arg, torch.Tensor) else arg for arg in args]
         ctx.save_for_backward(*[args[i] for i in ctx.places])
-        with torch.no_grad():
-            return run_function(*args)
+        return run_function(*args)  # no ``no_grad``: a forward is not recorded, and JAX is to differentiate this one
 
     @staticmethod
     def backward(ctx: Any, *args: Any) -> Any:

@@ -30,6 +30,10 @@ from .record import record_two as record_two
 from .record import set_execution as set_execution
 from .record import unrecorded as unrecorded
 from .run import stats as stats
+from .stopping import STOPPING as STOPPING
+from .stopping import here as here
+from .stopping import passing as passing
+from .stopping import stopping as stopping
 from .values import META as META
 from .values import SPECIAL as SPECIAL
 from .values import Aval as Aval

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 
 from ..facts import dtypes
+from .stopping import STOPPING, stopped
 
 
 @final
@@ -198,6 +199,8 @@ def concrete(array: jax.Array) -> Value:
     v.meta = None
     v.array = array
     if isinstance(array, jax.core.Tracer):
+        if STOPPING.within is not None:
+            v.array = array = stopped(array)
         v.trace = SPECIAL
         v.aval = aval_of(array.shape, array.dtype, default_device())
     else:

@@ -71,7 +71,7 @@ def stated(call: Call) -> Callable[..., Any] | None:
         n = len(primals) - len(call.kinds)
         mine = tuple([type(t) is not custom_derivatives.SymbolicZero and jnp.issubdtype(t.dtype, jnp.inexact) for t in tangents[:n]])
         given = [t for t, m in zip(tangents, mine, strict=False) if m]
-        out, results, saved = _with_residuals(call, primals)
+        out, results, saved = _with_residuals(call, primals, linked)
         outs = tuple([aval_of(r.shape, r.dtype, default_device()) for r in results])
         found = None
         with collecting(None):
@@ -83,7 +83,13 @@ def stated(call: Call) -> Callable[..., Any] | None:
         flags = iter(pushed)
         return out, jax.tree.map(lambda r: _zero(r) if (t := next(flags, None)) is None else _strong(t), out)
 
+    @jax.custom_jvp
+    def linked(primals: Sequence[Any], out: Any) -> Any:
+        """The results, which derivatives of derivatives find to come from the operands by the rule, too."""
+        return out
+
     function.defjvp(derivative, symbolic_zeros=True)
+    linked.defjvp(lambda primals, tangents: derivative(primals[0], tangents[0]), symbolic_zeros=True)
     return function
 
 
@@ -94,19 +100,28 @@ def _zero(result: Any) -> custom_derivatives.SymbolicZero:
     return custom_derivatives.SymbolicZero(jax.typeof(result).to_tangent_aval())
 
 
-def _with_residuals(call: Call, flat: Sequence[Any]) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
-    """What the kernel gives, the results among it, and what the gradient rule is given of the way there."""
+def _with_residuals(
+    call: Call, flat: Sequence[Any], linked: Callable[..., Any] | None = None
+) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
+    """What the kernel gives, the results among it, and what the gradient rule is given of the way there.
+
+    ``linked`` ties what comes out to the operands.
+    """
     info: Info = call.extra
+    residuals: tuple[Any, ...] = ()
     if info.tracked is None:
         out = call.fn(*flat)
-        results = _results_of(out)
-        return out, results, results if info.saves_result else ()
-    out = info.tracked.fn(*flat)
-    every = _results_of(out)
-    count = len(every) - info.tracked.extra.hidden
-    results = every[:count]
-    shown = results[0] if info.tracked.extra.single else results
-    return Guarded(shown, out.flags, out.checks) if isinstance(out, Guarded) else shown, results, every[count:]
+    else:
+        every = info.tracked.fn(*flat)
+        flags, every = (every, every.outs) if isinstance(every, Guarded) else (None, every)
+        count = len(every) - info.tracked.extra.hidden
+        out, residuals = every[0] if info.tracked.extra.single else tuple(every[:count]), tuple(every[count:])
+        if flags is not None:
+            out = Guarded(out, flags.flags, flags.checks)
+    if linked is not None:
+        out = linked(tuple(flat), out)
+    results = _results_of(out)
+    return out, results, results if info.tracked is None and info.saves_result else residuals
 
 
 def _results(call: Call, primals: Sequence[Any], numbers: Sequence[Any]) -> tuple[Any, ...]:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -181,7 +182,16 @@ def geometry_same(shape: Ints, strides: Ints) -> tuple[Ints, int]:
     return strides, 0
 
 
-@view(_put_whole, geometry_same, namespace="_C", name="_detach", method=False, differentiable=False, aten="detach.default")
+@jax.custom_jvp
+def _put_beside(parent: Array, value: Array) -> Array:
+    """What is written past a history leaves it as it was: other numbers, with the parent's derivative."""
+    return value
+
+
+_put_beside.defjvp(lambda primals, tangents: (_put_beside(*primals), tangents[0]))
+
+
+@view(_put_beside, geometry_same, namespace="_C", name="_detach", method=False, differentiable=False, aten="detach.default")
 def _detach(input: Array) -> Array:
     """The same memory, through which no derivative passes (``Tensor.detach`` inside a transformation)."""
     return lax.stop_gradient(input)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import hooks
-from ..engine import LOCAL, THREADS, Aval, Call, Value, copied, limits, numbers_of, record, settled
+from ..engine import LOCAL, STOPPING, THREADS, Aval, Call, Value, copied, limits, numbers_of, passing, record, settled
 from ..facts.layouts import contiguous_strides
 
 _addresses = itertools.count(1)
@@ -179,6 +179,9 @@ class Storage:
                     assert value is not None
         if alias.direct and (found := self.part(value, alias)) is not None:
             return found
+        if STOPPING.within is not None:  # whoever reads it, and where: it is what the memory holds
+            with passing():
+                return _through(value, alias.chain)
         for step in alias.chain:
             value = record(step.get, (value,), step.numbers)
         return value
@@ -279,6 +282,12 @@ def writable(alias: Alias, chain: Sequence[Step]) -> Sequence[Step]:
 def repeating(chain: Sequence[Step]) -> bool:
     """Whether a view cannot be written step by step, as one of them repeats elements."""
     return any(step.put is None or (step.repeats and step is not chain[-1]) for step in chain)
+
+
+def _through(value: Value, chain: Sequence[Step]) -> Value:
+    for step in chain:
+        value = record(step.get, (value,), step.numbers)
+    return value
 
 
 def put_through(base: Value, chain: Sequence[Step], value: Value) -> Value:

@@ -9,11 +9,11 @@ import numpy as np
 from ...autograd.grad_mode import MODE
 from ...autograd.tape import Node
 from ...core import Tensor
-from ..engine import LOCAL, SPECIAL, Aval, Value, record, shapes_of, unrecorded
+from ..engine import LOCAL, SPECIAL, STOPPING, Aval, Value, record, shapes_of, stopping, unrecorded
 from ..facts.layouts import contiguous_strides
 from .aliases import WIDE, alias_of, derived, wide
 from .cells import Alias, Step
-from .view_steps import memory_steps
+from .view_steps import detaching, memory_steps
 
 _new = object.__new__
 #: Views of no more bytes are read from NumPy's memory at once.
@@ -61,7 +61,10 @@ def view(
     if al is None:
         al = alias_of(t)
     base = al.base if al.base is not None else t
-    r._al = mine = Alias(al.storage, (*al.chain, step), value, base, al.counter.n, offset)
+    chain = (*al.chain, step)
+    if value.trace is SPECIAL and not MODE.enabled and STOPPING.within is not None and stopping():
+        chain = (*chain, detaching())
+    r._al = mine = Alias(al.storage, chain, value, base, al.counter.n, offset)
     mine.counter, mine.strides = al.counter, strides
     mine.origin = al.origin if MODE.enabled else "inference" if MODE.inference else "no_grad"
     if al.value is not (source or v) and value.trace is not SPECIAL:

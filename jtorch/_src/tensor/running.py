@@ -12,7 +12,7 @@ from ...autograd.grad_mode import MODE, no_grad
 from ...autograd.names import INPLACE_VIEWS
 from ...autograd.tape import Node
 from ...core import BIRTHS, DETACHED, Tensor, alias_of, born, contiguous_strides, from_value, is_contiguous, is_dense
-from ..engine import SPECIAL, Call, Lifted, Value, numbers_of, put, record
+from ..engine import SPECIAL, STOPPING, Call, Lifted, Value, numbers_of, put, record
 from ..facts import dtypes
 from ..facts.devices import placement
 from ..facts.errors import uncastable, wrong_out_dtype
@@ -256,6 +256,8 @@ def inplace(t: Tensor, result: Tensor) -> Tensor:
         old = t._v
         if t._al is not None:  # another thread has made a view
             return inplace(t, result)
+        if (v.trace is SPECIAL or old.trace is SPECIAL) and STOPPING.within is not None:
+            return assign(t, v, (result._node, result._nr) if result._rg else None)
         t._v = v
         t._ver += 1
         stale(old, t, t._ver - 1, result._node)

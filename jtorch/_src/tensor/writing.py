@@ -13,7 +13,7 @@ from ...autograd.names import plain_name
 from ...autograd.tape import Node, next_seq, tracked
 from ...core import Tensor
 from .. import hooks
-from ..engine import LOCAL, SPECIAL, Lifted, Meta, Value
+from ..engine import LOCAL, META, SPECIAL, STOPPING, Lifted, Meta, Value, passing, record, stopping
 from ..engine.record import number_in
 from ..facts.errors import not_offered
 from ..facts.layouts import contiguous_strides, is_dense
@@ -22,6 +22,7 @@ from .aliases import BIRTHS, DETACHED, derived
 from .cells import OVERLAP, Alias, repeating, writable
 from .module_state import check_buffer, check_state
 from .view_history import AMBIGUOUS, CUSTOM, MULTI, UNMIXED, base_steps
+from .view_steps import detaching
 
 
 def check_inplace(t: Tensor, idempotent: bool | tuple[str, str] | None = False) -> None:
@@ -203,6 +204,9 @@ def assign(t: Tensor, v: Value, edge: Any) -> Tensor:
         owner = t if (al := t._al) is None or al.base is None else al.base
         if owner._state and not owner._rg:
             check_buffer(owner)
+    if STOPPING.within is not None and stopping():
+        with passing():
+            return _assign_apart(t, v, edge)
     al = t._al  # now: reading the tensor may have given up an alias without views
     if edge is not None and al is not None and al.origin is not None and al.base is not None and MODE.enabled:
         raise _not_rebased(t, al)
@@ -238,6 +242,26 @@ def assign(t: Tensor, v: Value, edge: Any) -> Tensor:
         al.now(v, version)
         if al.chain:
             derived(v, storage.value)
+    return t
+
+
+def _assign_apart(t: Tensor, v: Value, edge: Any) -> Tensor:
+    """``assign`` under a ``no_grad`` at which JAX's derivatives end: other numbers, with the derivatives that were there."""
+    step = detaching()
+    assert step.put is not None
+    before = t._v if t._al is None else t._al.storage.value
+    if v.trace is SPECIAL and v.aval.device != META:
+        v = record(step.get, (v,))
+    assign(t, v, edge)
+    if before is None or before.trace is not SPECIAL or before.aval.device == META or not before.aval.differentiable:
+        return t
+    al = t._al
+    if al is None:
+        if t._v is not None and t._v.aval is before.aval:
+            t._v = record(step.put, (before, t._v))
+    elif (now := al.storage.value) is not None and now.aval is before.aval:
+        al.storage.value = now = record(step.put, (before, now))
+        al.now(now if not al.chain else al.storage.get(al), al.version)
     return t
 
 
