@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import jax
 import numpy as np
 import pytest
 
 import jtorch as torch
+from jtorch._src.ops._declare import find
 from jtorch._src.ops._matrix import by_weight
+from jtorch._src.ops.matmul import mv, outer
 
 SHAPES = [
     ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4)), ((5, 1, 2, 3), (4, 3, 2)),
@@ -155,3 +158,15 @@ def test_sums_over_rows_of_any_width(shape: tuple[int, int], other: tuple[int, i
     steps = [e.primitive.name for e in jax.make_jaxpr(over_rows)(a, b).eqns if e.primitive.name != "optimization_barrier"]
     expected = {"transposed": ["dot_general", "transpose"], "copied": ["transpose", "dot_general"]}
     assert steps == (expected[forms[0]] if forms else ["dot_general"])
+
+
+@pytest.mark.parametrize("body", [mv, outer])
+def test_gradients_of_products_with_vectors_turn_no_matrix(body: Any) -> None:
+    """XLA copies a matrix that is turned element by element before it multiplies a vector by it."""
+    x, v = np.ones((5, 5), np.float32), np.ones(5, np.float32)
+    g, first = (v, x) if body is mv else (x, v)
+    rule = find(body).rule
+    assert rule is not None
+    jaxpr = jax.make_jaxpr(lambda g, first, v: rule(g, None, first, v))(g, first, v)
+    assert "dot_general" in str(jaxpr)
+    assert "transpose" not in str(jaxpr)

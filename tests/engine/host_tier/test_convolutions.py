@@ -123,3 +123,17 @@ def test_any_dimension_numbers(seed: int) -> None:
         ]
 
     compare(fn, *given)
+
+
+def test_windows_of_small_kernels_take_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, columns = [], convolutions._columns
+    monkeypatch.setattr(convolutions, "_columns", lambda f: made.append(f.columns) or columns(f))
+    for features, kernel in ((8, 3), (8, 40)):
+        x, w = np.ones((40, features, 42, 42), np.float32), np.ones((16, features, kernel, kernel), np.float32)
+        program = stage(jax.make_jaxpr(lambda x, w: lax.conv_general_dilated(x, w, (1, 1), "VALID"))(x, w))
+        if kernel == 3:
+            (found,) = program(x, w)
+            np.testing.assert_array_equal(found, np.full((40, 16, 40, 40), 72, np.float32))
+    *parts, whole = made
+    assert max(parts) <= 1 << 23 < 40 * 8 * 9 * 40 * 40 * 4
+    assert whole == 40 * 8 * 40 * 40 * 9 * 4  # gradients of weights have kernels of this size: as they were

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jtorch._src.engine.host import stage
+from jtorch._src.engine.host import reductions, stage
 
 from .agreement import compare
 
@@ -108,6 +108,42 @@ def test_long_sums_are_as_precise_as_those_of_xla(axis: int) -> None:
         assert np.abs(found / exact - 1).max() < 5e-7
         (found,) = stage(jax.make_jaxpr(lambda x: lax.cumsum(x, axis))(x))(given)
         assert np.abs(found / x.astype(np.float64).cumsum(axis) - 1).max() < 5e-7
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [
+        ((64, 64), (1,)),
+        ((600, 8), (1,)),
+        ((200, 203), (0, 1)),
+        ((30, 20, 6, 5), (2, 3)),
+        ((30, 20, 6, 5), (0, 2, 3)),
+        ((3, 4096), (1,)),
+        ((3, 50257), (1,)),
+        ((1200, 4, 1024), (0, 2)),
+        ((2, 3, 2053), (2,)),
+        ((4, 1031), (1,)),
+    ],
+)
+def test_large_sums_are_as_precise_wherever_they_are_computed(shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
+    x = np.random.default_rng(0).random(shape, np.float32)
+    program = stage(jax.make_jaxpr(lambda x: lax.reduce_sum(x, axes))(x))
+    for given in (x, np.asfortranarray(x), x[::-1]):
+        (found,) = program(given)
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, given.astype(np.float64).sum(axes), rtol=5e-7)
+    x.flat[7], x.flat[-1] = np.inf, np.nan
+    (found,) = program(x)
+    np.testing.assert_array_equal(np.isfinite(found), np.isfinite(x.sum(axes)))
+
+
+def test_large_sums_are_products_with_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(reductions, "dot", lambda x, y: asked.append(x.shape) or np.dot(x, y))
+    for shape, axes in (((64, 64), (1,)), ((200, 203), (0, 1)), ((30, 20, 6, 5), (0, 2, 3)), ((4, 8), (1,))):
+        x = np.zeros(shape, np.float32)
+        stage(jax.make_jaxpr(lambda x: lax.reduce_sum(x, axes))(x))(x)  # noqa: B023
+    assert asked == [(64, 64), (39, 1024), (600, 30)]
 
 
 @pytest.mark.parametrize("dtype", [np.float16, BFLOAT16])

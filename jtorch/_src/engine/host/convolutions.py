@@ -13,8 +13,8 @@ from .products import cast_around, default_precision, exact_in, seconds
 from .rules import BYTE, CALL, Compute, Equation, nbytes, rule
 from .windows import padder
 
-#: Bytes of the largest array of windows.
-_COLUMNS = 1 << 26
+#: Bytes of the largest array of windows, and with kernels of fewer bytes, which stay in the cache while parts of the input go by.
+_COLUMNS, _CACHED_COLUMNS, _CACHED = 1 << 26, 1 << 23, 1 << 19
 #: Depthwise convolutions of fewer groups, or with more elements in a kernel, are not computed element by element.
 _GROUPS, _TAPS = 4, 64
 
@@ -132,7 +132,9 @@ def _core(f: Form) -> Compute:
         return _pointwise(f)
     if f.features == 1 and f.groups >= _GROUPS and math.prod(f.kernel) <= _TAPS:
         return _depthwise(f)
-    return _by_parts(f) if f.columns > _COLUMNS else _columns(f)
+    weights = f.outs * f.features * math.prod(f.kernel) * f.dtype.itemsize
+    most = min(_COLUMNS, _CACHED_COLUMNS) if f.groups == 1 and weights < _CACHED else _COLUMNS
+    return _by_parts(f, most) if f.columns > most else _columns(f)
 
 
 def _strided(f: Form) -> tuple[slice, ...]:
@@ -205,11 +207,11 @@ def _columns(f: Form) -> Compute:
     return convolve
 
 
-def _by_parts(f: Form) -> Compute:
-    """A part of the batch, or of the first spatial dimension of one sample, at a time: the windows of all take too much memory."""
+def _by_parts(f: Form, most: int) -> Compute:
+    """A part of the batch, or of the first spatial dimension of one sample, at a time: the windows of all take more than ``most`` bytes."""
     sample = f.columns // f.batch
-    step = max(1, _COLUMNS // sample)
-    lines = f.out[0] if step > 1 or sample <= _COLUMNS else max(1, f.out[0] * _COLUMNS // sample)
+    step = max(1, most // sample)
+    lines = f.out[0] if step > 1 or sample <= most else max(1, f.out[0] * most // sample)
     reach = (f.kernel[0] - 1) * f.dilation[0] + 1
     shape = (f.batch, f.groups * f.outs, *f.out)
     cores = {}

@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from .direct import dot
 from .kinds import FLOAT32, identity, kind
 from .rules import BYTE, CALL, Compute, Equation, Fixed, nbytes, rule
 
 #: NumPy adds up to so many float32 numbers one after another where it cannot add pairwise; more are added in float64.
 _NAIVE = 1024
+#: From so many float32 numbers on, sums along the last dimensions of so many elements are BLAS's, at most ``_NAIVE`` at a time.
+_LARGE, _SHORTEST = 4096, 8
 
 _EXTREMES = {"max": np.maximum, "min": np.minimum}
 _BITWISE = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
@@ -76,6 +79,72 @@ def reducer(name: str, aval: Any, axes: tuple[int, ...], shape: tuple[int, ...])
 
 
 def _sum(aval: Any, axes: tuple[int, ...], axis: Any) -> Compute:
+    """Sums of float32 or complex64."""
+    plain = _by_numpy(aval, axes, axis)
+    if aval.dtype != FLOAT32 or aval.size < _LARGE:
+        return plain
+    last = aval.ndim
+    while last - 1 in axes:
+        last -= 1
+    return _by_products(aval.shape, axes, last, plain) or plain
+
+
+def _by_products(shape: tuple[int, ...], axes: tuple[int, ...], last: int, plain: Compute) -> Compute | None:
+    """Sums of float32 over the dimensions from ``last`` on, and others: products with a vector of ones, then sums of what these give.
+
+    They take a third of the time, as NumPy does not use the widest vectors, and a tenth where rows are short.
+    """
+    run, add = math.prod(shape[last:]), np.add.reduce
+    whole = len(axes) == len(shape)
+    if whole and run < 4 * _LARGE:
+        return None
+    piece = _NAIVE if whole else next((n for n in range(min(run, _NAIVE), _SHORTEST - 1, -1) if run % n == 0), 0)
+    if not piece or (piece < 128 and piece < run):
+        if last != len(shape) - 1 or len(axes) > 1 or run < 2 * _NAIVE:
+            return None
+        piece = _NAIVE  # and what is left over
+    ones = np.ones(piece, FLOAT32)
+    ones.flags.writeable = False
+    if whole:
+        even = run // piece * piece
+        total = add if even // piece <= _NAIVE else lambda x: add(x, None, np.float64).astype(FLOAT32)
+
+        def summed(x: np.ndarray) -> Any:
+            if not x.flags.c_contiguous:
+                return plain(x)
+            x = x.reshape(-1)
+            found = total(dot(x[:even].reshape(-1, piece), ones))
+            return found if even == run else found + add(x[even:])
+
+        return summed
+    if run % piece:
+        even, lead = run // piece * piece, shape[:last]
+
+        def with_rest(x: np.ndarray) -> Any:
+            if not x.flags.c_contiguous:
+                return plain(x)
+            found = add(np.matmul(x[..., :even].reshape(*lead, -1, piece), ones), -1)
+            found += add(x[..., even:], -1)
+            return found
+
+        return with_rest if even // piece <= _NAIVE else None
+    rest = tuple([i for i in axes if i < last])
+    parts = (*shape[:last], run // piece) if piece < run else shape[:last]
+    over = (*rest, last) if piece < run else rest
+    wide = math.prod([parts[i] for i in over]) > _NAIVE
+
+    def rows(x: np.ndarray) -> Any:
+        if not x.flags.c_contiguous:
+            return plain(x)
+        found = dot(x.reshape(-1, piece), ones).reshape(parts)
+        if not over:
+            return found
+        return add(found, over, np.float64).astype(FLOAT32) if wide else add(found, over)
+
+    return rows
+
+
+def _by_numpy(aval: Any, axes: tuple[int, ...], axis: Any) -> Compute:
     """Sums of float32 or complex64."""
     add, dtype = np.add.reduce, np.dtype(aval.dtype)
     count = math.prod([aval.shape[i] for i in axes])
