@@ -218,10 +218,12 @@ from .jit import fork as fork
 from .jit import wait as wait
 from .library.tags import Tag as Tag
 from .torch_version import __version__ as __version__
+from .wrappers.nested.from_dense import _nested_compute_contiguous_strides_offsets as _nested_compute_contiguous_strides_offsets
 from .wrappers.nested.from_dense import _nested_from_padded as _nested_from_padded
 from .wrappers.nested.from_dense import _nested_from_padded_and_nested_example as _nested_from_padded_and_nested_example
 from .wrappers.nested.from_dense import _nested_tensor_from_mask as _nested_tensor_from_mask
 from .wrappers.nested.from_dense import _nested_tensor_from_mask_left_aligned as _nested_tensor_from_mask_left_aligned
+from .wrappers.nested.from_dense import _nested_view_from_buffer as _nested_view_from_buffer
 from math import e as e
 from math import inf as inf
 from math import nan as nan
