@@ -12,6 +12,7 @@ import itertools
 import math
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -72,9 +73,14 @@ def _pad(x: Array, value: object, win: Windows, axis: int) -> Array:
     return lax.pad(x, jnp.asarray(value, x.dtype), config) if any(map(any, config)) else x
 
 
-def _apart(padded: Array, win: Windows) -> Array:
-    """Keeps what windows share from being computed again for each of them."""
-    return padded if win.tiles else lax.optimization_barrier(padded)
+def _apart(x: Array) -> Array:
+    """Keeps what windows share from being computed again for each of them, as XLA does on the CPU."""
+    return lax.optimization_barrier(x) if jax.default_backend() == "cpu" else x
+
+
+def _shared(padded: Array, win: Windows) -> Array:
+    """What windows are taken of. Those that lie side by side share nothing."""
+    return padded if win.tiles else _apart(padded)
 
 
 def _slices(x: Array, win: Windows, axis: int) -> list[Array]:
@@ -130,7 +136,7 @@ def _argmax_step(x: Array, carried: Array | None, win: Windows, axis: int, scale
     """``window_argmax`` over some dimensions; ``carried`` are the taps already chosen in later dimensions, numbered below ``scale``."""
     if win.taps > _MAX_TAPS * 4:
         return _argmax_gathered(x, carried, win, axis, scale)
-    values = _slices(_apart(_pad(x, lowest(x.dtype), win, axis), win), win, axis)
+    values = _slices(_shared(_pad(x, lowest(x.dtype), win, axis), win), win, axis)
     shape = [1] * x.ndim
     shape[axis : axis + len(win.out)] = win.out
     initial = _numbers(values[0].shape).broadcast_to(_first_inside(win).reshape(shape), values[0].shape)
@@ -216,8 +222,8 @@ def spread_to_tap(g: Array, tap: Array, win: Windows) -> Array:
         return add_at(g, flat_index(tap, win), win.size)
     zero = jnp.zeros((), g.dtype)
     around = _reached(win, len(lead))
-    shares = lax.optimization_barrier(lax.pad(g, zero, around))
-    taps = lax.optimization_barrier(lax.pad(tap.astype(np.int8), jnp.int8(-1), around))
+    shares = _apart(lax.pad(g, zero, around))
+    taps = _apart(lax.pad(tap.astype(np.int8), jnp.int8(-1), around))
     total = None
     for t, offset in enumerate(itertools.product(*map(range, win.kernel))):
         start = [0] * len(lead) + [(k - 1 - o) * d for k, o, d in zip(win.kernel, offset, win.dilation, strict=True)]
@@ -300,7 +306,7 @@ def _reduce_step(x: Array, win: Windows, axis: int, outside: object, combine: ob
             padded, np.asarray(outside, x.dtype), computation, around(win.kernel, rest), around(win.stride, rest), "VALID",
             window_dilation=around(win.dilation, rest),
         )  # fmt: skip
-    slices = _slices(_apart(padded, win), win, axis)
+    slices = _slices(_shared(padded, win), win, axis)
     total = slices[0]
     for s in slices[1:]:
         total = combine(total, s)  # type: ignore[operator]
