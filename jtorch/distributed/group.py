@@ -261,13 +261,15 @@ def _own_device(device_id: Any) -> device | None:
     Raises:
         ValueError: if this machine has no such accelerator.
     """
+    if device_id is None:  # the question would start JAX
+        return None
     own = current_accelerator()
     change = "Please use a different compiled version that supports your accelerator."
     if isinstance(device_id, int):
         if own is None:
             raise ValueError(f"device_id is an int, but no accelerator support is found from the current compilation. {change}")
         device_id = device(own.type, device_id)
-    if device_id is None or device_id.type == "cpu":
+    if device_id.type == "cpu":
         return _bound(device_id)
     if own is None or device_id.type != own.type:
         raise ValueError(f"device_id {device_id} does not match the current compilation's accelerator support: {own}. {change}")
