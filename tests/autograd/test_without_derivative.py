@@ -39,6 +39,7 @@ import jtorch as torch
 def test_the_backward_pass_says_so(call: Callable[[Any], Any], kind: type[Exception], text: str) -> None:
     found = call(torch.tensor([[1.0, 2.0], [0.5, 3.0]], requires_grad=True))
     assert found.requires_grad
+    assert (type(found.grad_fn).__name__ == "NotImplemented") is (kind is RuntimeError)
     with pytest.raises(kind) as caught:
         found.sum().backward()
     assert str(caught.value) == text

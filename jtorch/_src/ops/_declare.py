@@ -227,13 +227,19 @@ def defvjp(
 
 
 def without_derivative(body: Callable[..., Any], error: Exception) -> None:
-    """States that the op of ``body`` has a derivative that nobody knows: ``error`` is raised when a backward pass comes to it."""
+    """States that the op of ``body`` has a derivative that nobody knows: ``error`` is raised when a backward pass comes to it.
+
+    Of a RuntimeError the node is PyTorch's ``NotImplemented``, which its operators without a formula have; others have a name of their own.
+    """
 
     def rule(*_: Any, **__: Any) -> Any:
         raise error
 
     defvjp(body, rule, saves=())
-    find(body).refusal = error
+    record = find(body)
+    record.refusal = error
+    if type(error) is RuntimeError and record.node is None:
+        record.node = "NotImplemented"
 
 
 @dataclasses.dataclass(slots=True)
