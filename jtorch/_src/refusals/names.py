@@ -219,9 +219,6 @@ _LINES: dict[str, str] = {
     reasons.SELECTIVE: """
         utils.checkpoint: create_selective_checkpoint_contexts
     """,
-    reasons.PER_SAMPLE: """
-        nn.utils._per_sample_grad: call_for_per_sample_grads
-    """,
     reasons.NUMA: """
         numa.binding: maybe_wrap_command_args_with_numa_binding
     """,
