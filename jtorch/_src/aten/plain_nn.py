@@ -6,8 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...core import Tensor
-from ..bind.everything import F, T
+from ..bind.cores import write
+from ..bind.everything import _C, F, T
 from ..facts import dtypes
+from ..ops.smooth_activation import IN_PLACE_ELU
+from ..tensor.writing import check_inplace
 from .by_names import REDUCTIONS
 from .kernels import kernel
 from .overloads import aten
@@ -86,13 +89,13 @@ def leaky_relu_backward(grad_output: Tensor, self: Any, negative_slope: Any, sel
 def elu(self: Tensor, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Any:
     if scale == 1 and input_scale == 1:
         return F.elu(self, alpha)
-    negative = T.expm1(self * input_scale) * alpha
-    return T.where(T.gt(self, 0), self, negative) * scale
+    return _C.scaled_elu(self, alpha, scale, input_scale)
 
 
 @kernel(A.elu_)
-def elu_(self: Tensor, *scales: Any, **named: Any) -> Any:
-    return self.copy_(elu(self, *scales, **named))
+def elu_(self: Tensor, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Any:
+    check_inplace(self)
+    return write(self, elu(self, alpha, scale, input_scale), "EluBackward1", IN_PLACE_ELU.refusal(alpha))
 
 
 @kernel(A.elu_backward)

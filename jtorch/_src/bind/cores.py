@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
+from ...autograd.dual import has_tangent
 from ...autograd.grad_mode import MODE
-from ...autograd.names import camel
+from ...autograd.names import camel, named
 from ...core import BIRTHS, Tensor, born, from_host, from_value
 from ...dispatch import TENSORS
 from .. import hooks
@@ -221,7 +222,12 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
         given = ", ".join(f"{p.name}={values[p.name]}" if p.keyword_only else values[p.name] for p in params)
         first = params[0].name
         quiet = ", True" if op.repeats == "silently" else ""
-        lines = ["if inplace:", f"    _check_inplace({first}{quiet})", f"    return _inplace({first}, _bound.core({given}))", *lines]
+        lines = [
+            "if inplace:",
+            f"    _check_inplace({first}{quiet})",
+            *["    " + line for line in inplace_code(op, first, f"_bound.core({given})", names)],
+            *lines,
+        ]
     if op.itself:  # nothing to compute for some dtypes: the result is the tensor, not a copy of it
         first = params[0].name
         names["_itself"] = op.itself
@@ -260,6 +266,29 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
         lines += ["if out is not None:", f"    return _write_out(_r, out, {op.name!r}{_apart(op)}{_words(op, names)})"]
     lines.append("return _r")
     return lines
+
+
+def inplace_code(op: Op, first: str, result: str, names: dict[str, Any]) -> list[str]:
+    """Source lines that write ``result``, an expression, into the first operand and return that."""
+    if op.in_place is None:
+        return [f"return _inplace({first}, {result})"]
+    names["_in_place"] = op.in_place
+    tells = op.in_place.tells
+    given = ", ".join(inspect.signature(tells).parameters) if tells is not None else ""
+    return [f"return _written({first}, {result}, _in_place.node, _in_place.refusal({given}))"]
+
+
+def write(t: Tensor, result: Tensor, node: str, refusal: str = "") -> Tensor:
+    """Writes a result into the first operand of its function, whose in-place form has another node, or no derivative.
+
+    Raises:
+        RuntimeError: with the words of ``refusal``, if there are, where a tangent goes through the tensor.
+    """
+    if refusal and (result._rg or result._read().trace is SPECIAL):
+        if has_tangent(result):
+            raise RuntimeError(refusal)
+        result = BOUND["_C.irreversible"].core(result, refusal)
+    return inplace(t, named(result, node))
 
 
 def _lay(t: Tensor) -> None:
@@ -462,7 +491,7 @@ GENERATED_NAMES = {
     "_new": object.__new__, "_Tensor": Tensor, "_BIRTHS": BIRTHS, "_born": born,
     "_unsigned": unsigned, "_check_numbers": check_numbers,
     "_lay": _lay,
-    "_check_inplace": check_inplace, "_inplace": inplace, "_power": _power, "_check_overlap": check_overlap,
+    "_check_inplace": check_inplace, "_inplace": inplace, "_written": write, "_power": _power, "_check_overlap": check_overlap,
     "__name__": "jtorch._src.bind.cores",
 }  # fmt: skip
 

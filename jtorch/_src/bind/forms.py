@@ -23,7 +23,18 @@ from ..ops._declare import (
 from ..protocol.overridable import specialise
 from ..tensor.running import inplace
 from ..tensor.writing import check_inplace, check_overlap
-from .cores import ALIASES, BOUND, GENERATED_NAMES, POINTWISE, Composite, bound_sources, compile_function, parameters_of, signature_of
+from .cores import (
+    ALIASES,
+    BOUND,
+    GENERATED_NAMES,
+    POINTWISE,
+    Composite,
+    bound_sources,
+    compile_function,
+    inplace_code,
+    parameters_of,
+    signature_of,
+)
 
 # ---- spellings ------------------------------------------------------------------------------------------------------------------
 
@@ -304,7 +315,7 @@ def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[
         f"_check_inplace({me}{repeats})",
         *([f"if {me}._al is not None: _check_overlap({me}, ({others},))"] if others else []),
         *([f"_check_overlap({me}, ({', '.join(op.unshared)},), True)"] if op.unshared else []),
-        f"return _inplace({me}, _core({given}))",
+        *inplace_code(op, me, f"_core({given})", names),
     ]
     if op.computes_out:
         names["_of_own"] = _of_own

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...autograd.dual import NOT_YET, refuse_tangents
+from ...autograd.names import named
 from ...core import Tensor
 from ...random import refuse_vmap
-from ..bind.cores import composite
+from ..bind.cores import composite, write
 from ..bind.everything import _C, PUBLIC, F, T
 from ..engine import META, SPECIAL
 from ..facts.errors import must_be_tensor
 from ..ops._facts import schemas
-from ..tensor.running import inplace as _inplace
+from ..ops.activation import IN_PLACE_LEAKY
 from ..tensor.writing import check_inplace
 
 
@@ -42,9 +44,9 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
             raise RuntimeError(f"rrelu: {name} bound must be finite, got {bound:g}")
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
-    refuse_vmap("aten::rrelu")
+    refuse_vmap("aten::rrelu_with_noise")
     if not training:
-        return F.leaky_relu(input, (lower + upper) / 2)
+        return named(F.leaky_relu(input, (lower + upper) / 2), "RreluWithNoiseBackward0")
     v = input._read()
     if v.aval.device == META or v.trace is SPECIAL:  # its values are not known, so slopes are drawn for all elements
         noise = T.empty_like(input).uniform_(lower, upper, generator=generator)
@@ -70,7 +72,11 @@ def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, traini
         tensor([-6.,  3.])
     """
     check_inplace(input)
-    return _inplace(input, rrelu(input, lower, upper, training, generator))
+    if isinstance(input, Tensor):
+        refuse_vmap("aten::rrelu_with_noise_")
+        refuse_tangents(f"rrelu_with_noise_ that does not support it {NOT_YET.partition(' or submit')[0]}.", input)
+    refusal = "" if training else IN_PLACE_LEAKY.refusal((lower + upper) / 2)
+    return write(input, rrelu(input, lower, upper, training, generator), "RreluWithNoiseBackward1", refusal)
 
 
 @composite(namespace="nn.functional", name="rrelu", operands=("input",), native=False)

@@ -71,6 +71,23 @@ class Param:
         return self.kind in (TENSOR, OPTIONAL_TENSOR, TENSOR_OR_NUMBER, TENSOR_LIST, TENSOR_OR_STATIC)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Written:
+    """How the graph shows what an in-place form wrote: the node's name, where it is not the function's.
+
+    PyTorch takes derivatives of such forms from the result. ``tells``, of some of the parameters, says whether that can be done for them;
+    else a derivative is refused with a RuntimeError of these ``words``.
+    """
+
+    node: str
+    tells: Callable[..., bool] | None = None
+    words: str = ""
+
+    def refusal(self, *args: Any) -> str:
+        """Why there is no derivative for these arguments of ``tells``, or nothing."""
+        return "" if self.tells is None or self.tells(*args) else self.words
+
+
 @dataclasses.dataclass(eq=False)
 class Op(Facts):
     """Everything that is known of one op; variants, overrides, stubs and tests are derived from it."""
@@ -124,6 +141,7 @@ class Op(Facts):
     fwd: Callable[..., Any] | None = None
     node: str | Rule | None = None
     refusal: Exception | None = None
+    in_place: Written | None = None
     module: str = ""
 
     @property

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ._bounds import check_bound, check_real
-from ._declare import Array, Number, defvjp, unary
+from ._declare import Array, Number, Written, defvjp, unary
 from ._derivatives import A, derivative
 from ._facts import schemas
 from ._numeric import is_bool, is_complex, require, scalar_name, unsupported, wide, zeros_where
@@ -132,7 +132,7 @@ def hardtanh(input: Array, min_val: int | float = -1.0, max_val: int | float = 1
 
 
 def _hardtanh_rule(g: Array, _: None, input: Array, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> tuple[Array]:
-    return (zeros_where(~((input > min_val) & (input < max_val)), g),)
+    return (zeros_where((input <= min_val) | (input >= max_val), g),)
 
 
 defvjp(hardtanh, _hardtanh_rule)
@@ -167,7 +167,17 @@ def _relu6_rule(g: Array, _: None, input: Array, inplace: bool = False) -> tuple
 defvjp(relu6, _relu6_rule)
 
 
-@_activation(inplace=True, saves=("input",), aten="leaky_relu", native=False, single=("negative_slope",))
+#: PyTorch takes the derivative in place from the result, which must be positive where its operand is.
+IN_PLACE_LEAKY = Written(
+    "LeakyReluBackward1",
+    tells=lambda negative_slope: negative_slope >= 0,
+    words="In-place leakyReLu backward calculation is triggered with a negative slope which is not supported. This is caused by calling "
+    "in-place forward function with a negative slope, please call out-of-place version instead. File an issue at "
+    "https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu backward calculation with negative slope",
+)
+
+
+@_activation(inplace=True, saves=("input",), aten="leaky_relu", native=False, single=("negative_slope",), in_place=IN_PLACE_LEAKY)
 @schemas(". ; _ =out")
 def leaky_relu(input: Array, negative_slope: Number = 0.01, inplace: bool = False) -> Array:
     """``input`` where positive, else ``negative_slope * input``. ``inplace`` writes the result into ``input``.
@@ -283,10 +293,35 @@ defvjp(prelu, _prelu_rule)
 derivative(A._prelu_kernel, self__weight=lambda g, self, weight: A._prelu_kernel_backward.default(g, self, weight))
 
 
+@unary(name="irreversible", namespace="_C", promote=None, out=False, saves=())
+def irreversible(input: Array, words: str) -> Array:
+    """``input``, whose derivative is refused with ``words``: what an in-place form wrote that does not tell its operand."""
+    return input
+
+
+def _irreversible_rule(g: Array, _: None, input: None, words: str) -> tuple[Array]:
+    raise RuntimeError(words)
+
+
+defvjp(irreversible, _irreversible_rule)
+
+
 # ---- thresholds ------------------------------------------------------------------------------------------------------------------
 
 
-@unary(promote=None, method=False, inplace="both", saves=("input",), aten="threshold", repeats="silently", single=("threshold",))
+_threshold = functools.partial(
+    unary,
+    promote=None,
+    method=False,
+    saves=("input",),
+    aten="threshold",
+    repeats="silently",
+    single=("threshold",),
+    in_place=Written("ThresholdBackward1"),
+)
+
+
+@_threshold(inplace="both")
 def threshold(input: Array, threshold: Number, value: Number) -> Array:
     """``input`` where it exceeds ``threshold``, else ``value``.
 
@@ -316,7 +351,7 @@ derivative(A.threshold, self=lambda g, self, threshold: A.threshold_backward.def
 derivative(A.threshold_, self=lambda g, result, threshold: A.threshold_backward.default(g, result, threshold))
 
 
-@_activation(name="threshold", inplace=True, saves=("input",), aten="threshold", native=False, repeats="silently", single=("threshold",))
+@_threshold(name="threshold", namespace="nn.functional", inplace=True, out=False, native=False)
 @schemas()
 def functional_threshold(input: Array, threshold: Number, value: Number, inplace: bool = False) -> Array:
     """``input`` where it exceeds ``threshold``, else ``value``. ``inplace`` writes the result into ``input``.

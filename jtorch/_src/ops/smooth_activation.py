@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 
@@ -12,7 +13,7 @@ from jax import lax
 
 from ..facts.errors import canonical_dim
 from ._bounds import check_bound, check_real
-from ._declare import Array, defvjp, unary
+from ._declare import Array, Written, defvjp, unary
 from ._derivatives import A, derivative
 from ._facts import schemas
 from ._numeric import conj, default_float, is_bool, is_complex, require, rounded, unsupported, wide
@@ -175,21 +176,50 @@ defvjp(tanhshrink, _tanhshrink_rule)
 # ---- exponential units -----------------------------------------------------------------------------------------------------------
 
 
+def _tells_operand(alpha: float) -> bool:
+    """Whether the result of an exponential unit is positive where its operand is: PyTorch's derivatives in place are taken from it."""
+    return alpha >= 0
+
+
+IN_PLACE_ELU = Written(
+    "EluBackward1",
+    tells=_tells_operand,
+    words="In-place elu backward calculation is triggered with a negative slope which is not supported. This is caused by calling "
+    "in-place forward function with a negative slope, please call out-of-place version instead.",
+)
+_IN_PLACE_CELU = dataclasses.replace(IN_PLACE_ELU, node="CeluBackward1")
+
+
 def _elu(x: Array, alpha: float, scale: float = 1.0, input_scale: float = 1.0) -> Array:
     require("elu_cpu", x)
     check_bound(alpha, single_of(x.dtype))
     y = wide(x)
     below = jnp.expm1(jnp.minimum(y, 0) * input_scale) * (alpha * scale)
-    return jnp.where(y > 0, y * scale, below).astype(x.dtype)
+    return jnp.where(y < 0, below, y * scale).astype(x.dtype)
 
 
 def _elu_rule(g: Array, x: Array, alpha: float, scale: float = 1.0, input_scale: float = 1.0) -> tuple[Array]:
-    y, wide_g = wide(x), wide(g)
-    below = wide_g * jnp.exp(jnp.where(y >= 0, 0, y) * input_scale) * (alpha * scale * input_scale)
-    return (jnp.where(y > 0, wide_g * scale, below).astype(g.dtype),)
+    # One factor for both sides: what comes back through an exponential that was not chosen would be NaN where that is.
+    y, below = wide(x), x <= 0
+    factor = jnp.where(below, alpha * scale * input_scale, scale)
+    return ((wide(g) * factor * jnp.where(below, jnp.exp(y * input_scale), 1)).astype(g.dtype),)
 
 
-@_activation(inplace=True, saves=("input",), aten="elu", native=False)
+@unary(name="scaled_elu", namespace="_C", promote=None, out=False, saves=("input",), node="EluBackward0")
+@schemas()
+def scaled_elu(input: Array, alpha: float, scale: float, input_scale: float) -> Array:
+    """``scale * input`` where positive, else ``scale * alpha * expm1(input_scale * input)``: the operator that PyTorch makes others of."""
+    return _elu(input, alpha, scale, input_scale)
+
+
+def _scaled_elu_rule(g: Array, _: None, input: Array, alpha: float, scale: float, input_scale: float) -> tuple[Array]:
+    return _elu_rule(g, input, alpha, scale, input_scale)
+
+
+defvjp(scaled_elu, _scaled_elu_rule)
+
+
+@_activation(inplace=True, saves=("input",), aten="elu", native=False, in_place=IN_PLACE_ELU)
 @schemas("(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor ; _ =out")
 def elu(input: Array, alpha: float = 1.0, inplace: bool = False) -> Array:
     """``input`` where positive, else ``alpha * expm1(input)``.
@@ -226,7 +256,7 @@ def _celu(x: Array, alpha: float) -> Array:
     return _elu(x, alpha, 1.0, 1.0 / alpha)
 
 
-@unary(promote=None, out=False, method=False, inplace="both", saves=("input",), aten="celu")
+@unary(promote=None, out=False, method=False, inplace="both", saves=("input",), aten="celu", in_place=_IN_PLACE_CELU)
 @schemas("(Tensor self, Scalar alpha=1.) -> Tensor ; _ =out")
 def celu(input: Array, alpha: float = 1.0) -> Array:
     """``input`` where positive, else ``alpha * expm1(input / alpha)``.
@@ -247,7 +277,7 @@ def celu(input: Array, alpha: float = 1.0) -> Array:
     return _celu(input, alpha)
 
 
-@_activation(name="celu", inplace=True, saves=("input",), aten="celu", native=False)
+@_activation(name="celu", inplace=True, saves=("input",), aten="celu", native=False, in_place=_IN_PLACE_CELU)
 @schemas()
 def functional_celu(input: Array, alpha: float = 1.0, inplace: bool = False) -> Array:
     """``input`` where positive, else ``alpha * expm1(input / alpha)``.
@@ -282,7 +312,17 @@ _SELU_ALPHA = 1.6732632423543772848170429916717
 _SELU_SCALE = 1.0507009873554804934193349852946
 
 
-@unary(promote=None, out=False, method=False, inplace="both", saves=("input",), aten="selu", node="EluBackward0", dispatched="in parts")
+@unary(
+    promote=None,
+    out=False,
+    method=False,
+    inplace="both",
+    saves=("input",),
+    aten="selu",
+    node="EluBackward0",
+    in_place=Written("EluBackward1"),
+    dispatched="in parts",
+)
 def selu(input: Array) -> Array:
     """``scale * elu(input, alpha)`` with the constants that keep mean 0 and variance 1.
 
@@ -301,7 +341,16 @@ def selu(input: Array) -> Array:
     return _elu(input, _SELU_ALPHA, _SELU_SCALE)
 
 
-@_activation(name="selu", inplace=True, saves=("input",), aten="selu", native=False, node="EluBackward0", dispatched="in parts")
+@_activation(
+    name="selu",
+    inplace=True,
+    saves=("input",),
+    aten="selu",
+    native=False,
+    node="EluBackward0",
+    in_place=Written("EluBackward1"),
+    dispatched="in parts",
+)
 @schemas()
 def functional_selu(input: Array, inplace: bool = False) -> Array:
     """``scale * elu(input, alpha)`` with the constants that keep mean 0 and variance 1.
