@@ -104,7 +104,7 @@ def test_what_numpy_does_faster_stays(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("processors", "kept"), [(2, True), (8, False)])
 def test_what_waits_for_memory_stays_on_few_processors(processors: int, kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     compiling(monkeypatch, KERNEL=1e-4, EQUATION=0.0, PROCESSORS=processors)
-    x = torch.ones(257, 300 + processors)  # a kernel that no other test has had compiled
+    x = torch.ones(1031, 300 + processors)  # a kernel that no other test has had compiled
     with execution("immediate"):
         for once in (lambda: x + x, lambda: x < 2, lambda: torch.floor(x), lambda: x**0.3, lambda: torch.cat([x, x])):
             found = [type(array(once())) for _ in range(60)]

@@ -65,7 +65,7 @@ MANY, RESULT = 24, 0.05
 #: A kernel by itself must have lost so many times what compiling it takes: the trace that it is part of may come again, and be compiled.
 PATIENCE = 2.0
 #: What part of it has come together when another thread begins to compile what will be taken into use when all of it has (``ahead``).
-HEAD_START = 0.25
+HEAD_START = 0.5
 #: How much of the work on arrays a compiled kernel saves, and a compiled trace, which keeps less in memory between ops.
 SAVED, SAVED_TRACE = 0.3, 0.6
 #: How much of the work that NumPy does faster (``Rule.kept``) counts as lost in what is compiled.

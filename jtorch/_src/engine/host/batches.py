@@ -22,7 +22,7 @@ JOINED = 1 << 16
 #: Fewer arrays are computed one by one.
 FEW = 4
 #: Seconds for joining and parting one array; and for each byte that is read or written in the caches.
-PARTING, CACHED = 0.4e-6, 0.03e-9
+PARTING, CACHED = 0.4e-6, 0.02e-9
 
 #: A step of a program: what computes, the numbers of its operands, that of its result, and what is given up after it.
 Step = list[Any]

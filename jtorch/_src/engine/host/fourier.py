@@ -13,7 +13,7 @@ from .rules import CALL, Compute, Equation, rule
 
 def _cost(e: Equation) -> float:
     size = max(e.ins[0].size, e.out.size)
-    return 6 * CALL + 1e-9 * size * (1 + math.log2(max(2, math.prod(e.params["fft_lengths"]))))
+    return 6 * CALL + 0.3e-9 * size * (1 + math.log2(max(2, math.prod(e.params["fft_lengths"]))))
 
 
 @rule("fft", cost=_cost)

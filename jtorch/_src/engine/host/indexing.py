@@ -246,7 +246,7 @@ def _cost(e: Equation) -> float:
     inner = w.inner() if gather or e.name == "scatter" else 0
     moved = e.out if gather else e.ins[2]
     looked = moved.size if w.rows < 0 and not inner else moved.size // max(1, math.prod(w.shape[len(w.shape) - inner :]))
-    return 8 * CALL + BYTE * (nbytes([moved]) + (0 if gather else nbytes(e.outs))) + 6e-9 * looked
+    return 8 * CALL + BYTE * (nbytes([moved]) + (0 if gather else nbytes(e.outs))) + 3e-9 * looked
 
 
 @rule("gather", cost=_cost, quiet=True)

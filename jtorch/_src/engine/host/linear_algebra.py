@@ -17,7 +17,7 @@ from .rules import CALL, Compute, Equation, by_bytes, rule
 
 _LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
 #: Seconds for a call of LAPACK through SciPy, and for an operation of its.
-_ROUTINE, _FLOP = 3e-6, 0.15e-9
+_ROUTINE, _FLOP = 3e-6, 0.06e-9
 
 #: For larger matrices LAPACK looks for eigenvalues by a method that may not come back from numbers that are not finite.
 _SMALL = 75

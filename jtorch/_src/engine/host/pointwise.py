@@ -57,7 +57,7 @@ _OPERATORS: dict[str, Compute] = {
 }
 
 
-def _ufuncs(table: dict[str, np.ufunc], dtypes: tuple[np.dtype, ...], ns: float = 0.0, half: float = 4.0) -> None:
+def _ufuncs(table: dict[str, np.ufunc], dtypes: tuple[np.dtype, ...], ns: float = 0.0, half: float = 1.5) -> None:
     """Declares primitives that are ufuncs of NumPy for these dtypes, and left to XLA for others."""
 
     @rule(*table, cost=by_elements(ns, half), broadcasts=True, streams=None if ns else is_whole)
@@ -117,7 +117,7 @@ _ufuncs(
         "cbrt": np.cbrt,
     },
     _REALS,
-    ns=4,
+    ns=1,
     half=12,
 )
 
@@ -170,7 +170,7 @@ def _truncated_unsigned(x: np.ndarray, y: np.ndarray) -> Any:
     return found if _all(y) else np.subtract(found, np.equal(y, 0))
 
 
-_whole_quotients, _quotients = by_elements(9, 6, 5), by_elements(0.5, 6)
+_whole_quotients, _quotients = by_elements(5, 6, 5), by_elements(0.1, 2)
 
 
 def _cost_of_div(e: Equation) -> float:
@@ -194,7 +194,7 @@ def _rest(x: np.ndarray, y: np.ndarray) -> Any:
     return found if _all(y) else where(np.equal(y, 0), x, found)
 
 
-@rule("rem", cost=by_elements(8, 6, 3), broadcasts=True)
+@rule("rem", cost=by_elements(3, 6, 3), broadcasts=True)
 def _rem(e: Equation) -> Compute | None:
     dtype = e.out.dtype
     if dtype.kind in "iu":
@@ -258,7 +258,7 @@ def _clz(e: Equation) -> Compute | None:
 # ---- signs, rounding, powers -----------------------------------------------------------------------------------------------------
 
 
-@rule("sign", cost=by_elements(1, 3, 2), broadcasts=True)
+@rule("sign", cost=by_elements(0.8, 2, 2), broadcasts=True)
 def _sign(e: Equation) -> Compute | None:
     dtype = e.out.dtype
     if dtype.kind in "iu":
@@ -272,7 +272,7 @@ def _abs(e: Equation) -> Compute | None:
     return np.absolute if dtype in _INTS or dtype in _COMPLEX or _is_float(dtype) else None
 
 
-@rule("round", cost=by_elements(1, 12, 3), broadcasts=True)
+@rule("round", cost=by_elements(0.7, 12, 3), broadcasts=True)
 def _round(e: Equation) -> Compute | None:
     dtype = e.out.dtype
     if not _is_float(dtype):
@@ -284,7 +284,7 @@ def _round(e: Equation) -> Compute | None:
     return lambda x: np.trunc(np.add(x, np.copysign(below, x)))
 
 
-@rule("nextafter", broadcasts=True)
+@rule("nextafter", cost=by_elements(8), broadcasts=True)
 def _nextafter(e: Equation) -> Compute | None:
     if e.out.dtype == np.float16:  # where equal NumPy's is the first operand in this dtype only: another zero
         return lambda x, y: where(np.equal(x, y), y, np.nextafter(x, y))
@@ -329,7 +329,7 @@ def _integer_pow(e: Equation) -> Compute | None:
     return power if y > 0 else lambda x: divide(one, power(x))
 
 
-@rule("pow", cost=by_elements(6, 12), broadcasts=True, streams=is_whole)
+@rule("pow", cost=by_elements(1.5, 12), broadcasts=True, streams=is_whole)
 def _pow(e: Equation) -> Compute | None:
     dtype, power = e.out.dtype, e.ins[1].dtype
     if not _is_float(dtype):
@@ -337,13 +337,13 @@ def _pow(e: Equation) -> Compute | None:
     return np.power if power == dtype else lambda x, y: np.power(x, y.astype(dtype))
 
 
-@rule("rsqrt", cost=by_elements(1, 10, 2), broadcasts=True)
+@rule("rsqrt", cost=by_elements(0.4, 6, 2), broadcasts=True)
 def _rsqrt(e: Equation) -> Compute | None:
     one = _one(e)
     return (lambda x: np.divide(one, np.sqrt(x))) if _is_float(e.out.dtype) else None
 
 
-@rule("exp2", cost=by_elements(4, 12, 2), broadcasts=True)
+@rule("exp2", cost=by_elements(1, 12, 2), broadcasts=True)
 def _exp2(e: Equation) -> Compute | None:
     dtype = e.out.dtype
     if dtype in _HALVES:
@@ -353,7 +353,7 @@ def _exp2(e: Equation) -> Compute | None:
     return np.exp2 if _is_float(dtype) else None
 
 
-@rule("logistic", cost=by_elements(3, 12, 4), broadcasts=True)
+@rule("logistic", cost=by_elements(0.8, 12, 4), broadcasts=True)
 def _logistic(e: Equation) -> Compute | None:
     one = _one(e)
     return (lambda x: np.divide(one, np.add(one, np.exp(np.negative(x))))) if _is_float(e.out.dtype) else None
@@ -485,7 +485,7 @@ def _total_order(e: Equation) -> Compute | None:
     return lambda x, y: compare(key(x), key(y))
 
 
-@rule("clamp", cost=by_elements(0, 4, 2), broadcasts=True)
+@rule("clamp", cost=by_elements(0.1, 2, 2), broadcasts=True)
 def _clamp(e: Equation) -> Compute | None:
     if e.out.dtype not in _ORDERED:
         return None
@@ -533,7 +533,7 @@ class _ByBits:
         return found
 
 
-@rule("select_n", cost=by_elements(1, 2), broadcasts=True, quiet=True)
+@rule("select_n", cost=by_elements(0.4, 1), broadcasts=True, quiet=True)
 def _select_n(e: Equation) -> Compute | Reordered | None:
     which, n, shape = e.ins[0], len(e.ins) - 1, e.out.shape
     if n == 1 or not which.shape:

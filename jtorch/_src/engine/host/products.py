@@ -13,7 +13,7 @@ from .kinds import FLOAT32, kind
 from .rules import BYTE, CALL, Compute, Equation, nbytes, rule
 
 #: Seconds for a multiplication and an addition: of float32 by BLAS, and of integers by NumPy's own loops.
-FLOP, SLOW_FLOP = 4e-11, 1e-9
+FLOP, SLOW_FLOP = 2e-11, 1e-9
 #: Products of integers with more multiplications than this go through BLAS where float64 holds them exactly.
 _FEW = 4096
 

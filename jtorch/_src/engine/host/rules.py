@@ -95,8 +95,8 @@ def same(x: Any) -> Any:
     return x
 
 
-#: Seconds for calling NumPy once, and for each byte that is read or written.
-CALL, BYTE = 0.8e-6, 0.25e-9
+#: Seconds for calling NumPy once, and for each byte that is read or written, in the caches or in memory that the process has had before.
+CALL, BYTE = 0.8e-6, 0.04e-9
 
 RULES: dict[str, Rule] = {}
 #: The modules that hold the rules, loaded when the first kernel is staged.

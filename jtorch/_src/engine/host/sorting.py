@@ -19,7 +19,8 @@ _MANY = 64
 def _cost(e: Equation) -> float:
     a, p = e.ins[0], e.params
     n = a.shape[p["axis"] if "axis" in p else p["dimension"]]
-    return 4 * CALL + a.size * len(e.ins) * 4e-9 * max(1.0, math.log2(max(n, 1)))
+    each = 1e-9 if e.name == "top_k" else 4e-9
+    return 4 * CALL + a.size * len(e.ins) * each * max(1.0, math.log2(max(n, 1)))
 
 
 def _picker(shape: tuple[int, ...]) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:

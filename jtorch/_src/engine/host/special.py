@@ -89,7 +89,7 @@ def _erf_of_many(x: np.ndarray) -> np.ndarray:
     return found
 
 
-@_special("erf", ns=14, many=_erf_of_many)
+@_special("erf", ns=3, many=_erf_of_many)
 @_special("erfc", ns=14)
 def _plain(scipy: Any, name: str) -> Compute:
     return getattr(scipy, name)
