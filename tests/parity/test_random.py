@@ -55,6 +55,15 @@ t.normal(X, 2.0)
 t.normal(X, X.abs())
 t.normal(1.0, X.abs())
 t.normal(0, 2, (5, 6))
+t.normal(X, X[0].abs())
+t.normal(X.t(), X.t().abs())
+t.normal(X.double(), X.double().abs())
+t.normal(t.tensor(0.7, dtype=t.bfloat16), t.tensor(0.3))
+t.normal(t.tensor([0.7, 0.1], dtype=t.float16), t.tensor([0.3, 3.0], dtype=t.float64))
+t.normal(t.zeros(0, 3), t.ones(3))
+t.bernoulli(P[:, :1].expand(3, 4))
+t.bernoulli(P.bfloat16())
+t.bernoulli(t.tensor(0.5))
 t.bernoulli(P)
 t.bernoulli(P.t())
 t.bernoulli(P.double())
@@ -120,6 +129,20 @@ t._C._rrelu_slopes(X, 0.125, 1 / 3) if t.__name__ == "jtorch" else t.where(X > 0
 """.strip().splitlines()
 
 
+REFUSED = """
+t.multinomial(t.rand(0), 0)
+t.multinomial(t.rand(3, 0), 1)
+t.multinomial(t.rand(0), 2, True)
+t.multinomial(-P, 1)
+t.normal(X, X)
+t.normal(X, -1.0)
+t.normal(X, X + 0j)
+t.bernoulli(X)
+t.bernoulli(X.long())
+t.poisson(X)
+""".strip().splitlines()
+
+
 def _run(t, call: str):
     t.manual_seed(5)
     found = eval(call, {"t": t, "F": t.nn.functional, "X": t.tensor(_X), "P": t.tensor(_P)})
@@ -133,6 +156,15 @@ def test_exact(call: str) -> None:
     assert theirs[1] == ours[1]
     np.testing.assert_array_equal(ours[0], theirs[0])
     np.testing.assert_array_equal(ours[2], theirs[2])
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_refused(call: str) -> None:
+    with pytest.raises((RuntimeError, NotImplementedError)) as theirs:
+        _run(torch, call)
+    with pytest.raises(type(theirs.value)) as ours:
+        _run(jtorch, call)
+    assert str(ours.value).splitlines()[0] == str(theirs.value).splitlines()[0]
 
 
 @pytest.mark.parametrize("call", CLOSE)

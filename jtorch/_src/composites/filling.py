@@ -21,7 +21,7 @@ from ..bind.cores import composite
 from ..draws import key_sampling as _key_sampling
 from ..draws import sampling as _sampling
 from ..draws.mt19937 import Twister
-from ..engine import META, concrete, default_device, forking, limits, meta_value, numbers_of, outside_jax, put, values
+from ..engine import META, SPECIAL, concrete, default_device, forking, limits, meta_value, numbers_of, outside_jax, put, values
 from ..facts import devices, dtypes
 from ..facts.errors import must_be_tensor
 from ..facts.warned_once import outside, warn_once
@@ -197,6 +197,10 @@ def sampled(sample: Callable[..., np.ndarray], by_key: Callable[..., Any], gener
         RuntimeError: if a ``vmap`` wants the same numbers for examples that differ.
     """
     twister = twister_of(generator)
+    given = [plain_numbers(t) for t in tensors]
+    if all(v is not None for v in given):
+        with twister.lock:
+            return drawn_by(tensors[0], sample(twister, *given))
     refuse_same(*tensors)
     levels = examples()
     whole = [t.detach() for t in tensors]
@@ -215,6 +219,21 @@ def sampled(sample: Callable[..., np.ndarray], by_key: Callable[..., Any], gener
     for level in levels:
         made = level.spread(made)
     return made
+
+
+def plain_numbers(t: Tensor) -> np.ndarray | None:
+    """The values of a tensor on the host, where drawing by them needs no more than these: no ``vmap``, no JAX key, nothing traced."""
+    if not (undisturbed() and outside_jax()):
+        return None
+    v = t._read()
+    if v.trace is SPECIAL or not values.on_host(v.aval.device):
+        return None
+    return on_host(t)
+
+
+def drawn_by(t: Tensor, array: np.ndarray) -> Tensor:
+    """Numbers drawn by what ``plain_numbers`` gave, as a tensor beside ``t``."""
+    return from_value(put(array, t._aval.device))
 
 
 def on_host(t: Tensor) -> np.ndarray:
@@ -554,7 +573,7 @@ def _bernoulli_of_examples(self: Any, p: Tensor, generator: Any) -> Any:
     strides = whole_strides([level.size for level in examples()], self._aval.shape, strides_of(self))
 
     def sample(twister: Twister, each: np.ndarray) -> np.ndarray:
-        _check_probabilities(each)
+        check_probabilities(each)
         order = sorted(range(each.ndim), key=lambda d: -strides[d])
         flat = each.transpose(order)
         return _sampling.below_each(twister, flat.reshape(-1)).reshape(flat.shape).transpose(np.argsort(order))
@@ -563,7 +582,7 @@ def _bernoulli_of_examples(self: Any, p: Tensor, generator: Any) -> Any:
     return _put("bernoulli_", self, made.to(self.dtype))
 
 
-def _check_probabilities(values: np.ndarray) -> None:
+def check_probabilities(values: np.ndarray) -> None:
     if not ((values >= 0) & (values <= 1)).all():
         raise RuntimeError(
             "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please report an "
@@ -576,7 +595,7 @@ def _bernoulli_each(p: Tensor, shape: Sequence[int], strides: Sequence[int]) -> 
     if not p.dtype.is_floating_point:
         raise NotImplementedError(f'"bernoulli_tensor_cpu_p_" not implemented for {p.dtype.scalar_name!r}')
     values = on_host(p.detach())
-    _check_probabilities(values)
+    check_probabilities(values)
     for d in range(1, values.ndim + 1):
         if d > len(shape) or values.shape[-d] not in (1, shape[-d]):
             size = shape[-d] if d <= len(shape) else 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -28,7 +29,9 @@ from ..tensor.running import pointwise_strides, write_out
 from .filling import (
     Draw,
     blank,
+    check_probabilities,
     drawn,
+    drawn_by,
     fill,
     from_key,
     integer_draw,
@@ -39,6 +42,7 @@ from .filling import (
     normal_draw,
     numbers,
     on_host,
+    plain_numbers,
     sampled,
     serial,
     strides_of,
@@ -395,6 +399,8 @@ def randint_like(
     return _filled(input, made, requires_grad, lambda t: fill("random_", t, generator, integer_draw(t.dtype, *bounds)))
 
 
+_FLOATING = (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16)
+
 # ---- draws that depend on tensors ------------------------------------------------------------------------------------------------
 
 
@@ -443,6 +449,10 @@ def normal(
         raise must_be_tensor("normal", "mean", 1, mean)
     if isinstance(out, Tensor) and out.dtype.category < dtypes.FLOATING:
         raise NotImplementedError(f"\"normal_kernel_cpu\" not implemented for '{out.dtype.scalar_name}'")
+    if isinstance(std, Tensor) and std.dtype.is_complex:
+        raise RuntimeError("normal expects standard deviation to be non-complex")
+    if out is None and isinstance(mean, Tensor) and (made := _normal_of_each(mean, std, generator)) is not None:
+        return _finished("normal", "NormalBackward3" if isinstance(std, Tensor) else "NormalBackward1", made, None, mean, std)
     tensors = [t.detach() for t in (mean, std) if isinstance(t, Tensor)]
     shape = broadcast_shapes(*(t._aval.shape for t in tensors))
     twister_of(generator)
@@ -453,8 +463,35 @@ def normal(
     unseen = is_example(tensors[-1]) or tensors[-1].is_meta or is_traced(tensors[-1])
     if not unseen and not (on_host(tensors[-1]) >= 0).all():
         raise RuntimeError("normal expects all elements of std >= 0.0")
-    made = noise.normal_(generator=generator) * tensors[-1] + (tensors[0] if isinstance(mean, Tensor) else mean)
+    kind = noise.dtype  # that of the first, whatever the other's is
+    made = (noise.normal_(generator=generator) * tensors[-1]).to(kind) + (tensors[0] if isinstance(mean, Tensor) else mean)
     return _finished("normal", f"NormalBackward{len(tensors) + 1}", made, out, mean, std)
+
+
+def _normal_of_each(mean: Tensor, std: Any, generator: Any) -> Tensor | None:
+    """Normal numbers with a mean each, where nothing but the values of the parameters, of one dtype, is to be looked at."""
+    kind = mean.dtype
+    if kind not in (dtypes.float32, dtypes.float64):
+        return None
+    means, deviations = plain_numbers(mean), None
+    if isinstance(std, Tensor):
+        deviations = plain_numbers(std) if std.dtype is kind else None
+        if deviations is None:
+            return None
+    if means is None:
+        return None
+    shape = means.shape if deviations is None else broadcast_shapes(means.shape, deviations.shape)
+    twister = twister_of(generator)
+    if deviations is not None and not (deviations >= 0).all():
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+    draw = normal_draw(kind, 0.0, 1.0 if deviations is not None else float(std))
+    limits.check_size(shape, kind.itemsize)
+    found = drawn(draw, twister, shape)
+    with np.errstate(all="ignore"):
+        if deviations is not None:
+            found *= deviations
+        found += means
+    return drawn_by(mean, found)
 
 
 derivative(
@@ -493,6 +530,13 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None, o
     refuse_out(out)
     if p is not None:
         refuse_tangents("aten::bernoulli that does not support it.", input)
+    if p is None and out is None and input.dtype in _FLOATING and (chances := plain_numbers(input)) is not None:
+        twister = twister_of(generator)
+        check_probabilities(chances)
+        with twister.lock:
+            found = _sampling.below_each(twister, chances.reshape(-1))
+        made = drawn_by(input, found.astype(chances.dtype).reshape(chances.shape))
+        return _finished("bernoulli", "BernoulliBackward0", made, None, input)
     source = input.detach()
     twister_of(generator)
     refuse_same(source)
@@ -509,7 +553,7 @@ derivative(A.bernoulli.p, A.bernoulli_.float, self=lambda g: D.zeros(g))
 
 def _categories(twister: Any, p: np.ndarray, num_samples: int, replacement: bool, order: Any) -> np.ndarray:
     """Indices drawn for each row of ``p``; ``order`` are the strides of one example."""
-    rows = p.reshape(-1, p.shape[-1])
+    rows = p.reshape(math.prod(p.shape[:-1]), p.shape[-1])
     if not (np.isfinite(rows) & (rows >= 0)).all():
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
     if (rows.sum(axis=1) <= 0).any():
@@ -569,7 +613,8 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
         # Examples of one dimension are the rows of a matrix, drawn in the order of its memory; those of two are put one after the other.
         order = whole_strides([level.size for level in examples()], input._aval.shape, strides_of(input)) if input.ndim == 1 else ()
     else:
-        order = strides_of(T.empty_like(input.detach()))  # expanded dimensions have an order there
+        # Expanded dimensions have an order in a tensor like this one.
+        order = strides_of(input) if input._strides is None else strides_of(T.empty_like(input.detach()))
     limits.check_size((*input.shape[:-1], num_samples), 8)
     made = sampled(
         lambda twister, p: _categories(twister, p, num_samples, replacement, order),
