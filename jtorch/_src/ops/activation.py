@@ -132,7 +132,7 @@ def hardtanh(input: Array, min_val: int | float = -1.0, max_val: int | float = 1
 
 
 def _hardtanh_rule(g: Array, _: None, input: Array, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> tuple[Array]:
-    return (zeros_where((input <= min_val) | (input >= max_val), g),)
+    return (zeros_where(~((input > min_val) & (input < max_val)), g),)
 
 
 defvjp(hardtanh, _hardtanh_rule)

@@ -199,10 +199,9 @@ def _elu(x: Array, alpha: float, scale: float = 1.0, input_scale: float = 1.0) -
 
 
 def _elu_rule(g: Array, x: Array, alpha: float, scale: float = 1.0, input_scale: float = 1.0) -> tuple[Array]:
-    # One factor for both sides: what comes back through an exponential that was not chosen would be NaN where that is.
-    y, below = wide(x), x <= 0
-    factor = jnp.where(below, alpha * scale * input_scale, scale)
-    return ((wide(g) * factor * jnp.where(below, jnp.exp(y * input_scale), 1)).astype(g.dtype),)
+    y, wide_g = wide(x), wide(g)
+    below = wide_g * jnp.exp(jnp.where(y >= 0, 0, y) * input_scale) * (alpha * scale * input_scale)
+    return (jnp.where(y > 0, wide_g * scale, below).astype(g.dtype),)
 
 
 @unary(name="scaled_elu", namespace="_C", promote=None, out=False, saves=("input",), node="EluBackward0")
