@@ -41,6 +41,8 @@ CASES = {
     "few terms": ((2, 2, 7, 6), (4, 2, 3, 3), _geo(2, padding=(1, 1))),
     "depthwise": ((2, 4, 7, 6), (4, 1, 3, 3), _geo(2, padding=(1, 1), groups=4)),
     "depthwise, two each, strided": ((2, 3, 9, 8), (6, 1, 3, 3), _geo(2, 2, (1, 1), groups=3)),
+    "depthwise of many rows": ((9, 4, 7, 6), (4, 1, 3, 3), _geo(2, padding=(1, 1), groups=4)),
+    "depthwise of many rows, two each, strided": ((16, 3, 9, 8), (6, 1, 3, 3), _geo(2, 2, (1, 1), groups=3)),
     "depthwise of long rows": ((2, 3, 140), (3, 1, 5), _geo(1, padding=(2, 2), groups=3)),
     "depthwise, dilated": ((1, 3, 9, 9), (3, 1, 3, 2), _geo(2, padding=(2, 0), dilation=2, groups=3)),
     "one tap": ((2, 5, 4, 6), (3, 5, 1, 1), _geo(2)),

@@ -29,6 +29,8 @@ _MAX_TERMS = 32
 _MAX_PARTS = 64
 #: Longest row for which the gradient of a depthwise weight multiplies whole rows.
 _MAX_ROW = 128
+#: Most positions of all samples for which it adds up vectors of channels instead, one for each weight.
+_FEW_ROWS = 256
 #: Most positions of a result, and fewest elements of a weight, for which a product with all windows beats XLA's CPU convolution.
 _FEW_POSITIONS, _MANY_WEIGHTS = 512, 1 << 17
 #: The same of a gradient for its input, whose shares have to be added up.
@@ -260,6 +262,8 @@ def _depthwise_grad_weight(g: Array, x: Array, w_shape: tuple[int, ...], geo: Ge
     groups, out, kernel = geo.groups, g.shape[2:], w_shape[2:]
     if out[-1] > _MAX_ROW:
         return _depthwise_grad_weight_summed(g, x, w_shape, geo)
+    if g.shape[1] == groups and g.shape[0] * math.prod(out) <= _FEW_ROWS:
+        return _depthwise_grad_weight_of_few(g, x, w_shape, geo)
     padded = jnp.swapaxes(_padded(x, geo), 0, 1)
     gt = jnp.moveaxis(g.reshape(g.shape[0], groups, -1, *out), (1, 2), (0, -2))  # (groups, N, *rows, multiples, columns)
     gt = lax.optimization_barrier(gt.reshape(groups, -1, gt.shape[-2] * out[-1]))
@@ -288,6 +292,18 @@ def _depthwise_grad_weight_summed(g: Array, x: Array, w_shape: tuple[int, ...], 
         product = _tap(padded, offset, out, geo)[:, :, None] * gs
         per_sample = jnp.sum(product, tuple(range(3, product.ndim)), dtype=g.dtype)
         found.append(jnp.sum(per_sample, 0, dtype=g.dtype).reshape(-1))
+    return jnp.stack(found, 1).reshape(w_shape)
+
+
+def _depthwise_grad_weight_of_few(g: Array, x: Array, w_shape: tuple[int, ...], geo: Geometry) -> Array:
+    """One sum for each tap, over few samples and positions; the channels are the vectors that are added up."""
+    config = [(0, 0, 0), *[(lo, hi, 0) for lo, hi in geo.padding], (0, 0, 0)]
+    padded, gt = lax.optimization_barrier((lax.pad(_to_nhwc(x), jnp.zeros((), x.dtype), config), _to_nhwc(g)))
+    leading = tuple(range(g.ndim - 1))
+    found = []
+    for offset in _offsets(w_shape[2:]):
+        rows = lax.slice(padded, *_window(offset, g.shape[2:], geo, padded.shape, 1))
+        found.append(jnp.sum(rows * gt, leading, dtype=g.dtype))
     return jnp.stack(found, 1).reshape(w_shape)
 
 
