@@ -133,6 +133,51 @@ def check_gradients_wait() -> None:
     assert torch.allclose(model.head.weight.grad.full_tensor(), whole.head.weight.grad, atol=1e-6)
 
 
+def check_whole_gradients_that_wait_are_seen() -> None:
+    torch.manual_seed(0)
+    model, plain = fully_shard(nn.Linear(3, 2)), nn.Linear(3, 2)
+    plain.load_state_dict(get_model_state_dict(model, options=StateDictOptions(full_state_dict=True)))
+    model.set_reshard_after_backward(False)
+    for synced in (False, False, True):
+        x = torch.full((1, 3), 1.0 + RANK) if not synced else torch.ones(1, 3)
+        model.set_requires_gradient_sync(synced)
+        for m in (model, plain):
+            m(x).square().sum().backward()
+        if not synced:  # whole, and this process's own
+            assert not isinstance(model.weight, DTensor) and torch.allclose(model.weight.grad, plain.weight.grad, atol=1e-5)
+    assert model.weight.grad is None  # no shard's
+    mean = plain.weight.grad.clone()
+    torch.distributed.all_reduce(mean)
+    model.reshard()
+    assert torch.allclose(model.weight.grad.full_tensor(), mean / WORLD, atol=1e-4)
+
+
+def check_hooks_see_what_is_reduced() -> None:
+    rows = torch.arange(6.0).reshape(2, 3)
+    for mesh in (init_device_mesh("cpu", (WORLD,)), init_device_mesh("cpu", (2, 2), mesh_dim_names=("copies", "shards"))):
+        for forced in (False, True):
+            model: Any = fully_shard(nn.Linear(3, 5, bias=False), mesh=mesh)
+            seen: list[Any] = []
+            model.set_force_sum_reduction_for_comms(forced)
+            model.set_all_reduce_hook(lambda t, seen=seen: (seen.append(t.clone()), t.mul_(2)))
+            (model(rows) * (1 + RANK)).sum().backward()
+            mean = rows.sum(0) * 2.5
+            assert torch.allclose(model.weight.grad.full_tensor(), (2 * mean).expand(5, 3))
+            mine = model.weight.grad.to_local().shape[0]
+            most = 2 if mesh.ndim == 1 else 3  # what the largest part has room for
+            expected = torch.zeros(most, 3)
+            expected[:mine] = mean * (WORLD if forced else 1)
+            assert len(seen) == 1 and torch.allclose(seen[0], expected.reshape(-1)), (seen, expected)
+    with raises(ValueError, "stream cannot be set"):
+        model.set_all_reduce_hook(print, stream=object())
+
+
+def check_sums_of_halves_stay_in_range() -> None:
+    model: Any = fully_shard(nn.Linear(2, 4, bias=False), mp_policy=MixedPrecisionPolicy(reduce_dtype=torch.float16))
+    (model(torch.ones(1, 2)) * 30000.0).sum().backward()  # four of which are no half
+    assert model.weight.grad.full_tensor().eq(30000).all()
+
+
 def check_copies_of_shards() -> None:
     mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("copies", "shards"))
     model, whole = sharded(mesh=mesh), net()
