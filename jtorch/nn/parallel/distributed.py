@@ -86,7 +86,7 @@ class DistributedDataParallel(Module):
     Raises:
         ValueError: without a process group, or for ``device_ids`` of a module on the CPU.
         RuntimeError: if no parameter requires grad, or the processes' modules differ.
-        NotImplementedError: for ``mixed_precision``: use autocast.
+        NotImplementedError: for ``mixed_precision``, in whose place there is autocast, and parameters that are DTensors.
     """
 
     def __init__(
@@ -140,6 +140,12 @@ class DistributedDataParallel(Module):
             raise RuntimeError(
                 "Modules with uninitialized parameters can't be used with `DistributedDataParallel`. Run a dummy forward pass to correctly "
                 "initialize the modules"
+            )
+        if any(hasattr(p, "placements") for p in self._module_parameters):
+            raise NotImplementedError(
+                "DistributedDataParallel of parameters that are DTensors is not offered by jtorch: use fully_shard with mesh=mesh[name] "
+                "for the "
+                "dimension of the mesh that has copies of the data"
             )
         if check_reduction:
             warnings.warn(

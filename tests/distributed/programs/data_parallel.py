@@ -8,6 +8,8 @@ import jtorch as torch
 import jtorch.distributed as dist
 from jtorch import nn
 from jtorch.distributed._composable import replicate
+from jtorch.distributed.device_mesh import init_device_mesh
+from jtorch.distributed.tensor import distribute_module
 from jtorch.nn.parallel import DistributedDataParallel as DDP
 
 
@@ -243,6 +245,8 @@ def check_options_that_are_refused() -> None:
         DDP(net(), device_ids=[0, 1])
     with raises(RuntimeError, "uninitialized parameters can't be used"):
         DDP(nn.LazyLinear(3))
+    with raises(NotImplementedError, "parameters that are DTensors"):
+        DDP(distribute_module(net(), init_device_mesh("cpu", (WORLD,))))
     with raises(TypeError, "process_group"):
         DDP(net(), process_group=3)
     assert DDP(net(), output_device=0).output_device is None
