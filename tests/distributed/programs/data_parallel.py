@@ -11,6 +11,7 @@ from jtorch.distributed._composable import replicate
 from jtorch.distributed.device_mesh import init_device_mesh
 from jtorch.distributed.tensor import distribute_module
 from jtorch.nn.parallel import DistributedDataParallel as DDP
+from jtorch.utils.flop_counter import FlopCounterMode
 
 
 def net(seed: int = 0) -> Any:
@@ -156,6 +157,13 @@ def check_graphs_that_change() -> None:
             model(data(), second)["y"][0].sum().backward()
         with raises(RuntimeError, words):
             model(data(), passes[2])["y"][0].sum().backward()
+    seen, whole = DDP(net(), static_graph=True), net()
+    for _ in range(2):
+        seen.zero_grad()
+        with FlopCounterMode(display=False):
+            seen(mine(data())).square().mean().backward()
+    whole(data()).square().mean().backward()
+    assert torch.allclose(seen.module[0].weight.grad, whole[0].weight.grad, atol=1e-6)
     late = DDP(net())
     late(data()).sum().backward()
     with raises(RuntimeError, "should be called before training loop starts"):

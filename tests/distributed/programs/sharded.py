@@ -23,6 +23,7 @@ from jtorch.distributed.fsdp import (
     register_fsdp_forward_method,
 )
 from jtorch.distributed.tensor import DTensor, Replicate, Shard
+from jtorch.utils.flop_counter import FlopCounterMode
 
 FOLDER = Path(os.environ["WORLD_FOLDER"])
 
@@ -176,6 +177,15 @@ def check_sums_of_halves_stay_in_range() -> None:
     model: Any = fully_shard(nn.Linear(2, 4, bias=False), mp_policy=MixedPrecisionPolicy(reduce_dtype=torch.float16))
     (model(torch.ones(1, 2)) * 30000.0).sum().backward()  # four of which are no half
     assert model.weight.grad.full_tensor().eq(30000).all()
+
+
+def check_gradients_that_modes_see() -> None:
+    model, whole = sharded(), net()
+    with FlopCounterMode(display=False):
+        model(mine(ids(0))).square().mean().backward()
+    whole(ids(0)).square().mean().backward()
+    for p, q in zip(model.parameters(), whole.parameters(), strict=True):
+        assert torch.allclose(p.grad.full_tensor(), q.grad, atol=1e-6)
 
 
 def check_copies_of_shards() -> None:
