@@ -19,7 +19,7 @@ import numpy as np
 import jtorch as torch
 from jtorch import nn
 from jtorch._src.facts.errors import not_offered
-from jtorch.autograd.engine import queue_callback, walk_now
+from jtorch.autograd.engine import outermost_walk, queue_callback
 
 from .._arrays import made, taken
 from .._lanes import folded
@@ -450,9 +450,10 @@ class _Pass(threading.local):
 
     def reached(self, group: ParamGroup) -> None:
         """Has a group finish, with those of the same model, when the pass is over."""
-        if self._walk is not walk_now():  # another pass, perhaps within the first, or after one that failed
-            self._walk = walk_now()
-            queue_callback(self._end)
+        # Passes within a pass, as reentrant checkpoints have them, are parts of it: what they need must stay whole.
+        if self._walk is not outermost_walk():  # another pass, perhaps after one that failed
+            self._walk = outermost_walk()
+            queue_callback(self._end, outermost=True)
         self._groups[group.number] = group
 
     def _end(self) -> None:

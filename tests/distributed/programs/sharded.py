@@ -23,6 +23,7 @@ from jtorch.distributed.fsdp import (
     register_fsdp_forward_method,
 )
 from jtorch.distributed.tensor import DTensor, Replicate, Shard
+from jtorch.utils.checkpoint import checkpoint
 from jtorch.utils.flop_counter import FlopCounterMode
 
 FOLDER = Path(os.environ["WORLD_FOLDER"])
@@ -186,6 +187,28 @@ def check_gradients_that_modes_see() -> None:
     whole(ids(0)).square().mean().backward()
     for p, q in zip(model.parameters(), whole.parameters(), strict=True):
         assert torch.allclose(p.grad.full_tensor(), q.grad, atol=1e-6)
+
+
+def check_passes_within_passes() -> None:
+    class Twice(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            torch.manual_seed(0)
+            self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+
+        def forward(self, x: Any) -> Any:
+            return checkpoint(self.a, self.b(checkpoint(self.a, x, use_reentrant=True)), use_reentrant=True)
+
+    whole, x = Twice(), torch.arange(8.0 * WORLD).reshape(2 * WORLD, 4) / 10
+    (whole(x.requires_grad_()).square().sum() / WORLD).backward()
+    for parts in ((), ("a", "b")):
+        model = Twice()
+        for name in parts:
+            fully_shard(getattr(model, name))
+        fully_shard(model)
+        model(mine(x.detach()).requires_grad_()).square().sum().backward()
+        for p, q in zip(model.parameters(), whole.parameters(), strict=True):
+            assert torch.allclose(p.grad.full_tensor(), q.grad, rtol=1e-4), parts
 
 
 def check_copies_of_shards() -> None:
