@@ -256,15 +256,20 @@ CYCLE = (
 )
 
 
-def queue_callback(callback: Any) -> None:
-    """Calls a function when the walk that is going on has come to its end.
+def queue_callback(callback: Any, outermost: bool = False) -> None:
+    """Calls a function when the walk that is going on has come to its end, or the outermost of those that hold each other.
 
     Raises:
         RuntimeError: if none is.
     """
     if not _WALKS.stack:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
-    _WALKS.stack[-1].callbacks.append(callback)
+    _WALKS.stack[0 if outermost else -1].callbacks.append(callback)
+
+
+def outermost_walk() -> _Task:
+    """The walk that a hook is called in, or that of the pass which this one is within."""
+    return _WALKS.stack[0]
 
 
 def _call_back(task: _Task) -> None:

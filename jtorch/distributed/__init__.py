@@ -10,6 +10,7 @@ from typing import Any
 
 from .._src.facts.size import SymInt as _SymInt
 from .._src.refusals import stand_ins as _refusals
+from ..nn.parallel._reducer import BuiltinCommHookType as BuiltinCommHookType
 from ..nn.parallel._reducer import GradBucket as GradBucket
 from ._backends import Backend as Backend
 from ._backends import BackendConfig as BackendConfig

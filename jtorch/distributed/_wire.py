@@ -8,6 +8,7 @@ from __future__ import annotations
 import _thread
 import atexit
 import contextlib
+import errno
 import socket
 import struct
 import threading
@@ -76,10 +77,14 @@ def _receive_exactly(connection: socket.socket, count: int) -> memoryview:
     return data
 
 
+class _OtherLanguageError(OSError):
+    """Who listens is no store."""
+
+
 def _receive(connection: socket.socket) -> Any:
     (length,) = _LENGTH.unpack(_receive_exactly(connection, 8))
     if length > _LARGEST:
-        raise ConnectionResetError("what was received is no message of a store")
+        raise _OtherLanguageError("what was received is no message of a store")
     return _unpacked(_receive_exactly(connection, length))[0]
 
 
@@ -112,7 +117,7 @@ class Server:
             self._socket.close()
             raise DistNetworkError(
                 f"The server socket has failed to listen on any local network address. port: {port}, useIpv6: false, "
-                f"code: {-(e.errno or 0)}, name: {type(e).__name__}, message: {e.strerror}"
+                f"code: {-(e.errno or 0)}, name: {errno.errorcode.get(e.errno or 0, 'EUNKNOWN')}, message: {str(e.strerror).lower()}"
             ) from None
         self._socket.listen(1024)
         self.port: int = self._socket.getsockname()[1]
@@ -179,22 +184,30 @@ class Client:
         self._idle.append(self._connected(timeout))
 
     def _connected(self, timeout: float) -> socket.socket:
+        """A connection whose other end has answered: a port may be taken by what does not, or lets go of who comes too early."""
         end, pause = time.monotonic() + timeout, 0.01
         while True:
+            connection = None
             try:
                 connection = socket.create_connection((self.host, self.port), timeout=max(0.1, end - time.monotonic()))
-                break
-            except OSError as e:
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                connection.settimeout(max(0.1, end - time.monotonic()))
+                _send(connection, ["check", 0.0, []])
+                _receive(connection)
+                connection.settimeout(None)
+                return connection
+            except (OSError, ValueError, struct.error) as e:
+                if connection is not None:
+                    connection.close()
+                if isinstance(e, _OtherLanguageError) or not isinstance(e, OSError):
+                    raise DistNetworkError(f"Ping failed, invalid value returned from server at ({self.host}, {self.port}): {e}") from None
                 if time.monotonic() + pause >= end:
                     raise DistNetworkError(
                         f"The client socket has timed out after {round(timeout * 1000)}ms while trying to connect to "
-                        f"({self.host}, {self.port}): {e}"
+                        f"({self.host}, {self.port}). {e}"
                     ) from None
                 time.sleep(pause)
                 pause = min(2 * pause, 0.25)
-        connection.settimeout(None)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return connection
 
     def ask(self, name: str, timeout: float, *arguments: Any) -> Any:
         """One operation of the server's memory.

@@ -329,7 +329,9 @@ def init_process_group(
         raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
     own = store is None
     if store is None:
-        store, rank, world_size = next(iter(rendezvous(init_method or "env://", rank, world_size, timeout=timeout)))
+        store, rank, world_size = next(
+            iter(rendezvous("env://" if init_method is None else init_method, rank, world_size, timeout=timeout))
+        )
         store.set_timeout(timeout)
     elif world_size < 1 or rank < 0:
         raise AssertionError("world_size must be positive if using store" if world_size < 1 else "rank must be non-negative if using store")

@@ -63,7 +63,7 @@ def tcp_store(host: str, port: int, rank: int, world_size: int, timeout: datetim
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
         attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
         return PrefixStore(f"/worker/attempt_{attempt}", TCPStore(host, port, world_size, False, timeout, wait_for_workers=False))
-    return TCPStore(host, port, world_size, rank == 0, timeout, wait_for_workers=False)
+    return TCPStore(host, port, world_size, rank == 0, timeout)
 
 
 def _file(url: str, timeout: datetime.timedelta = default_pg_timeout, **kwargs: Any) -> Iterator[Found]:

@@ -207,6 +207,8 @@ class TCPStore(Store):
         del multi_tenant, use_libuv  # the server is the same
         if master_listen_fd is not None:
             raise NotImplementedError("TCPStore(master_listen_fd=...) is not offered by jtorch: the store opens its own socket")
+        if world_size == 0:
+            raise ValueError("TCPStore world size cannot be 0")
         self._timeout = timeout
         self._server = Server("", port) if is_master else None
         self.host, self.port = host_name, port if self._server is None else self._server.port
@@ -217,7 +219,13 @@ class TCPStore(Store):
             if came >= world_size:
                 self._ask("set", seconds, "init/all", b"1")
             if self._server is not None:  # it alone must not end before the others have come
-                self._ask("wait", seconds, ["init/all"])
+                try:
+                    self._ask("wait", seconds, ["init/all"])
+                except DistStoreError:
+                    came = self._ask("add", seconds, "init/", 0)
+                    self._close()  # whoever handles the error may try again, at the same port
+                    words = f"Timed out after {round(seconds)} seconds waiting for clients. {came}/{world_size} clients joined."
+                    raise DistStoreError(words) from None
 
     def _ask(self, name: str, timeout: float, *arguments: Any) -> Any:
         where: Any = self._server.memory if self._server else self._client

@@ -64,6 +64,21 @@ def test_operators_and_parts_that_formulas_name_exist(path: Path) -> None:
     assert named
 
 
+#: Operands that have no derivative: places, conditions, and what PyTorch does not differentiate by.
+CONSTANT = {"atol", "attn_mask", "condition", "index", "indices", "mask", "noise", "pos_weight", "rtol", "running_mean", "running_var"}
+CONSTANT_OF = {name: {"target", "weight"} for name in ("nll_loss_forward.default", "nll_loss2d_forward.default")} | {
+    name: {"weight"} for name in ("binary_cross_entropy.default", "binary_cross_entropy_with_logits.default")
+}
+
+
+@pytest.mark.parametrize("stated", STATED, ids=lambda s: s.operators[0])
+def test_all_operands_that_have_a_derivative_have_a_formula(stated: Stated) -> None:
+    having = {name for operands in stated.formulas for name in operands.split("__")}
+    for path in stated.operators:
+        operands = {a.name for a in operator(path)._schema.arguments if "Tensor" in str(a.type)}
+        assert operands - having <= CONSTANT | CONSTANT_OF.get(path, set()), path  # others would get none, in silence
+
+
 def test_a_name_that_was_called_is_the_operator_itself() -> None:
     given = _derivatives._Operators()
     assert isinstance(given.mul.Tensor, _derivatives._Overload)

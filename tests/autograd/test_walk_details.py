@@ -34,6 +34,22 @@ def test_callbacks_run_at_the_end_of_the_walk():
         engine.queue_callback(print)
 
 
+def test_callbacks_run_at_the_end_of_walks_that_modes_see():
+    called = []
+
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(2, requires_grad=True)
+    for walk in (torch.autograd.backward, lambda y: torch.autograd.grad(y, x)):
+        y = (x * 3).sum()
+        y.register_hook(lambda _: Variable._execution_engine.queue_callback(lambda: called.append(x.grad is not None)))
+        with Mode():
+            walk(y)
+    assert called == [True, True]
+
+
 def test_callbacks_of_a_walk_within_a_walk_run_at_its_end():
     order = []
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import socket
 import threading
 import time
+from typing import Any
 
 import pytest
+from worlds import free_port
 
 import jtorch.distributed as dist
 from jtorch.distributed import _wire
@@ -124,8 +127,6 @@ def test_waiting(store) -> None:
 
 
 def test_what_does_not_speak_the_language_is_let_go() -> None:
-    import socket
-
     server = dist.TCPStore("127.0.0.1", 0, None, True)
     with socket.create_connection(("127.0.0.1", server.port)) as s:
         s.sendall(b"GET / HTTP/1.0\r\n\r\n")
@@ -139,6 +140,67 @@ def test_what_does_not_speak_the_language_is_let_go() -> None:
     server._close()
     with pytest.raises(dist.DistNetworkError, match="timed out"):
         dist.TCPStore("127.0.0.1", server.port, None, False, timeout=SHORT)
+
+
+def listening() -> Any:
+    found = socket.socket()
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # who comes after it need not wait for its connections to be forgotten
+    found.bind(("127.0.0.1", 0))
+    found.listen()
+    return found, found.getsockname()[1]
+
+
+def test_a_port_that_others_have_taken() -> None:
+    taken, port = listening()  # and never answers
+    with taken:
+        with pytest.raises(dist.DistNetworkError, match=r"timed out after 200ms while trying to connect to \(127.0.0.1, \d+\)\. timed out"):
+            dist.TCPStore("127.0.0.1", port, 2, False, datetime.timedelta(seconds=0.2))
+        with pytest.raises(dist.DistNetworkError, match="code: -98, name: EADDRINUSE, message: address already in use"):
+            dist.TCPStore("127.0.0.1", port, 2, True, datetime.timedelta(seconds=0.2))
+    taken, port = listening()
+
+    def greets() -> None:
+        connection, _ = taken.accept()
+        with connection, taken:
+            connection.sendall(b"220 welcome to another service")
+            connection.recv(1000)
+
+    threading.Thread(target=greets).start()
+    with pytest.raises(dist.DistNetworkError, match="Ping failed, invalid value returned from server"):
+        dist.TCPStore("127.0.0.1", port, 2, False)
+
+
+def test_a_port_that_lets_go_of_those_who_come_too_early() -> None:
+    first, port = listening()
+    stores = []
+
+    def begins() -> None:
+        connection, _ = first.accept()
+        connection.close()
+        first.close()
+        stores.append(dist.TCPStore("127.0.0.1", port, None, True))
+
+    beginning = threading.Thread(target=begins)
+    beginning.start()
+    client = dist.TCPStore("127.0.0.1", port, None, False)
+    beginning.join()
+    stores[0].set("a", "b")
+    assert client.get("a") == b"b"
+
+
+def test_those_who_never_come() -> None:
+    some, port = datetime.timedelta(seconds=0.2), free_port()
+    for _ in range(2):  # the port is free again
+        with pytest.raises(dist.DistStoreError, match=r"Timed out after 0 seconds waiting for clients\. 1/2 clients joined\."):
+            dist.TCPStore("127.0.0.1", port, 2, True, some)
+    for rank, kind in ((0, dist.DistStoreError), (1, dist.DistNetworkError)):
+        with pytest.raises(kind):
+            dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2, timeout=some)
+        assert not dist.is_initialized()
+    with pytest.raises(ValueError, match="world size cannot be 0"):
+        dist.TCPStore("127.0.0.1", port, 0, True)
+    with pytest.raises(RuntimeError, match="No rendezvous handler for ://"):
+        dist.init_process_group("gloo", init_method="", rank=0, world_size=2)
 
 
 def test_a_server_that_ends_answers_what_it_has_carried_out(monkeypatch):

@@ -115,6 +115,20 @@ def softmin(input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = N
     return A._softmax.default(x if dtype is None else A._to_copy.default(x, dtype=dtype), dim, False)
 
 
+@route(F.gumbel_softmax)
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Any:
+    """``softmax`` with noise; where it is ``hard``, ones at the greatest, which lets gradients of the soft one through."""
+    if eps != 1e-10:
+        return NotImplemented
+    noise = A.neg.default(A.log.default(A.exponential_.default(A.empty_like.default(logits))))
+    soft = A._softmax.default(A.div.Tensor(A.add.Tensor(logits, noise), tau), dim, False)
+    if not hard:
+        return soft
+    greatest = A.max.dim(soft, dim, True)[1]
+    ones = A.scatter_.value(A.zeros_like.default(logits), dim, greatest, 1.0)
+    return A.add.Tensor(A.sub.Tensor(ones, A.detach.default(soft)), soft)
+
+
 # ---- dropout and embedding -------------------------------------------------------------------------------------------------------
 
 

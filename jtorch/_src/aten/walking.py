@@ -224,6 +224,7 @@ def backward(roots: Any, given: Any, retain_graph: Any, create_graph: bool, targ
                 found = task.captured.get((id(t._node), t._nr))
                 if found is not None:
                     accumulate(t, [found], create_graph)
+        engine._call_back(task)
     finally:
         MODE.enabled = enabled
         engine._left(task)
@@ -242,6 +243,7 @@ def grad(outs: Any, targets: Any, given: Any, retain_graph: Any, create_graph: b
         engine._want(task, targets)
         engine._WALKS.stack.append(task)
         task.run(nodes)
+        engine._call_back(task)
     finally:
         MODE.enabled = enabled
         engine._left(task)

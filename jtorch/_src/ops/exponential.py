@@ -178,7 +178,11 @@ def _ldexp_rule(g: Array, result: Array, input: Array, other: Array) -> tuple[Ar
 
 
 defvjp(ldexp, _ldexp_rule)
-derivative(A.ldexp.Tensor, self=lambda g, other: A.mul.Tensor(g, A.pow.Scalar(2, other)))
+derivative(
+    A.ldexp.Tensor,
+    self=lambda g, other: A.mul.Tensor(g, D.conj(A.pow.Scalar(2, other))),
+    other=lambda g, result: A.mul.Scalar(A.mul.Tensor(g, D.conj(result)), math.log(2)),
+)
 
 
 @hosted(lambda: lambda x: np.frexp(x)[0], ns=4)

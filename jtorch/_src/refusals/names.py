@@ -34,7 +34,7 @@ _LINES: dict[str, str] = {
     """,
     reasons.PROCESSES: """
         distributed: _broadcast_coalesced ProcessGroupGloo ProcessGroupNCCL ProcessGroupMPI shrink_group record_comm
-            BuiltinCommHookType Reducer
+            Reducer
         distributed.distributed_c10d: ProcessGroupGloo _new_process_group_helper shrink_group record_comm
         _C._distributed_c10d: Reducer FakeProcessGroup ProcessGroupGloo
     """,

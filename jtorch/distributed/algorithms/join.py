@@ -70,12 +70,12 @@ class Join:
     def __init__(self, joinables: list[Any], enable: bool = True, throw_on_early_termination: bool = False, **kwargs: Any) -> None:
         if not joinables:
             raise ValueError("The join context manager requires at least one joinable")
+        self._hooks = [j.join_hook(**kwargs) for j in joinables]
         groups = {j.join_process_group for j in joinables}
         if len(groups) > 1:
             raise ValueError("Using join context manager with multiple process groups")
         self._joinables, self._enable, self._throw = joinables, enable, throw_on_early_termination
         self._group = next(iter(groups))
-        self._hooks = [j.join_hook(**kwargs) for j in joinables] if enable else []
         for i, j in enumerate(joinables):
             j._join_config = _Config(enable, throw_on_early_termination, i == 0)
 

@@ -196,7 +196,19 @@ def get_model_state_dict(
         for name, parameter in model.named_parameters():
             if not parameter.requires_grad:
                 found.pop(_plain_name(model, name), None)
+    if not submodules:
+        _not_empty(found, options)
     return _collected(found, options)
+
+
+def _not_empty(state: dict[str, Any], options: StateDictOptions) -> None:
+    may = options.ignore_frozen_params or not options.strict or options.broadcast_from_rank0
+    if not (state or may or (options.cpu_offload and options.full_state_dict)):
+        rank = get_rank() if is_initialized() else 0
+        raise RuntimeError(
+            f"The option indicates that model state_dict is required to save or load, but model state_dict is empty.rank = "
+            f"dist.get_rank()={rank}."
+        )
 
 
 def _own_state(model: nn.Module) -> dict[str, Any]:
@@ -215,15 +227,21 @@ def set_model_state_dict(
 
     Raises:
         ValueError: for ``broadcast_from_rank0`` without ``full_state_dict``.
+        RuntimeError: for an empty state where none is expected, and for names that lack or are too many, if ``strict``.
     """
     from ..fsdp._wrapper import as_shards
 
     options = _checked(options)
+    _not_empty(model_state_dict, options)
     given = _from_rank_0(model_state_dict) if options.broadcast_from_rank0 else model_state_dict
     if not given:
         return _IncompatibleKeys([], [])
     own = _own_state(model)
     raw = {_plain_name(model, name): name for name in own}
+    if options.strict:
+        for name, inner in raw.items():
+            if name != inner and name not in given:
+                raise RuntimeError(f"Missing key: {name}.")
     state = {raw.get(name, name): value for name, value in given.items()}
     assign = False
     if options.full_state_dict:
@@ -276,7 +294,7 @@ def get_optimizer_state_dict(
         for group in optimizer.param_groups:
             chosen = [p for p in group["params"] if wanted is None or p in wanted]
             for p in chosen:
-                if p.requires_grad and p in optimizer.state:
+                if p in optimizer.state:
                     state[names[p]] = dict(optimizer.state[p])
             groups.append({**{k: v for k, v in group.items() if k != "params"}, "params": [names[p] for p in chosen]})
     if any(getattr(module, "_gives_copies", False) for module in model.modules()):
@@ -293,10 +311,17 @@ def _copied(state: dict[Any, Any]) -> dict[Any, Any]:
         }
 
 
+def _by_path(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _by_path(f"{prefix}.{key}", inner)
+    else:
+        yield prefix, value
+
+
 def _flattened(found: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     for name, values in found["state"].items():
-        for key, value in values.items():
-            yield f"state.{name}.{key}", value
+        yield from _by_path(f"state.{name}", values)
     for group in found["param_groups"]:
         for name in group["params"]:
             for key, value in group.items():
@@ -309,37 +334,64 @@ def set_optimizer_state_dict(
 ) -> None:
     """Gives the optimisers what ``get_optimizer_state_dict`` gave. Whole tensors are cut where parameters are sharded."""
     options = _checked(options)
+    if not (optim_state_dict or options.broadcast_from_rank0 or (options.cpu_offload and options.full_state_dict)):
+        raise RuntimeError(
+            f"The option indicates that model state_dict is required to save, or load but optim state_dict is empty. {optim_state_dict}"
+        )
     names = _names(model)
     given = _from_rank_0(optim_state_dict) if options.broadcast_from_rank0 else optim_state_dict
     for optimizer in _all(optimizers):
         _init_optim_state(optimizer)
         if given:
-            optimizer.load_state_dict(_for_optimizer(optimizer, names, given, options.flatten_optimizer_state_dict))
+            optimizer.load_state_dict(_for_optimizer(optimizer, names, given, options))
 
 
-def _for_optimizer(optimizer: Any, names: dict[nn.Parameter, str], given: dict[str, Any], flat: bool) -> dict[str, Any]:
-    """A state_dict as ``Optimizer.load_state_dict`` takes it."""
-    own = optimizer.state_dict()
+def _states_in(flat: dict[str, Any], names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """The states by parameters' names of what ``_flattened`` gave."""
+    known, found = set(names), {}
+    for path, value in flat.items():
+        parts = path.split(".")
+        if parts[0] != "state":
+            continue
+        cut = next((i for i in range(len(parts) - 1, 0, -1) if ".".join(parts[1:i]) in known), None)
+        if cut is not None:
+            at = found.setdefault(".".join(parts[1:cut]), {})
+            for part in parts[cut:-1]:
+                at = at.setdefault(part, {})
+            at[parts[-1]] = value
+    return found
+
+
+def _for_optimizer(optimizer: Any, names: dict[nn.Parameter, str], given: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
+    """A state_dict as ``Optimizer.load_state_dict`` takes it.
+
+    Raises:
+        RuntimeError: for parameters without a state where others have one, if ``strict``.
+        KeyError: for a group of parameters that lacks something.
+    """
+    own, flat = optimizer.state_dict(), options.flatten_optimizer_state_dict
+    saved_states = _states_in(given, names.values()) if flat else given["state"]
     state: dict[int, Any] = {}
     groups: list[dict[str, Any]] = []
     for group, mine in zip(optimizer.param_groups, own["param_groups"], strict=True):
         called = [names[p] for p in group["params"]]
         new = dict(mine)
         if flat:
-            new |= {k: given[f"param_groups.{called[0]}.{k}"] for k in mine if k != "params" and f"param_groups.{called[0]}.{k}" in given}
+            new |= {k: given[f"param_groups.{called[0]}.{k}"] for k in mine if k != "params"}
         else:
             for saved in given["param_groups"]:
-                if called[0] in saved["params"]:
+                if called and called[0] in saved["params"]:
                     new |= {k: v for k, v in saved.items() if k != "params"}
         groups.append(new)
         for index, p, name in zip(mine["params"], group["params"], called, strict=True):
-            if flat:
-                start = f"state.{name}."
-                values = {k: given[f"{start}{k}"] for k in optimizer.state.get(p, {}) if f"{start}{k}" in given}
-            else:
-                values = given["state"].get(name)
+            values = saved_states.get(name)
             if values:
                 state[index] = {key: _fitted(value, p) for key, value in values.items()}
+            elif p.requires_grad and options.strict and saved_states and name not in saved_states:
+                raise RuntimeError(
+                    f"Missing optimizer state for parameter '{name}' in checkpoint. The parameter requires gradients but has no saved "
+                    "optimizer state. To load anyway, use StateDictOptions(strict=False)."
+                )
     return {"state": state, "param_groups": groups}
 
 

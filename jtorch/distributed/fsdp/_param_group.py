@@ -19,7 +19,7 @@ import numpy as np
 import jtorch as torch
 from jtorch import nn
 from jtorch._src.facts.errors import not_offered
-from jtorch.autograd.engine import queue_callback, walk_now
+from jtorch.autograd.engine import outermost_walk, queue_callback
 
 from .._arrays import made, taken
 from .._lanes import folded
@@ -187,6 +187,12 @@ class ParamGroup:
         self.reshard_after_backward = self.reduces = self.reduces_copies = True
         self.fills_unused = False
         self.factor: float | None = None
+        #: Whether sums are divided after ``hook`` has been called with them, rather than before.
+        self.forces_sums = False
+        #: Called with what has been reduced over all processes.
+        self.hook: Callable[[torch.Tensor], Any] | None = None
+        #: Whether gradients that are not reduced lie on the whole parameters, for the program to see.
+        self._on_leaves = False
         self._grads: dict[int, torch.Tensor] = {}
         #: Reduced over the shards and not yet over the copies.
         self._partial: dict[int, np.ndarray] = {}
@@ -268,6 +274,7 @@ class ParamGroup:
     def reshard(self) -> None:
         """Puts the shards back in place of whole parameters."""
         if self.is_whole:
+            self._take_from_leaves()
             self.is_whole = False
             for p in self.params:
                 p.refresh()
@@ -296,7 +303,11 @@ class ParamGroup:
         """Reduces what a backward pass has left, if it is to be reduced, and lets go of whole parameters."""
         if self.reshard_after_backward:
             self.reshard()
-        if not self.reduces or not self._grads:
+        if not self.reduces:
+            self._leave_on_leaves()
+            return
+        self._take_from_leaves()
+        if not self._grads:
             return
         grads, self._grads = self._grads, {}
         if self.fills_unused:
@@ -310,8 +321,24 @@ class ParamGroup:
             for dtype, numbers in by_dtype.items():
                 self._reduce(dtype, {i: grads[i] for i in numbers})
 
+    def _leave_on_leaves(self) -> None:
+        for i, p in enumerate(self.params):
+            if p.whole is not None and i in self._grads and self._grads[i].dtype is p.whole.dtype and p.tensor_mesh is None:
+                p.whole.grad = self._grads.pop(i)
+                self._on_leaves = True
+
+    def _take_from_leaves(self) -> None:
+        if self._on_leaves:
+            self._on_leaves = False
+            for i, p in enumerate(self.params):
+                if p.whole is not None and p.whole.grad is not None:
+                    kept, grad = self._grads.get(i), p.whole.grad.detach()
+                    self._grads[i] = grad if kept is None else kept + grad
+                    p.whole.grad = None
+
     def _reduce(self, dtype: torch.dtype, grads: dict[int, torch.Tensor]) -> None:
-        arrays = {i: taken(grad if grad.dtype is dtype else grad.to(dtype)) for i, grad in grads.items()}
+        before, between, after = self._factors(dtype)
+        arrays = {i: _divided(taken(grad if grad.dtype is dtype else grad.to(dtype)), before) for i, grad in grads.items()}
         own = self._reduce_scattered(arrays)
         if self.layout.copies_group is not None:
             for i, kept in self._partial.items():
@@ -322,11 +349,37 @@ class ParamGroup:
                 return
             self._partial = {i: kept for i, kept in self._partial.items() if i not in own}
             own = self._all_reduced(own)
-        divisor = self.layout.total if self.factor is None else self.factor
+        if self.hook is not None:
+            own = self._hooked({i: _divided(array, between) for i, array in own.items()})
+        else:
+            after *= between
         for i, array in own.items():
             p = self.params[i]
-            total: Any = made(_divided(array, divisor).reshape(p.own_shape()))
+            total: Any = made(_divided(array, after).reshape(p.own_shape()))
             self._give(p, total.to(p.local.device).to(p.sharded.dtype))
+
+    def _factors(self, dtype: torch.dtype) -> tuple[float, float, float]:
+        """What gradients are divided by before they are added up, before the hook sees sums, and after that."""
+        divisor = float(self.layout.total if self.factor is None else self.factor)
+        if dtype in (torch.float32, torch.bfloat16):
+            return (1.0, 1.0, divisor) if self.forces_sums else (1.0, divisor, 1.0)
+        before = 1.0
+        while divisor % before == 0 and divisor / before > before:  # about the root, so that neither sums nor summands leave the range
+            before *= 2
+        return before, 1.0, divisor / before
+
+    def _hooked(self, own: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
+        """What the hook makes of gradients: they are one tensor, in which each parameter has as much room as its largest part needs."""
+        assert self.hook is not None
+        ends = [*itertools.accumulate(self.params[i].padded for i in own)]
+        flat = np.zeros(ends[-1], next(iter(own.values())).dtype)
+        places = {i: slice(begin, begin + own[i].size) for i, begin in zip(own, [0, *ends], strict=False)}
+        for i, place in places.items():
+            flat[place] = own[i]
+        tensor = made(flat)
+        self.hook(tensor)
+        changed = taken(tensor)
+        return {i: changed[place] for i, place in places.items()}
 
     def _reduce_scattered(self, arrays: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
         """The sum of this process's parts over the processes that share shards."""
@@ -397,9 +450,10 @@ class _Pass(threading.local):
 
     def reached(self, group: ParamGroup) -> None:
         """Has a group finish, with those of the same model, when the pass is over."""
-        if self._walk is not walk_now():  # another pass, perhaps within the first, or after one that failed
-            self._walk = walk_now()
-            queue_callback(self._end)
+        # Passes within a pass, as reentrant checkpoints have them, are parts of it: what they need must stay whole.
+        if self._walk is not outermost_walk():  # another pass, perhaps after one that failed
+            self._walk = outermost_walk()
+            queue_callback(self._end, outermost=True)
         self._groups[group.number] = group
 
     def _end(self) -> None:

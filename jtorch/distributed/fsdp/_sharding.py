@@ -174,7 +174,8 @@ class FSDPModule:
         self.set_gradient_divide_factor(factor)
 
     def set_force_sum_reduction_for_comms(self, enable: bool) -> None:
-        """Of no effect: gradients are added, then divided."""
+        """Whether the hook of ``set_all_reduce_hook`` gets sums, which are divided after it, in place of averages."""
+        self._fsdp_state.group.forces_sums = enable
 
     def set_reduce_scatter_unused_params(self, reduce_scatter_unused_params: bool, *, recurse: bool = True) -> None:
         """Whether parameters that a pass did not use count as zeros where others of their group have gradients."""
@@ -205,8 +206,14 @@ class FSDPModule:
         raise not_offered("torch.distributed.fsdp.FSDPModule.set_custom_reduce_scatter", "gradients are reduced by XLA's collectives")
 
     def set_all_reduce_hook(self, hook: Any, *, stream: Any = None) -> None:
-        """Not offered."""
-        raise not_offered("torch.distributed.fsdp.FSDPModule.set_all_reduce_hook", "gradients are reduced in the host's memory")
+        """Has ``hook(tensor)`` called with the reduced gradients of the module's own group, which it may change in place.
+
+        Raises:
+            ValueError: for a ``stream`` on a mesh of two dimensions.
+        """
+        if stream is not None and self._fsdp_state.group.layout.copies_group is not None:
+            raise ValueError("stream cannot be set when using native HSDP")
+        self._fsdp_state.group.hook = hook
 
     def set_symm_mem_for_comm(self, backend: str = "NCCL") -> None:
         """Not offered."""

@@ -351,7 +351,7 @@ class FullyShardedDataParallel(nn.Module):
         group: Any = None,
     ) -> dict[str, Any]:  # fmt: skip
         """What ``optim.load_state_dict`` takes, of what ``optim_state_dict`` gave: tensors of its own."""
-        from ..checkpoint.state_dict import _copied, _for_optimizer, _from_rank_0, _names
+        from ..checkpoint.state_dict import StateDictOptions, _copied, _for_optimizer, _from_rank_0, _names
 
         del group
         if is_named_optimizer:
@@ -359,7 +359,7 @@ class FullyShardedDataParallel(nn.Module):
         settings = FullyShardedDataParallel.get_state_dict_type(model)
         if settings.state_dict_type is StateDictType.FULL_STATE_DICT and getattr(settings.optim_state_dict_config, "rank0_only", False):
             optim_state_dict = _from_rank_0(optim_state_dict)
-        made = _for_optimizer(optim, _names(model), optim_state_dict, False)
+        made = _for_optimizer(optim, _names(model), optim_state_dict, StateDictOptions(strict=False))
         made["state"] = _copied(made["state"])
         if load_directly:
             optim.load_state_dict(made)

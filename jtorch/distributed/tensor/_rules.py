@@ -65,7 +65,7 @@ def elementwise(call: Call) -> list[Way]:
         for shape in call.shapes:
             mine = d - (rank - len(shape))
             ins.append(Shard(mine) if mine >= 0 and shape[mine] == out.shape[d] else R)
-        ways.append((Shard(d), ins))
+        ways.append(([Shard(d) if m is None or tuple(m.shape) == tuple(out.shape) else R for m in call.outs], ins))
     tensors = len([1 for i, _ in call.leaves if i not in call.schema.outs])
     parts = _PARTS.get(call.name.rstrip("_") if not call.name.startswith("__") else call.name, ())
     if call.arg("rounding_mode") is not None:  # rounded quotients of summands are not the summands of the rounded quotient

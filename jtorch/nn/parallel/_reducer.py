@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+import weakref
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from enum import IntEnum
 from functools import cache, partial
 from itertools import accumulate
 from types import SimpleNamespace
@@ -11,14 +14,40 @@ from typing import Any
 import numpy as np
 
 import jtorch as torch
-from jtorch.autograd.engine import queue_callback
+from jtorch.autograd.engine import outermost_walk, queue_callback
 
-_PRIOR = (
-    "Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that your module has "
-    "parameters that were not used in producing loss. You can enable unused parameter detection by passing the keyword argument "
-    "`find_unused_parameters=True` to `torch.nn.parallel.DistributedDataParallel`, and by \nmaking sure all `forward` function outputs "
-    "participate in calculating loss. \nIf you already have done the above, then the distributed data parallel module wasn't able to "
-    "locate the output tensors in the return value of your module's `forward` function.\n"
+_PRIOR = "Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that your "
+_CHANGED = "training graph has changed in this iteration, e.g., one parameter is "
+_STATIC = " this is not compatible with static_graph set to True."
+_UNUSED = (
+    f"{_PRIOR}module has parameters that were not used in producing loss. You can enable unused parameter detection by passing the keyword "
+    "argument `find_unused_parameters=True` to `torch.nn.parallel.DistributedDataParallel`, and by \nmaking sure all `forward` function "
+    "outputs participate in calculating loss. "
+)
+_PLACES = (
+    "\nIf you already have done the above, then the distributed data parallel module wasn't able to locate the output "
+    "tensors in the return "
+    "value of your module's `forward` function. Please include the loss function and the structure of the return value of "
+    "`forward` of your "
+    "module when reporting this issue (e.g. list, dict, iterable)."
+)
+_NO_LONGER = f"{_PRIOR}{_CHANGED}used in first iteration, but then got unused in the second iteration.{_STATIC}"
+_NOT_BEFORE = f"Your {_CHANGED}unused in first iteration, but then got used in the second iteration.{_STATIC}"
+_NAMES = (
+    "\n In addition, you can set the environment variable TORCH_DISTRIBUTED_DEBUG to either INFO or DETAIL to print out information about "
+    "which particular parameters did not receive gradient on this rank as part of this error"
+)
+_TWICE = (
+    "Expected to mark a variable ready only once. This error is caused by one of the following reasons: 1) Use of a module "
+    "parameter outside "
+    "the `forward` function. Please make sure model parameters are not shared across multiple concurrent forward-backward "
+    "passes. or try to "
+    "use _set_static_graph() as a workaround if this module graph does not change during training loop.2) Reused parameters in multiple "
+    "reentrant backward passes. For example, if you use multiple `checkpoint` functions to wrap the same part of your model, "
+    "it would result "
+    "in the same set of parameters been used by different reentrant backward passes multiple times, and hence marking a variable ready "
+    "multiple times. DDP does not support such use cases in default. You can try to use _set_static_graph() as a workaround if your module "
+    "graph does not change over iterations.\n"
 )
 
 
@@ -28,6 +57,13 @@ def _transport() -> Any:
     from jtorch.distributed import _arrays, _programs, collectives, works
 
     return SimpleNamespace(arrays=_arrays, programs=_programs, collectives=collectives, works=works)
+
+
+class BuiltinCommHookType(IntEnum):
+    """Hooks that ``DistributedDataParallel`` knows by name: means over the processes, sent as they are or in float16."""
+
+    ALLREDUCE = 0
+    FP16_COMPRESS = 1
 
 
 class GradBucket:
@@ -122,20 +158,22 @@ class Reducer:
     Args:
         parameters: those that require grad, with their names.
         group: the processes.
-        cap: bytes of a bucket, and of the first.
+        cap: bytes of the first buckets of a dtype; the last number is that of all others, too.
         find_unused: whether a pass may leave out parameters.
         as_view: whether gradients become views of the buckets.
         sparse: names of parameters whose gradients are sparse tensors, which are combined by themselves.
+        listed: whether the sizes are those of buckets one by one.
     """
 
     def __init__(
         self,
         parameters: Sequence[tuple[str, torch.Tensor]],
         group: Any,
-        cap: tuple[int, int],
+        cap: Sequence[int],
         find_unused: bool,
         as_view: bool,
         sparse: Collection[str] = (),
+        listed: bool = False,
     ) -> None:
         self.names, self.parameters = [n for n, _ in parameters], [p for _, p in parameters]
         self.group, self.find_unused, self.as_view = group, find_unused, as_view
@@ -146,17 +184,26 @@ class Reducer:
         #: What is done with gradients that are combined, if anything.
         self.steps: Callable[[], None] | None = None
         self.static = False
-        #: With ``static``, what the first pass has used anywhere.
+        #: With ``static``, what the first pass has used anywhere, and how often it came to each parameter here.
         self._fixed: set[int] | None = None
+        self._times: Counter[int] | None = None
+        self._seen: Counter[int] = Counter()
+        #: Whether a pass has been prepared, ever.
+        self.started = False
+        #: The outermost walk in which gradients were combined, until it is over.
+        self._walk: Any = None
+        #: Whether that was before any, as nothing could be seen that leads to parameters (reentrant checkpoints hide it).
+        self.closed = False
         self._expecting = self._begun = False
         self._pending: set[int] = set()
         self._used: set[int] = set()
-        # As in PyTorch the first pass, which may still tell in which order gradients come, has one bucket.
+        # As in PyTorch the first pass, which may still tell in which order gradients come, has one bucket for each dtype, unless sizes
+        # are listed; with ``static`` the first two, as the first one is counted.
         self._cap = cap
-        self._regroup = not find_unused
+        self._regroup = 0 if find_unused else 1
         self._joined = self._whole()
         self._memory: dict[int, Flat] = {}
-        self.buckets = self._joined if self._regroup else self._in_buckets(cap)
+        self.buckets = self._at_first() if listed or not self._regroup else self._joined
         self._handles = [p.register_post_accumulate_grad_hook(self._note(i)) for i, p in enumerate(self.parameters)]
 
     def _note(self, index: int) -> Callable[[Any], None]:
@@ -167,23 +214,33 @@ class Reducer:
         for i, p in enumerate(self.parameters):
             if i not in self.sparse:
                 found.setdefault(p.dtype, []).append(i)
-        return list(found.values())
+        return list(reversed(found.values()))
 
-    def _in_buckets(self, cap: tuple[int, int]) -> list[list[int]]:
+    def _in_buckets(self, cap: Sequence[int], order: Iterable[int]) -> list[list[int]]:
         found: list[list[int]] = []
+        full: Counter[Any] = Counter()
         open_ones: dict[Any, tuple[list[int], int]] = {}
-        for i in reversed(range(len(self.parameters))):
+        for i in order:
             if i in self.sparse:
                 continue
             p = self.parameters[i]
             items, size = open_ones.get(p.dtype, ([], 0))
             items.append(i)
             size += p.numel() * p.element_size()
-            if size >= cap[0 if not found else 1]:
+            if size >= cap[min(full[p.dtype], len(cap) - 1)]:
+                full[p.dtype] += 1
                 found.append(items)
                 items, size = [], 0
             open_ones[p.dtype] = items, size
         return found + [items for items, _ in open_ones.values() if items]
+
+    def _at_first(self) -> list[list[int]]:
+        """Buckets before it is known in which order gradients come, those of the last parameters first."""
+        return sorted(self._in_buckets(self._cap, range(len(self.parameters))), key=min, reverse=True)
+
+    def be_static(self) -> None:
+        """Has all passes be like the first one."""
+        self.static, self.find_unused, self._regroup = True, False, 2
 
     def detach(self) -> None:
         """Takes the hooks away."""
@@ -200,50 +257,68 @@ class Reducer:
             RuntimeError: if the last one has left out parameters that it should have reached.
         """
         self.check_finished()
-        self._expecting, self._begun = True, False
+        self._expecting, self._begun, self.started = True, False, True
         self._pending = set(range(len(self.parameters)))
         self._used = set()
-        if self.static and self._fixed is not None:
-            self._pending &= self._fixed
+        self._walk, self.closed = None, False
+        self._seen = Counter()
+        if self.static and self._times is not None:
+            self._pending = set(self._times)
         elif self.find_unused or self.static:
             found = reached(outputs)
             self._pending = {i for i, p in enumerate(self.parameters) if id(p) in found}
-        if not self._pending:
-            self._finish()
+            if not self._pending and not self.static:
+                self.closed = True
+                self._finish()
 
     def check_finished(self) -> None:
         """Raises the error of parameters that have got no gradient."""
         if self._expecting and self._begun and self._pending:
-            missing = " ".join(map(str, sorted(self._pending)))
-            rank = torch.distributed.get_rank()
-            words = f"{_PRIOR}Parameter indices which did not receive grad for rank {rank}: {missing}"
-            if torch.distributed.get_debug_level() != torch.distributed.DebugLevel.OFF:
-                names = ", ".join(self.names[i] for i in sorted(self._pending))
-                words += f"\nParameters which did not receive grad for rank {rank}: {names}"
-            raise RuntimeError(words)
+            missing = sorted(self._pending)
+            rank = torch.distributed.get_rank(self.group)
+            words = _NO_LONGER if self.static else _UNUSED if self.find_unused else _UNUSED + _PLACES
+            indices = f"\nParameter indices which did not receive grad for rank {rank}: {' '.join(map(str, missing))}"
+            if torch.distributed.get_debug_level() == torch.distributed.DebugLevel.OFF:
+                raise RuntimeError(words + indices + _NAMES)
+            names = ", ".join(self.names[i] for i in reversed(missing))
+            raise RuntimeError(f"{words}\nParameters which did not receive grad for rank {rank}: {names}{indices}")
+
+    def _twice(self, index: int) -> RuntimeError:
+        return RuntimeError(
+            f"{_TWICE}Parameter at index {index} with name {self.names[index]} has been marked as ready twice. This means that multiple "
+            "autograd engine  hooks have fired for this particular parameter during this iteration."
+        )
 
     def _ready(self, index: int) -> None:
         if not self._expecting:
+            # What comes after gradients have been combined, in the same pass, would be this process's alone.
+            if self.closed or (self._walk is not None and self._walk() is outermost_walk()):
+                raise RuntimeError(_NOT_BEFORE) if self.static else self._twice(index)
             return
-        if index not in self._pending and not self.static:
-            raise RuntimeError(
-                "Expected to mark a variable ready only once. This error is caused by one of the following reasons: 1) Use of a module "
-                "parameter outside the `forward` function. 2) Reused parameters in multiple reentrant backward passes. "
-                f"Parameter at index {index} with name {self.names[index]} has been marked as ready twice, or was not among the parameters "
-                "that the outputs of forward depend on."
-            )
         if not self._begun:
             self._begun = True
-            if self.find_unused or self.static:
-                queue_callback(self._over)
+            queue_callback(self._over, outermost=True)
+        first = self.static and self._times is None
+        if not first and index not in self._pending:
+            raise RuntimeError(_NOT_BEFORE) if self.static else self._twice(index)
         self._used.add(index)
+        self._seen[index] += 1
+        if first or (self._times is not None and self._seen[index] < self._times[index]):
+            return  # of a first pass nobody knows how often it comes to a parameter
         self._pending.discard(index)
         if not self._pending:
+            self._walk = weakref.ref(outermost_walk())
             self._finish()
 
     def _over(self) -> None:
         """The pass is over: what outputs depend on, but not what the pass began from, has no part in it."""
-        if self._expecting and self._pending:
+        self._walk = None
+        if not self._expecting:
+            return
+        if self.static and self._times is None:
+            self._times = self._seen
+            self._finish()
+        elif self.find_unused and not self.static and self._pending:
             self._finish()
 
     def _finish(self) -> None:
@@ -283,7 +358,9 @@ class Reducer:
         for i in self.sparse:
             self._combine_sparse(self.parameters[i])
         if self._regroup:
-            self._regroup, self.buckets = False, self._in_buckets(self._cap)
+            self._regroup -= 1
+            if not self._regroup:
+                self.buckets = self._in_buckets(self._cap, reversed(range(len(self.parameters))))
 
     def _combine_joined(self, used: set[int] | None) -> None:
         transport = _transport()

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
+import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Any
 
 import jtorch as torch
 
 from ..modules.module import Module
-from ._reducer import Reducer
+from ._reducer import GradBucket, Reducer
 
 __all__ = ["DistributedDataParallel"]
 
 _MIB = 1 << 20
 #: Bytes of the first bucket and of the others, unless ``bucket_cap_mb`` says.
 _FIRST, _OTHERS = _MIB, 25 * _MIB
+_BOTH = (
+    "Both `broadcast_buffers` and `forward_sync_buffers` were specified. `broadcast_buffers` is deprecated and its value is ignored when "
+    "`forward_sync_buffers` is provided."
+)
+_DEPRECATED = (
+    "`broadcast_buffers` is deprecated. Use `forward_sync_buffers` instead. IMPORTANT: unlike `broadcast_buffers=False`, "
+    "`forward_sync_buffers=False` still syncs buffers at init. If you rely on buffers NOT being synced at init (e.g. "
+    "rank-local buffers), keep "
+    "using `broadcast_buffers=False` until `init_sync_buffers` is available."
+)
 
 
 def _joining() -> Any:
@@ -25,34 +39,54 @@ def _joining() -> Any:
     return join
 
 
+class _BufferCommHookLocation(Enum):
+    """When a hook combines buffers."""
+
+    PRE_FORWARD = auto()
+    POST_FORWARD = auto()
+
+
+@dataclass
+class _MixedPrecision:
+    """Dtypes that ``DistributedDataParallel(mixed_precision=...)`` would compute and send in, which is refused."""
+
+    param_dtype: Any = None
+    reduce_dtype: Any = None
+    buffer_dtype: Any = None
+
+
 class DistributedDataParallel(Module):
     """``module`` under the name ``module``, whose gradients are averaged over the processes at the end of each backward pass.
 
-    The parameters and buffers of rank 0 are everybody's at first, and its buffers before each ``forward``, unless ``broadcast_buffers``
-    is False. ``find_unused_parameters`` is for passes that leave out parameters.
+    The parameters and buffers of rank 0 are everybody's at first, and its buffers before each ``forward``, unless
+    ``forward_sync_buffers`` is False. ``find_unused_parameters`` is for passes that leave out parameters.
 
     Args:
         module: the module, equal on all processes.
         device_ids: the device of this process in a list, or None for a module that lies on several or on the CPU.
-        output_device: accepted: results stay where they are computed.
+        output_device: the device of a module on one accelerator: results stay where they are computed.
         dim: the dimension of batches.
-        broadcast_buffers: send the buffers of rank 0 before each ``forward``.
-        init_sync: send parameters and buffers of rank 0 at first.
+        broadcast_buffers: deprecated; send the buffers of rank 0 at first and before each ``forward``.
+        init_sync: compare modules, and send parameters and buffers of rank 0 at first.
         process_group: the processes that take part; all if it is None.
         bucket_cap_mb: how much is sent at once, in MiB.
         find_unused_parameters: look, in each pass, which parameters take part.
-        check_reduction: deprecated, without effect.
+        check_reduction: deprecated, without effect but a warning.
         gradient_as_bucket_view: let gradients be views of the memory that is sent.
         static_graph: say that every pass uses the same parameters.
-        delay_all_reduce_named_params: refused unless it is None.
-        param_to_hook_all_reduce: refused unless it is None.
+        delay_all_reduce_named_params: parameters by name whose gradients are averaged by themselves.
+        param_to_hook_all_reduce: the parameter whose gradient says when.
         mixed_precision: refused unless it is None.
         device_mesh: a mesh of one dimension, in place of ``process_group``.
         skip_all_reduce_unused_params: accepted, without effect.
+        bucket_cap_mb_list: how much is sent at once in each of the first buckets, in MiB.
+        batched_grad_copy: accepted, without effect: gradients are copied as one batch anyway.
+        forward_sync_buffers: send the buffers of rank 0 before each ``forward``; yes if it is None.
 
     Raises:
         ValueError: without a process group, or for ``device_ids`` of a module on the CPU.
         RuntimeError: if no parameter requires grad, or the processes' modules differ.
+        NotImplementedError: for ``mixed_precision``, in whose place there is autocast, and parameters that are DTensors.
     """
 
     def __init__(
@@ -61,7 +95,7 @@ class DistributedDataParallel(Module):
         device_ids: Any = None,
         output_device: Any = None,
         dim: int = 0,
-        broadcast_buffers: bool = True,
+        broadcast_buffers: bool | None = None,
         init_sync: bool = True,
         process_group: Any = None,
         bucket_cap_mb: float | None = None,
@@ -74,17 +108,16 @@ class DistributedDataParallel(Module):
         mixed_precision: Any = None,
         device_mesh: Any = None,
         skip_all_reduce_unused_params: bool = False,
+        bucket_cap_mb_list: list[float] | None = None,
+        batched_grad_copy: bool = False,
+        forward_sync_buffers: bool | None = None,
     ) -> None:
         super().__init__()
-        del check_reduction, skip_all_reduce_unused_params
-        if not any(p.requires_grad for p in module.parameters()):
-            raise RuntimeError("DistributedDataParallel is not needed when a module doesn't have any parameter that requires a gradient.")
-        for name, value in {
-            "mixed_precision": mixed_precision, "delay_all_reduce_named_params": delay_all_reduce_named_params,
-            "param_to_hook_all_reduce": param_to_hook_all_reduce,
-        }.items():  # fmt: skip
-            if value is not None:
-                raise NotImplementedError(f"DistributedDataParallel({name}=...) is not offered by jtorch: use autocast or a comm hook")
+        del skip_all_reduce_unused_params, batched_grad_copy
+        if mixed_precision is not None:
+            raise NotImplementedError("DistributedDataParallel(mixed_precision=...) is not offered by jtorch: use autocast or a comm hook")
+        if (delay_all_reduce_named_params is None) != (param_to_hook_all_reduce is None):
+            raise ValueError("delay_all_reduce_named_params and param_to_hook_all_reduce need to be set at the same time.")
         if device_mesh is not None:
             if process_group is not None:
                 raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
@@ -93,42 +126,99 @@ class DistributedDataParallel(Module):
             process_group = device_mesh.get_group(mesh_dim=0)
         distributed = torch.distributed
         distributed.get_world_size(process_group)  # raises without a group
+        if not isinstance(process_group, (distributed.ProcessGroup, type(None))):
+            raise TypeError(f"DistributedDataParallel(): argument 'process_group' must be ProcessGroup, not {type(process_group).__name__}")
         self.process_group = distributed.distributed_c10d.world(process_group)
+        delayed: list[Any] = list(delay_all_reduce_named_params or ())
+        self.parameters_to_ignore = {*getattr(module, "_ddp_params_and_buffers_to_ignore", ()), *(name for name, _ in delayed)}
+        self._module_parameters = [p for name, p in module.named_parameters() if name not in self.parameters_to_ignore]
+        if not delayed and not any(p.requires_grad for p in self._module_parameters):
+            raise RuntimeError("DistributedDataParallel is not needed when a module doesn't have any parameter that requires a gradient.")
         self.module = module
-        devices = {p.device for p in module.parameters()}
-        if (device_ids or output_device is not None) and all(d.type == "cpu" for d in devices):
-            raise ValueError(
-                "DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU modules "
-                f"or CPU modules, but got device_ids {device_ids}, output_device {output_device}, and module parameters {devices}."
+        self._place(device_ids, output_device)
+        if any(isinstance(p, torch.nn.UninitializedParameter) for p in self._module_parameters):
+            raise RuntimeError(
+                "Modules with uninitialized parameters can't be used with `DistributedDataParallel`. Run a dummy forward pass to correctly "
+                "initialize the modules"
             )
-        self.device_ids, self.output_device, self.dim = device_ids, output_device, dim
-        self.device, self.device_type = next(iter(devices)), next(iter(devices)).type
-        self.broadcast_buffers, self.find_unused_parameters, self.static_graph = broadcast_buffers, find_unused_parameters, False
+        if any(hasattr(p, "placements") for p in self._module_parameters):
+            raise NotImplementedError(
+                "DistributedDataParallel of parameters that are DTensors is not offered by jtorch: use fully_shard with mesh=mesh[name] "
+                "for the "
+                "dimension of the mesh that has copies of the data"
+            )
+        if check_reduction:
+            warnings.warn(
+                "The `check_reduction` argument in `DistributedDataParallel` module is deprecated. Please avoid using it.",
+                FutureWarning,
+                stacklevel=2,
+            )
+        self.dim = dim
+        self.find_unused_parameters, self.static_graph = find_unused_parameters, False
+        if broadcast_buffers is not None:
+            warnings.warn(_DEPRECATED if forward_sync_buffers is None else _BOTH, FutureWarning, stacklevel=2)
+        initial = broadcast_buffers is None or bool(broadcast_buffers) or forward_sync_buffers is not None
+        self.forward_sync_buffers = initial if forward_sync_buffers is None else forward_sync_buffers
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.require_backward_grad_sync = self.require_forward_param_sync = True
-        self.parameters_to_ignore = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
         self._join_config: Any = None
+        #: What is done with buffers instead of sending those of rank 0.
+        self._buffer_hook: Any = None
         #: Whether passes in which fewer processes take part are divided by the number of all.
         self._divides = True
-        chosen = [(name, p) for name, p in module.named_parameters() if p.requires_grad and name not in self.parameters_to_ignore]
-        self._check_same(chosen)
+        chosen = self._chosen()
         if init_sync:
-            self._broadcast(self._states(), 0)
+            self._check_same(chosen)
+            self._broadcast(self._states(initial), 0)
         size = None if bucket_cap_mb is None else int(bucket_cap_mb * _MIB)
-        cap = (_FIRST, _OTHERS) if size is None else (size, size)
-        sparse = {
-            f"{at}.weight" if at else "weight"
-            for at, m in module.named_modules()
-            if isinstance(m, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and m.sparse
-        }
-        self.reducer = Reducer(
-            chosen, self.process_group, cap, find_unused_parameters and not static_graph, gradient_as_bucket_view, sparse
-        )
-        self.bucket_bytes_cap = cap[1]
+        self.bucket_bytes_cap_list = [int(each * _MIB) for each in bucket_cap_mb_list or ()]
+        self._caps = self.bucket_bytes_cap_list or ([_FIRST, _OTHERS] if size is None else [size])
+        self.bucket_bytes_cap = max(self.bucket_bytes_cap_list or [_OTHERS if size is None else size])
+        self._make_reducer()
+        self._delayed = _Delayed(self, delayed, param_to_hook_all_reduce) if delayed else None
         if any(hasattr(p, "_in_backward_optimizers") for _, p in chosen):
             self.reducer.steps = torch.distributed.optim.apply_optimizer_in_backward._taken_over(p for _, p in chosen)
         if static_graph:
             self._set_static_graph()
+
+    def _chosen(self) -> list[Any]:
+        named = self.module.named_parameters()
+        return [(name, p) for name, p in named if p.requires_grad and name not in self.parameters_to_ignore]
+
+    def _place(self, device_ids: Any, output_device: Any) -> None:
+        """Takes notes of devices, and refuses those that a module does not lie on."""
+        if device_ids is not None and len(device_ids) > 1:
+            raise ValueError("device_ids can only be None or contain a single element.")
+        devices = {p.device for p in self.module.parameters()}
+        types = {d.type for d in devices}
+        if len(types) != 1:
+            raise ValueError(
+                f"DistributedDataParallel's input module must be on the same type of devices, but input module parameters locate in "
+                f"{types}."
+            )
+        self.is_multi_device_module = len(devices) > 1
+        self.device, self.device_type = next(iter(devices)), next(iter(types))
+        if not device_ids or self.device_type == "cpu" or self.is_multi_device_module:
+            if device_ids or output_device:
+                raise ValueError(
+                    "DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-device GPU "
+                    f"modules or CPU modules, but got device_ids {device_ids}, output_device {output_device}, and module parameters "
+                    f"{devices}."
+                )
+            self.device_ids = self.output_device = None
+        else:
+            self.device_ids, self.output_device = device_ids, device_ids[0] if output_device is None else output_device
+
+    def _make_reducer(self) -> None:
+        sparse = {
+            f"{at}.weight" if at else "weight"
+            for at, m in self.module.named_modules()
+            if isinstance(m, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and m.sparse
+        }
+        find, listed = self.find_unused_parameters and not self.static_graph, bool(self.bucket_bytes_cap_list)
+        self.reducer = Reducer(self._chosen(), self.process_group, self._caps, find, self.gradient_as_bucket_view, sparse, listed)
+        if self.static_graph:
+            self.reducer.be_static()
 
     @staticmethod
     def _set_params_and_buffers_to_ignore_for_model(module: Module, params_and_buffers_to_ignore: Any) -> None:
@@ -136,8 +226,20 @@ class DistributedDataParallel(Module):
         module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore
 
     def _set_static_graph(self) -> None:
-        """Says that all passes reach the same parameters."""
-        self.static_graph = self.reducer.static = True
+        """Says that all passes reach the same parameters.
+
+        Raises:
+            RuntimeError: once there has been a pass.
+        """
+        if self.static_graph:
+            warnings.warn("You've set static_graph to be True, no need to set it again.", stacklevel=2)
+            return
+        if self.reducer.started:
+            raise RuntimeError(
+                "set_static_graph() should be called before training loop starts and after DistributedDataParallel is constructed."
+            )
+        self.static_graph = True
+        self.reducer.be_static()
 
     def _get_ddp_logging_data(self) -> dict[str, Any]:
         """Facts about the module, under PyTorch's names; libraries look for advice to give in it."""
@@ -155,8 +257,17 @@ class DistributedDataParallel(Module):
             "bucket_cap_bytes": self.bucket_bytes_cap,
         }
 
-    def _states(self) -> list[torch.Tensor]:
-        named = [*self.module.named_parameters(), *self.module.named_buffers()]
+    @property
+    def broadcast_buffers(self) -> bool:
+        """``forward_sync_buffers``, as it was called before."""
+        return self.forward_sync_buffers
+
+    @broadcast_buffers.setter
+    def broadcast_buffers(self, value: bool) -> None:
+        self.forward_sync_buffers = value
+
+    def _states(self, buffers: bool = True) -> list[torch.Tensor]:
+        named = [*self.module.named_parameters(), *(self.module.named_buffers() if buffers else ())]
         return [t.detach() for name, t in named if name not in self.parameters_to_ignore]
 
     def _check_same(self, chosen: list[Any]) -> None:
@@ -204,12 +315,29 @@ class DistributedDataParallel(Module):
         """Whether the next ``forward`` takes over rank 0's buffers."""
         return self.require_forward_param_sync and self.broadcast_buffers and bool(self._buffers_of_module())
 
-    def _buffers_of_module(self) -> list[torch.Tensor]:
-        return [b for name, b in self.module.named_buffers() if name not in self.parameters_to_ignore]
+    def _buffers_of_module(self) -> dict[str, torch.Tensor]:
+        return {name: b for name, b in self.module.named_buffers() if name not in self.parameters_to_ignore}
 
     def _sync_buffers(self, src: int = 0) -> None:
         with torch.no_grad():
-            self._broadcast(self._buffers_of_module(), src)
+            if self._buffer_hook is None:
+                self._broadcast(list(self._buffers_of_module().values()), src)
+                return
+            hook, state, _ = self._buffer_hook
+            for future in hook(state, self._buffers_of_module()) or ():
+                future.wait()
+
+    def _register_buffer_comm_hook(self, state: Any, hook: Any, comm_hook_location: Any = None) -> None:
+        """Has ``hook(state, buffers by name)`` combine buffers; it returns futures that are waited for.
+
+        Args:
+            state: given to the hook.
+            hook: the hook.
+            comm_hook_location: whether it is called before each ``forward`` or, by default, after it.
+        """
+        if not callable(hook):
+            raise AssertionError(f"hook must be callable, got {type(hook)}")
+        self._buffer_hook = hook, state, comm_hook_location or _BufferCommHookLocation.POST_FORWARD
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Calls the module."""
@@ -218,17 +346,27 @@ class DistributedDataParallel(Module):
 
     def _pre_forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """What comes before the module: buffers, and whether the pass before is over."""
-        if torch.is_grad_enabled() and self.require_backward_grad_sync:
+        if self._delayed is not None:
+            self._delayed.clear()
+        if torch.is_grad_enabled() and not self.require_backward_grad_sync:
+            self.reducer.closed = False
+        elif torch.is_grad_enabled():
             self.reducer.check_finished()
             if self._join_config is not None:
                 running = _joining().Join.notify_join_context(self)
                 self.reducer.divisor = None if self._divides else running
-        if self.will_sync_module_buffers():
+        if (self._buffer_hook is None or self._buffer_hook[2] is _BufferCommHookLocation.PRE_FORWARD) and self.will_sync_module_buffers():
             self._sync_buffers(self._authority(True) if self._join_config is not None else 0)
         return inputs, kwargs
 
     def _post_forward(self, outputs: Any) -> Any:
         """What comes after it: gradients are expected of what it gives."""
+        if (
+            self._buffer_hook is not None
+            and self._buffer_hook[2] is _BufferCommHookLocation.POST_FORWARD
+            and self.will_sync_module_buffers()
+        ):
+            self._sync_buffers()
         if torch.is_grad_enabled() and self.require_backward_grad_sync:
             self.require_forward_param_sync = True
             self.reducer.prepare(outputs)
@@ -250,13 +388,42 @@ class DistributedDataParallel(Module):
 
         Raises:
             TypeError: if it is not callable.
+            ValueError: for annotations that say otherwise.
             RuntimeError: if there is one.
         """
         if not callable(hook):
             raise TypeError("Communication hook must be callable.")
+        signature = inspect.signature(hook)
+        bucket = signature.parameters.get("bucket")
+        said, given = inspect.Signature.empty if bucket is None else bucket.annotation, signature.return_annotation
+        if said not in (inspect.Signature.empty, GradBucket, Any) and not isinstance(said, str):
+            raise ValueError("Communication hook: bucket annotation should be dist.GradBucket.")
+        if given not in (inspect.Signature.empty, torch.futures.Future[torch.Tensor], Any) and not isinstance(given, str):
+            raise ValueError("Communication hook: return annotation should be torch.futures.Future[torch.Tensor].")
         if self.reducer.hook is not None:
             raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be called once.")
         self.reducer.hook = (state, hook)
+
+    def _register_builtin_comm_hook(self, comm_hook_type: Any) -> None:
+        """``register_comm_hook`` with one of two hooks by name."""
+        default_hooks = torch.distributed.algorithms.ddp_comm_hooks.default_hooks
+        known = torch.distributed.BuiltinCommHookType
+        if not isinstance(comm_hook_type, known):
+            raise TypeError(f"_register_builtin_comm_hook(): expected a BuiltinCommHookType, but got {comm_hook_type!r}")
+        hook = default_hooks.allreduce_hook if comm_hook_type is known.ALLREDUCE else default_hooks.fp16_compress_hook
+        self.register_comm_hook(self.process_group, hook)
+
+    def _register_fused_optim(self, optim: Any, *args: Any, optim_params: Any = None, **kwargs: Any) -> None:
+        """Has an optimiser step with the gradients of each bucket as soon as they are combined."""
+        hooks = torch.distributed.algorithms.ddp_comm_hooks
+        chosen = None if optim_params is None else list(optim_params)
+        if chosen is not None and not chosen:
+            raise ValueError("Overlapped optimizer must be given at least one parameter in optim_params")
+        state = hooks.optimizer_overlap_hooks._OptimizerHookState(
+            torch.distributed.optim.utils.as_functional_optim(optim, *args, **kwargs), chosen
+        )
+        hook = hooks.optimizer_overlap_hooks._hook_then_optimizer(hooks.default_hooks.allreduce_hook, state)
+        self.register_comm_hook(self.process_group, hook)
 
     # Uneven numbers of batches.
 
@@ -311,4 +478,51 @@ class DistributedDataParallel(Module):
         return self.process_group
 
     def __getstate__(self) -> Any:
-        raise NotImplementedError("pickling a DistributedDataParallel is not offered by jtorch: save its state_dict(), or that of .module")
+        if self.process_group is not torch.distributed.group.WORLD:
+            raise RuntimeError(
+                "DDP Pickling/Unpickling are only supported when using DDP with the default process group. That is, when you have called "
+                "init_process_group and have not passed process_group argument to DDP constructor"
+            )
+        if self._delayed is not None:
+            raise NotImplementedError(
+                "copying or pickling a DistributedDataParallel with delay_all_reduce_named_params is not offered by jtorch"
+            )
+        state = self.__dict__.copy()
+        del state["process_group"], state["reducer"]
+        return state
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)
+        self.process_group = torch.distributed.distributed_c10d.world(None)
+        self._make_reducer()
+
+
+class _Delayed:
+    """Parameters that the reducer leaves alone: their gradients lie in one tensor, which is averaged once that of another is there.
+
+    Args:
+        ddp: the module.
+        named: the parameters by name.
+        trigger: the other one.
+    """
+
+    def __init__(self, ddp: DistributedDataParallel, named: list[Any], trigger: torch.Tensor) -> None:
+        self.group, self.parameters = ddp.process_group, [p for _, p in named]
+        with torch.no_grad():
+            ddp._broadcast([p.detach() for p in self.parameters], 0)
+        self.sizes = [p.numel() for p in self.parameters]
+        self.buffer = torch.zeros(sum(self.sizes), device=ddp.device)
+        trigger.register_hook(self._average)
+
+    def clear(self) -> None:
+        """Has gradients that are None be parts of the tensor, which are zero at first."""
+        if all(p.grad is None for p in self.parameters):
+            self.buffer.zero_()
+        for part, p in zip(self.buffer.split(self.sizes), self.parameters, strict=True):
+            if p.grad is None:
+                p.grad = part.view(p.shape).zero_()
+
+    def _average(self, grad: torch.Tensor) -> torch.Tensor:
+        self.buffer.div_(self.group.size())
+        torch.distributed.all_reduce(self.buffer, group=self.group)
+        return grad

@@ -10,8 +10,10 @@ import jtorch as torch
 import jtorch.distributed as dist
 import jtorch.distributed.checkpoint as dcp
 from jtorch.distributed.checkpoint._consolidate_hf_safetensors import consolidate_safetensors_files_on_every_rank
+from jtorch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, set_model_state_dict
 from jtorch.distributed.device_mesh import init_device_mesh
 from jtorch.distributed.tensor import DTensor, Shard, distribute_tensor
+from jtorch.nn.parallel import DistributedDataParallel
 
 FOLDER = Path(os.environ["WORLD_FOLDER"])
 
@@ -46,6 +48,16 @@ def check_failures_are_everybodys() -> None:
     t = torch.ones(1)
     dist.all_reduce(t)  # the group is as good as before
     assert t.item() == WORLD
+
+
+def check_states_of_wrappers() -> None:
+    model = DistributedDataParallel(torch.nn.Linear(2, 3))
+    found = get_model_state_dict(model)
+    assert set(found) == {"weight", "bias"}
+    del found["bias"]
+    with raises(RuntimeError, "Missing key: bias."):
+        set_model_state_dict(model, found)
+    assert set_model_state_dict(model, found, options=StateDictOptions(strict=False)).missing_keys == ["module.bias"]
 
 
 def check_alone() -> None:

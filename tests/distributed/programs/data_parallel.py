@@ -8,7 +8,10 @@ import jtorch as torch
 import jtorch.distributed as dist
 from jtorch import nn
 from jtorch.distributed._composable import replicate
+from jtorch.distributed.device_mesh import init_device_mesh
+from jtorch.distributed.tensor import distribute_module
 from jtorch.nn.parallel import DistributedDataParallel as DDP
+from jtorch.utils.flop_counter import FlopCounterMode
 
 
 def net(seed: int = 0) -> Any:
@@ -112,6 +115,61 @@ def check_unused_parameters() -> None:
         plain(data(), True)
 
 
+class Again(nn.Module):
+    """A layer in two checkpoints: in reentrant ones backward passes within the pass come to it one after another."""
+
+    def __init__(self, reentrant: bool) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.a, self.between, self.reentrant = nn.Linear(4, 4), nn.Linear(4, 4), reentrant
+
+    def forward(self, x: Any) -> Any:
+        from jtorch.utils.checkpoint import checkpoint
+
+        return checkpoint(self.a, self.between(checkpoint(self.a, x, use_reentrant=self.reentrant)), use_reentrant=self.reentrant)
+
+
+def check_static_graphs_count_what_comes_again() -> None:
+    found = []
+    for reentrant in (True, False):
+        model, grads = DDP(Again(reentrant), static_graph=True), []
+        for i in range(3):
+            model.zero_grad()
+            model((mine(data()) + i).requires_grad_()).square().sum().backward()
+            grads += [p.grad.clone() for p in model.parameters()]
+        found.append(grads)
+    for p, q in zip(*found, strict=True):
+        same(p, q)
+        rows = [torch.zeros_like(p) for _ in range(WORLD)]
+        dist.all_gather(rows, p)
+        same(rows[0], rows[1])
+    with raises(RuntimeError, "marked as ready twice"):  # what comes later would be this process's alone
+        DDP(Again(True), find_unused_parameters=True)(data().requires_grad_()).sum().backward()
+
+
+def check_graphs_that_change() -> None:
+    for passes, words in (
+        ((False, False, True), "one parameter is unused in first iteration, but then got used in the second iteration"),
+        ((True, False, False), "one parameter is used in first iteration, but then got unused in the second iteration"),
+    ):
+        model = DDP(Branches(), static_graph=True)
+        for second in passes[:2]:
+            model(data(), second)["y"][0].sum().backward()
+        with raises(RuntimeError, words):
+            model(data(), passes[2])["y"][0].sum().backward()
+    seen, whole = DDP(net(), static_graph=True), net()
+    for _ in range(2):
+        seen.zero_grad()
+        with FlopCounterMode(display=False):
+            seen(mine(data())).square().mean().backward()
+    whole(data()).square().mean().backward()
+    assert torch.allclose(seen.module[0].weight.grad, whole[0].weight.grad, atol=1e-6)
+    late = DDP(net())
+    late(data()).sum().backward()
+    with raises(RuntimeError, "should be called before training loop starts"):
+        late._set_static_graph()
+
+
 def check_buffers_follow_rank_0() -> None:
     model = DDP(nn.BatchNorm1d(4, affine=True))
     model(data() + RANK)
@@ -121,6 +179,85 @@ def check_buffers_follow_rank_0() -> None:
     before = data().mean(0) * 0.1 * 0.9 + data().mean(0) * 0.1  # rank 0 never saw the shifted data
     for row in rows:
         assert torch.allclose(row, before, atol=1e-6)
+
+
+def check_buffers_that_are_not_sent() -> None:
+    def module() -> Any:
+        found = nn.BatchNorm1d(4)
+        found.running_mean.fill_(RANK)
+        return found
+
+    for options, first, later in (
+        ({}, 0.0, True), ({"broadcast_buffers": False}, float(RANK), False), ({"forward_sync_buffers": False}, 0.0, False),
+    ):  # fmt: skip
+        model = DDP(module(), **options)
+        assert model.module.running_mean.tolist() == [first] * 4 and model.broadcast_buffers is later
+        model.module.running_mean.fill_(5.0 + RANK)
+        model.eval()(data())
+        assert model.module.running_mean.tolist() == [5.0 + (0 if later else RANK)] * 4, options
+
+
+def check_hooks_for_buffers() -> None:
+    from jtorch.nn.parallel.distributed import _BufferCommHookLocation as At
+
+    def summed(state: Any, buffers: Any) -> Any:
+        state.append(sorted(buffers))
+        return [dist.all_reduce(b, async_op=True).get_future() for b in buffers.values() if b.is_floating_point()]
+
+    for at, mean, root in ((At.PRE_FORWARD, 3.0, 2**0.5), (None, 1.0 + RANK, 1.0)):  # the hook comes before the layer, or after it
+        model, seen = DDP(nn.BatchNorm1d(4)), []
+        model._register_buffer_comm_hook(seen, summed, at)
+        model.eval()
+        model.module.running_mean.fill_(1.0 + RANK)
+        out = model(torch.zeros(2, 4))
+        assert model.module.running_mean.tolist() == [3.0] * 4 and len(seen) == 1 and "running_var" in seen[0]
+        assert bool((out * root + mean).abs().max() < 1e-4), (at, out)
+
+
+def check_delayed_gradients() -> None:
+    module, whole = net(RANK), net(0)
+    p = dict(module.named_parameters())
+    late = [(name, p[name]) for name in ("2.weight", "2.bias")]
+    with raises(ValueError, "need to be set at the same time"):
+        DDP(module, delay_all_reduce_named_params=late)
+    model = DDP(module, delay_all_reduce_named_params=late, param_to_hook_all_reduce=p["0.bias"])
+    for m, x in ((model, mine(data())), (whole, data())):
+        opt = torch.optim.SGD(m.parameters(), 0.5)
+        for _ in range(3):
+            opt.zero_grad()
+            m(x).square().mean().backward()
+            opt.step()
+    for a, b in zip(model.module.parameters(), whole.parameters(), strict=True):
+        assert torch.allclose(a, b, atol=1e-6)
+
+
+def check_copies_of_wrappers() -> None:
+    import copy
+    import pickle
+
+    whole = net()
+    whole(data()).square().mean().backward()
+    model = DDP(net(), bucket_cap_mb_list=[0.0001])
+    for copied in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        copied(mine(data())).square().mean().backward()
+        assert torch.allclose(copied.module[0].weight.grad, whole[0].weight.grad, atol=1e-6)
+    assert model.module[0].weight.grad is None
+    with raises(RuntimeError, "only supported when using DDP with the default process group"):
+        pickle.dumps(DDP(net(), process_group=dist.new_group([0, 1])))
+
+
+def check_options_that_are_refused() -> None:
+    with raises(NotImplementedError, "mixed_precision"):
+        DDP(net(), mixed_precision=object())
+    with raises(ValueError, "can only be None or contain a single element"):
+        DDP(net(), device_ids=[0, 1])
+    with raises(RuntimeError, "uninitialized parameters can't be used"):
+        DDP(nn.LazyLinear(3))
+    with raises(NotImplementedError, "parameters that are DTensors"):
+        DDP(distribute_module(net(), init_device_mesh("cpu", (WORLD,))))
+    with raises(TypeError, "process_group"):
+        DDP(net(), process_group=3)
+    assert DDP(net(), output_device=0).output_device is None
 
 
 def check_comm_hooks() -> None:
@@ -153,6 +290,28 @@ def check_comm_hooks() -> None:
     assert first == [58, 26, 32]  # all at once until it is known that everything is used
     with raises(RuntimeError, "can only be called once"):
         model.register_comm_hook(None, hook)
+    listed: list[Any] = []
+    model = DDP(net(), bucket_cap_mb_list=[0.0001, 1])
+    model.register_comm_hook(None, lambda s, b: listed.append(b.buffer().numel()) or default_hooks.allreduce_hook(None, b))
+    for _ in range(2):
+        model(data()).sum().backward()
+    assert listed == [26, 32, 26, 32]
+    for kind, width in ((dist.BuiltinCommHookType.ALLREDUCE, 1e-6), (dist.BuiltinCommHookType.FP16_COMPRESS, 2e-3)):
+        model = DDP(net())
+        model._register_builtin_comm_hook(kind)
+        model(mine(data())).square().mean().backward()
+        assert torch.allclose(model.module[0].weight.grad, expected[0].weight.grad, atol=width)
+    fused = DDP(net())
+    fused._register_fused_optim(torch.optim.SGD, lr=0.5)
+    fused(mine(data())).square().mean().backward()
+    assert torch.allclose(fused.module[0].weight, net()[0].weight - 0.5 * expected[0].weight.grad, atol=1e-6)
+    returns: Any = lambda state, bucket: None  # noqa: E731
+    returns.__annotations__ = {"bucket": int}
+    with raises(ValueError, "bucket annotation should be dist.GradBucket"):
+        DDP(net()).register_comm_hook(None, returns)
+    returns.__annotations__ = {"bucket": dist.GradBucket, "return": int}
+    with raises(ValueError, "return annotation should be"):
+        DDP(net()).register_comm_hook(None, returns)
 
 
 def check_gradients_of_low_rank() -> None:

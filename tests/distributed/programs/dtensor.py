@@ -241,6 +241,15 @@ def check_elementwise() -> None:
     same(rows.count_nonzero(0).full_tensor(), [10] * 6)
     lies(p * p, Partial())
     same((p * p).full_tensor(), [16.0] * 3)
+    for cut in (ROWS, COLUMNS):
+        for f in (F.logsigmoid, lambda t: torch.ldexp(t, t)):  # a result of another shape; gradients of both operands
+            whole = x.clone().requires_grad_()
+            parts = spread(x.clone(), cut).requires_grad_()
+            f(whole).sum().backward()
+            out = f(parts)
+            lies(out, cut)
+            out.sum().backward()
+            same(parts.grad.full_tensor(), whole.grad)
     with raises(RuntimeError, "mixed torch.Tensor and DTensor"):
         rows + x
     with implicit_replication():
@@ -353,6 +362,12 @@ def check_random_numbers() -> None:
     assert drandn(5, 3, device_mesh=mesh(), placements=[ROWS]).to_local().shape == ((2, 2, 1, 0)[RANK], 3)
     kept = F.dropout(spread(torch.ones(8, 8), COLUMNS), 0.5)
     assert set(kept.full_tensor().unique().tolist()) <= {0.0, 2.0}
+    scores = spread(torch.zeros(8, 4), ROWS).requires_grad_()
+    drawn = F.gumbel_softmax(scores, dim=1)
+    lies(drawn, ROWS)
+    assert torch.allclose(drawn.full_tensor().sum(1), torch.ones(8)) and not torch.allclose(drawn.full_tensor(), torch.full((8, 4), 0.25))
+    F.gumbel_softmax(scores, hard=True).sum().backward()
+    assert scores.grad.placements == (ROWS,)
 
 
 def check_factories_and_copies() -> None:

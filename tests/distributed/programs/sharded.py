@@ -23,6 +23,8 @@ from jtorch.distributed.fsdp import (
     register_fsdp_forward_method,
 )
 from jtorch.distributed.tensor import DTensor, Replicate, Shard
+from jtorch.utils.checkpoint import checkpoint
+from jtorch.utils.flop_counter import FlopCounterMode
 
 FOLDER = Path(os.environ["WORLD_FOLDER"])
 
@@ -131,6 +133,82 @@ def check_gradients_wait() -> None:
     model(mine(ids(4))).square().mean().backward()  # adds to what is there
     whole(ids(4)).square().mean().backward()
     assert torch.allclose(model.head.weight.grad.full_tensor(), whole.head.weight.grad, atol=1e-6)
+
+
+def check_whole_gradients_that_wait_are_seen() -> None:
+    torch.manual_seed(0)
+    model, plain = fully_shard(nn.Linear(3, 2)), nn.Linear(3, 2)
+    plain.load_state_dict(get_model_state_dict(model, options=StateDictOptions(full_state_dict=True)))
+    model.set_reshard_after_backward(False)
+    for synced in (False, False, True):
+        x = torch.full((1, 3), 1.0 + RANK) if not synced else torch.ones(1, 3)
+        model.set_requires_gradient_sync(synced)
+        for m in (model, plain):
+            m(x).square().sum().backward()
+        if not synced:  # whole, and this process's own
+            assert not isinstance(model.weight, DTensor) and torch.allclose(model.weight.grad, plain.weight.grad, atol=1e-5)
+    assert model.weight.grad is None  # no shard's
+    mean = plain.weight.grad.clone()
+    torch.distributed.all_reduce(mean)
+    model.reshard()
+    assert torch.allclose(model.weight.grad.full_tensor(), mean / WORLD, atol=1e-4)
+
+
+def check_hooks_see_what_is_reduced() -> None:
+    rows = torch.arange(6.0).reshape(2, 3)
+    for mesh in (init_device_mesh("cpu", (WORLD,)), init_device_mesh("cpu", (2, 2), mesh_dim_names=("copies", "shards"))):
+        for forced in (False, True):
+            model: Any = fully_shard(nn.Linear(3, 5, bias=False), mesh=mesh)
+            seen: list[Any] = []
+            model.set_force_sum_reduction_for_comms(forced)
+            model.set_all_reduce_hook(lambda t, seen=seen: (seen.append(t.clone()), t.mul_(2)))
+            (model(rows) * (1 + RANK)).sum().backward()
+            mean = rows.sum(0) * 2.5
+            assert torch.allclose(model.weight.grad.full_tensor(), (2 * mean).expand(5, 3))
+            mine = model.weight.grad.to_local().shape[0]
+            most = 2 if mesh.ndim == 1 else 3  # what the largest part has room for
+            expected = torch.zeros(most, 3)
+            expected[:mine] = mean * (WORLD if forced else 1)
+            assert len(seen) == 1 and torch.allclose(seen[0], expected.reshape(-1)), (seen, expected)
+    with raises(ValueError, "stream cannot be set"):
+        model.set_all_reduce_hook(print, stream=object())
+
+
+def check_sums_of_halves_stay_in_range() -> None:
+    model: Any = fully_shard(nn.Linear(2, 4, bias=False), mp_policy=MixedPrecisionPolicy(reduce_dtype=torch.float16))
+    (model(torch.ones(1, 2)) * 30000.0).sum().backward()  # four of which are no half
+    assert model.weight.grad.full_tensor().eq(30000).all()
+
+
+def check_gradients_that_modes_see() -> None:
+    model, whole = sharded(), net()
+    with FlopCounterMode(display=False):
+        model(mine(ids(0))).square().mean().backward()
+    whole(ids(0)).square().mean().backward()
+    for p, q in zip(model.parameters(), whole.parameters(), strict=True):
+        assert torch.allclose(p.grad.full_tensor(), q.grad, atol=1e-6)
+
+
+def check_passes_within_passes() -> None:
+    class Twice(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            torch.manual_seed(0)
+            self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+
+        def forward(self, x: Any) -> Any:
+            return checkpoint(self.a, self.b(checkpoint(self.a, x, use_reentrant=True)), use_reentrant=True)
+
+    whole, x = Twice(), torch.arange(8.0 * WORLD).reshape(2 * WORLD, 4) / 10
+    (whole(x.requires_grad_()).square().sum() / WORLD).backward()
+    for parts in ((), ("a", "b")):
+        model = Twice()
+        for name in parts:
+            fully_shard(getattr(model, name))
+        fully_shard(model)
+        model(mine(x.detach()).requires_grad_()).square().sum().backward()
+        for p, q in zip(model.parameters(), whole.parameters(), strict=True):
+            assert torch.allclose(p.grad.full_tensor(), q.grad, rtol=1e-4), parts
 
 
 def check_copies_of_shards() -> None:

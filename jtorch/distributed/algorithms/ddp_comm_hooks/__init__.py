@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import debugging_hooks, default_hooks, powerSGD_hook, quantization_hooks
+from . import optimizer_overlap_hooks as optimizer_overlap_hooks
 
 __all__ = ["DDPCommHookType", "register_ddp_comm_hook"]
 

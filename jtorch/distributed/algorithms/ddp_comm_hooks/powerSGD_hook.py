@@ -76,6 +76,8 @@ class PowerSGDState:
 def _orthogonal(matrix: torch.Tensor, epsilon: float) -> torch.Tensor:
     """The columns, made orthonormal."""
     if epsilon == 0:
+        if matrix.dtype.itemsize < 4:  # which is not decomposed
+            return torch.linalg.qr(matrix.float())[0].to(matrix.dtype)
         return torch.linalg.qr(matrix)[0]
     columns: list[torch.Tensor] = []
     for i in range(matrix.shape[1]):
