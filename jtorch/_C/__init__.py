@@ -10,10 +10,14 @@ from typing import Any
 
 from .._src import engine
 from .._src.bind.everything import _C as _ops
+from .._src.composites.foreach import _clamp_ as _clamp_
+from .._src.composites.foreach import _scale_ as _scale_
+from .._src.composites.foreach import _total_norm_of as _total_norm_of
 from .._src.engine import OutOfMemoryError as OutOfMemoryError
 from .._src.facts.errors import LinAlgError as _LinAlgError
 from .._src.refusals import stand_ins as _refusals
 from .._src.tensor.module_state import check_state
+from .._src.tensor.running import ALONE as _ALONE
 from .._src.tensor.writing import swap, undoable
 from ..autograd.grad_mode import MODE as _MODE
 from ..core import Tensor as _Tensor
@@ -35,17 +39,6 @@ __all__ = [
     "_disabled_torch_function_impl",
     "_is_torch_function_enabled",
 ]
-
-
-def _count_alone() -> int:
-    """References to a value that one tensor alone has, as ``_swap_`` counts them."""
-    t = _Tensor.__new__(_Tensor)
-    t._v = engine.Value()
-    old = t._v
-    return _refs(old)
-
-
-_ALONE = _count_alone()
 
 
 def _swap_(tensors: Sequence[_Tensor], news: Sequence[_Tensor], writes: _Iterable[int] | None = None) -> None:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 import pytest
 
 import jtorch as torch
@@ -55,3 +60,82 @@ def test_refuses_lists_that_do_not_fit() -> None:
         torch._foreach_mul(pair(), [1.0])
     with pytest.raises(TypeError, match="must be tuple of Tensors, not Tensor"):
         torch._foreach_abs(torch.ones(2))
+
+
+def many(dtype: torch.dtype = torch.float32) -> list[torch.Tensor]:
+    """So many that one operation takes them all; one is large, one has one element, whose square is out of range, and one none."""
+    generator = torch.Generator().manual_seed(0)
+    shapes = [(3, 4), (5,), (2, 3), (), (0,), (70, 70), (2, 2, 2), (1,), (6,), (4, 4)]
+    made = [torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype) for shape in shapes]
+    made[7].fill_(3e19)
+    return made
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("ord", [0.0, 1, 2, 3.0, math.inf, -1.0])
+def test_norms_of_many(ord: float, dtype: torch.dtype) -> None:
+    items = [t for t in many(dtype) if t.numel() or ord in (0.0, 1, 2, 3.0)]
+    found = torch._foreach_norm(items, ord)
+    assert all(n.dtype is dtype and n.shape == () for n in found)
+    expected = [torch.linalg.vector_norm(t, ord).item() for t in items]
+    np.testing.assert_allclose([n.item() for n in found], expected, rtol=1e-12 if dtype is torch.float64 else 3e-7)
+
+
+def test_norms_of_many_refuse_what_has_none() -> None:
+    with pytest.raises(RuntimeError, match="norm on an empty tensor because the operation does not have an identity"):
+        torch._foreach_norm(many(), math.inf)
+    with pytest.raises(RuntimeError, match="Expected a floating point or complex tensor"):
+        torch._foreach_norm([torch.ones(2, dtype=torch.int64)] * 9)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64])
+@pytest.mark.parametrize("factor", [0.1, 2, torch.tensor(0.1), torch.tensor(0.1, dtype=torch.float64)])
+def test_many_times_one_factor(factor: Any, dtype: torch.dtype) -> None:
+    items = many(dtype) if dtype.is_floating_point else [torch.arange(3)] * 9
+    expected = [t * factor for t in items]
+    found = torch._foreach_mul(items, factor)
+    assert all(f.dtype is e.dtype and f.equal(e) for f, e in zip(found, expected, strict=True))
+    if dtype.is_floating_point:
+        assert all(a is b for a, b in zip(torch._foreach_mul_(items, factor), items, strict=True))
+        assert all(
+            t.equal(e.to(dtype)) and t._version == 1 + (t.numel() == 1 and t.dim() == 1) for t, e in zip(items, expected, strict=True)
+        )
+
+
+def twice(items: list[torch.Tensor]) -> list[torch.Tensor]:
+    return [*items, items[0]]
+
+
+def as_views(items: list[torch.Tensor]) -> list[torch.Tensor]:
+    return [items[0][0], *items]
+
+
+@pytest.mark.parametrize("given", [twice, as_views])
+def test_tensors_that_share_memory_are_multiplied_one_after_the_other(given: Callable[[Any], Any]) -> None:
+    items = many()
+    expected = (items[0] * 2).clone()
+    expected[0 if given is as_views else slice(None)] *= 2
+    torch._foreach_mul_(given(items), 2.0)
+    assert items[0].equal(expected)
+
+
+def test_graphs_hear_of_many_that_are_written() -> None:
+    items = many()
+    w = torch.ones(3, 4, requires_grad=True)
+    y = (w * items[0]).sum()
+    torch._foreach_mul_(items, 2.0)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()
+
+
+def test_many_have_histories_and_tangents() -> None:
+    items = [t.requires_grad_() for t in many()]
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        torch._foreach_mul_(items, 2.0)
+    torch._foreach_mul(items, 3.0)[0].sum().backward()
+    assert items[0].grad is not None and items[0].grad.eq(3).all()
+    plain = [t.detach() for t in many()]
+    found = torch.func.grad(lambda x: torch._foreach_norm([x, *plain])[0])(torch.tensor([3.0, 4.0]))
+    np.testing.assert_allclose(found.numpy(), [0.6, 0.8], rtol=1e-6)
+    _, tangent = torch.func.jvp(lambda x: torch._foreach_mul([x, *plain], 2.0)[0], (torch.ones(2),), (torch.ones(2),))
+    assert tangent.tolist() == [2.0, 2.0]

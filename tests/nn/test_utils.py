@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
 import warnings
 from typing import Any
@@ -44,6 +45,42 @@ def test_clip_grad_norm() -> None:
     assert_equal(params[1].grad, torch.tensor([0.8]))
     assert utils.clip_grad_norm_(with_gradients(), 1.0, norm_type=float("inf")).item() == 4
     assert utils.clip_grad_norm_([], 1.0).item() == 0
+
+
+@pytest.mark.parametrize("order", [0.5, 1.0, 2.0, float("inf")])
+def test_clip_grad_norm_of_many(order: float) -> None:
+    torch.manual_seed(0)
+    grads = [torch.randn(s) for s in [(3, 2), (4,), (), (5, 1), (2, 2, 2), (80, 80), (1,), (7,), (2, 3)]]
+    params = [nn.Parameter(torch.zeros_like(g)) for g in grads]
+    for p, g in zip(params, grads, strict=True):
+        p.grad = g.clone()
+    flat = torch.cat([g.ravel() for g in grads]).double()
+    norm = torch.linalg.vector_norm(flat, order).item()
+    assert utils.get_total_norm(grads, order).item() == pytest.approx(norm, rel=1e-6)
+    assert utils.clip_grad_norm_(params, 0.5, order).item() == pytest.approx(norm, rel=1e-6)
+    for p, g in zip(params, grads, strict=True):
+        assert_equal(p.grad, g * (0.5 / norm))
+        assert p.grad is not None and p.grad._version == 1
+    assert utils.clip_grad_norm_(params, 1e6, order).item() == pytest.approx(0.5, rel=1e-4)
+
+
+def test_clip_grad_value_of_many() -> None:
+    grads = [torch.tensor([-1.0, n / 10, math.nan]) for n in range(9)]
+    params = [nn.Parameter(torch.zeros(3)) for _ in grads]
+    for p, g in zip(params, grads, strict=True):
+        p.grad = g.clone()
+    utils.clip_grad_value_(params, 0.5)
+    for p, g in zip(params, grads, strict=True):
+        assert_equal(p.grad, g.clamp(-0.5, 0.5))
+
+
+def test_clip_grad_norm_of_many_nonfinite_gradients_writes_nothing() -> None:
+    params = [nn.Parameter(torch.ones(2)) for _ in range(9)]
+    for p in params:
+        p.grad = torch.tensor([1.0, float("inf")])
+    with pytest.raises(RuntimeError, match="is non-finite"):
+        utils.clip_grad_norm_(params, 1.0, error_if_nonfinite=True)
+    assert all(p.grad is not None and p.grad[0] == 1 and p.grad._version == 0 for p in params)
 
 
 def test_clip_grad_norm_of_nonfinite_gradients() -> None:

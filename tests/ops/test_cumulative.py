@@ -52,6 +52,34 @@ def test_gradients() -> None:
     assert found == pytest.approx([1 + 1 + 1.5, 1 + 1.5, 0])
 
 
+@pytest.mark.parametrize(("shape", "dim"), [((3, 7), 1), ((7, 3), 0), ((5, 150), 0), ((2, 6, 70), 1), ((1, 4), 0)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64])
+def test_gradients_of_running_products(dtype: torch.dtype, shape: tuple[int, ...], dim: int) -> None:
+    """Beside the sum of all products that an element is a factor of, zeros among them."""
+    r = np.random.RandomState(0)
+    x, g = (r.randn(*shape) + (1j * r.randn(*shape) if dtype.is_complex else 0) for _ in range(2))
+    x.reshape(-1)[[0, 2]] = 0
+    leaf = torch.tensor(x, dtype=dtype, requires_grad=True)
+    leaf.cumprod(dim).backward(torch.tensor(g, dtype=dtype))
+    rows, above = np.moveaxis(x, dim, 0), np.moveaxis(g, dim, 0)
+    expected = np.zeros_like(rows)
+    for k in range(len(rows)):
+        without = rows.copy()
+        without[k] = 1
+        expected[k] = (above * np.cumprod(without, 0).conj())[k:].sum(0)
+    assert leaf.grad is not None
+    found = np.moveaxis(leaf.grad.resolve_conj().numpy(), dim, 0)
+    np.testing.assert_allclose(found, expected, rtol=1e-12 if dtype is torch.float64 else 1e-5, atol=1e-5)
+
+
+def test_running_products_that_were_written_over() -> None:
+    x = torch.tensor([2.0, 3.0], requires_grad=True)
+    y = x.cumprod(0)
+    y.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
 def test_diff() -> None:
     x = torch.tensor([1, 4, 9, 16])
     assert torch.diff(x).tolist() == [3, 5, 7] and x.diff(n=2).tolist() == [2, 2] and x.diff(n=9).tolist() == []

@@ -49,6 +49,24 @@ def test_gradient_by_differences() -> None:
         assert (p.grad.numpy() * direction).sum() == pytest.approx((up - down) / 2e-6, rel=1e-5)
 
 
+@pytest.mark.parametrize("shape", [(5,), (4, 5), (3, 4, 5)])
+@pytest.mark.parametrize("given", ["weight and bias", "weight", "bias", "nothing"])
+def test_gradients_of_layer_norm_in_single_precision(given: str, shape: tuple[int, ...]) -> None:
+    """They are products where those in double precision are sums."""
+    r = np.random.RandomState(3)
+    x, g, w, b = r.randn(3, 4, 5) * 3 + 5, r.randn(3, 4, 5), r.randn(*shape), r.randn(*shape)
+
+    def gradients(dtype: torch.dtype) -> list[torch.Tensor]:
+        leaves = [torch.tensor(a, dtype=dtype, requires_grad=True) for a in (x, w, b)]
+        y = F.layer_norm(leaves[0], shape, leaves[1] if "weight" in given else None, leaves[2] if "bias" in given else None)
+        of = [leaf for leaf, name in zip(leaves, ("", "weight", "bias"), strict=True) if name in given]
+        first = torch.autograd.grad(y, of, torch.tensor(g, dtype=dtype), create_graph=True)
+        return [*first, torch.autograd.grad(first[0].sin().sum(), leaves[0])[0]]
+
+    for single, double in zip(gradients(torch.float32), gradients(torch.float64), strict=True):
+        np.testing.assert_allclose(single.detach().numpy(), double.detach().numpy(), rtol=2e-4, atol=2e-5)
+
+
 def test_batch_norm_moves_running_statistics() -> None:
     x = torch.tensor([[1.0], [3.0]])
     mean, var = torch.zeros(1), torch.ones(1)

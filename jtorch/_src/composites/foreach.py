@@ -3,12 +3,19 @@ was recorded as one program."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core import Tensor
+from ...autograd.grad_mode import MODE
+from ...core import BIRTHS, Tensor
+from ...dispatch import TENSORS
 from ..bind.cores import composite
-from ..bind.everything import PUBLIC, L, T
+from ..bind.everything import _C as BELOW
+from ..bind.everything import PUBLIC, L, M, T
+from ..engine import SPECIAL
+from ..protocol.state import ACTIVE
+from ..tensor.running import write_all
 
 _UNARY = """abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal round rsqrt sigmoid
     sign sin sinh sqrt tan tanh trunc""".split()
@@ -20,6 +27,75 @@ def _tensors(name: str, items: Any) -> list[Any]:
     if not items:
         raise RuntimeError("Tensor list must have at least one tensor.")
     return list(items)
+
+
+#: Shorter lists are taken item by item: the engine would have a kernel for each of their lengths to trace.
+MANY = 8
+
+
+def _together(items: Sequence[Any]) -> bool:
+    """Whether one operation may take all of a list, because nobody could tell: many plain tensors with data, of one floating-point
+    dtype, on one device, of which no history is recorded, while no mode is entered."""
+    if len(items) < MANY or ACTIVE.modes or not TENSORS.issuperset(map(type, items)):
+        return False
+    values: list[Any] = [t._v for t in items]
+    if None in values or (MODE.enabled and any([t._rg for t in items])):  # noqa: C419 (a list is faster)
+        return False
+    first = values[0].aval
+    dtype, device = first.torch_dtype, first.device
+    return dtype.is_floating_point and all(
+        [v.trace is not SPECIAL and (a := v.aval).torch_dtype is dtype and a.device == device for v in values]  # noqa: C419
+    )
+
+
+def _apart(items: Sequence[Any]) -> bool:
+    """Whether tensors that may be taken together have memory of their own each, so that they may be written at once."""
+    return not BIRTHS and all([t._al is None and t._ver >= 0 for t in items]) and len(set(map(id, items))) == len(items)  # noqa: C419
+
+
+def _is_factor(number: Any, item: Any) -> bool:
+    """Whether a number, or a tensor without dimensions, is one that what is like an item can be multiplied by in its dtype."""
+    if type(number) in (float, int):
+        return item.torch_dtype.itemsize >= 4
+    if type(number) is not Tensor or (MODE.enabled and number._rg):
+        return False
+    a = number._aval
+    return a.ndim == 0 and a.torch_dtype is item.torch_dtype and a.device == item.device
+
+
+def _scaled(items: Sequence[Any], factor: Any) -> tuple[Tensor, ...] | None:
+    """All tensors of a list times one factor, where one operation can do that."""
+    if not _together(items) or not _is_factor(factor, items[0]._aval):
+        return None
+    return BELOW._scaled(items, factor)
+
+
+def _have_norms(items: Sequence[Any], ord: float) -> bool:
+    """Whether one operation may take the norms of all tensors of a list."""
+    return _together(items) and (0 < ord < math.inf or all([t._aval.size for t in items]))  # noqa: C419 (an error is one of each)
+
+
+def _total_norm_of(items: Sequence[Any], ord: float) -> Tensor | None:
+    """The norm of all tensors of a list as one vector, where one operation can compute it."""
+    return BELOW._total_norm(items, ord) if _have_norms(items, ord) else None
+
+
+def _scale_(items: Sequence[Any], factor: Tensor) -> None:
+    """Multiplies all tensors of a list by one factor, in place."""
+    if _apart(items) and (made := _scaled(items, factor)) is not None:
+        write_all(items, made)
+        return
+    for t in items:
+        M.mul_(t, factor if factor.device == t.device else factor.to(t.device))
+
+
+def _clamp_(items: Sequence[Any], low: float, high: float) -> None:
+    """Moves the elements of all tensors of a list into an interval, in place."""
+    if _together(items) and items[0]._aval.torch_dtype.itemsize >= 4 and _apart(items):
+        write_all(items, BELOW._clamped(items, low, high))
+        return
+    for t in items:
+        M.clamp_(t, min=low, max=high)
 
 
 def _each(items: Sequence[Any], others: Any) -> Sequence[Any]:
@@ -76,17 +152,22 @@ for _op in _UNARY:
     _unary(_op)
 
 
-def _binary(name: str, op: str) -> None:
-    """Declares ``_foreach_<name>`` and its in-place form for an operation of two operands."""
+def _binary(name: str, op: str, whole: Callable[[Sequence[Any], Any], tuple[Tensor, ...] | None] | None = None) -> None:
+    """Declares ``_foreach_<name>`` and its in-place form for an operation of two operands; ``whole`` computes all at once, if it can."""
 
     def plain(self: Any, other: Any = None, *, scalar: Any = None, scalars: Any = None) -> Any:
         items = _tensors(f"_foreach_{name}", self)
         given = _other(f"_foreach_{name}", other, scalar, scalars)
+        if whole is not None and (made := whole(items, given)) is not None:
+            return made
         return tuple([PUBLIC[op](t, o) for t, o in zip(items, _each(items, given), strict=True)])
 
     def inplace(self: Any, other: Any = None, *, scalar: Any = None, scalars: Any = None) -> Any:
         items = _tensors(f"_foreach_{name}_", self)
         given = _other(f"_foreach_{name}_", other, scalar, scalars)
+        if whole is not None and _apart(items) and (made := whole(items, given)) is not None:
+            write_all(items, made)
+            return items
         return [PUBLIC[f"Tensor.{op}_"](t, o) for t, o in zip(items, _each(items, given), strict=True)]
 
     what_it_does = f"""``torch.{op}`` of each tensor of a list and a number, or the items of a list of tensors or numbers.
@@ -110,7 +191,7 @@ def _other(name: str, other: Any, scalar: Any, scalars: Any) -> Any:
 
 for _op, _function in {"mul": "mul", "div": "div", "clamp_max": "clamp_max", "clamp_min": "clamp_min",
                        "maximum": "clamp_min", "minimum": "clamp_max"}.items():  # fmt: skip
-    _binary(_op, _function)
+    _binary(_op, _function, _scaled if _op == "mul" else None)
 
 
 def _terms(name: str, alpha: Any, other: Any, scalar: Any, scalars: Any) -> Any:
@@ -188,7 +269,7 @@ def _foreach_pow_(self: Sequence[Tensor], exponent: Any) -> Any:
     return [t.pow_(e) for t, e in zip(items, _each(items, exponent), strict=True)]
 
 
-def _scaled(op: str) -> None:
+def _addc(op: str) -> None:
     """Declares ``_foreach_addcmul`` or ``_foreach_addcdiv``."""
 
     def values(items: Sequence[Any], value: Any, scalars: Any) -> Sequence[Any]:
@@ -222,8 +303,8 @@ def _scaled(op: str) -> None:
         composite(name=f"_foreach_{op}{suffix}", lists=("self", "tensor1", "tensor2"))(body)
 
 
-_scaled("addcmul")
-_scaled("addcdiv")
+_addc("addcmul")
+_addc("addcdiv")
 
 
 def _weights(items: Sequence[Any], weights: Any, weight: Any) -> Sequence[Any]:
@@ -280,7 +361,10 @@ def _foreach_norm(self: Sequence[Tensor], ord: Any = 2, dtype: Any = None) -> An
         >>> torch._foreach_norm([torch.tensor([3.0, 4.0])])
         (tensor(5.),)
     """
-    return tuple([L.vector_norm(t, ord, dtype=dtype) for t in _tensors("_foreach_norm", self)])
+    items = _tensors("_foreach_norm", self)
+    if dtype is None and type(ord) in (int, float) and _have_norms(items, ord):
+        return BELOW._norm_of_each(items, float(ord))
+    return tuple([L.vector_norm(t, ord, dtype=dtype) for t in items])
 
 
 @composite(lists=("self",))

@@ -44,6 +44,7 @@ def hosted(
     most: int | None = None,
     kept: bool = False,
     keeps: bool | None = None,
+    shape: Callable[..., tuple[int, ...]] | None = None,
     linear: Callable[..., Array] | None = None,
     bounds: Callable[..., Interval | None] | None = None,
 ) -> Callable[[Callable[..., Array]], Callable[..., Array]]:
@@ -62,6 +63,7 @@ def hosted(
         mixed: that the operands behind the first may have other dtypes than it.
         cost: the seconds that an equation takes, about, where ``ns`` for each element of the result does not tell.
         keeps: that it keeps shape and dtype, as what is elementwise does.
+        shape: gives the result's shape from the operands' avals, where the dtype is theirs: what tracing the formula would show.
         linear: the same in another formulation, whose derivative is the better one, for what is linear.
         bounds: between which numbers results lie (see ``engine/intervals.py``); the limits of their dtype if it is None.
         most: larger operands are left to the formula.
@@ -78,6 +80,8 @@ def hosted(
         def described(*avals: Any, **params: Any) -> Any:
             if elementwise if keeps is None else keeps:
                 return jax.core.ShapedArray(avals[0].shape, avals[0].dtype)
+            if shape is not None:
+                return jax.core.ShapedArray(shape(*avals), avals[0].dtype)
             found = jax.eval_shape(functools.partial(formula, **params), *[jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals])
             return jax.core.ShapedArray(found.shape, found.dtype)
 

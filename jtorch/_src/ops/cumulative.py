@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -19,7 +20,7 @@ from ._declare import Array, Dtype, Number, defvjp, op, reduction
 from ._derivatives import A, D, derivative
 from ._hosted import hosted
 from ._numeric import default_float, is_complex, is_float, unsupported, wide
-from ._running import running, running_extremum
+from ._running import COLUMNS, running, running_extremum
 
 
 def _scanned(x: Array, axis: int, scan: Any) -> Array:
@@ -68,7 +69,13 @@ def cumsum(input: Array, dim: int, *, dtype: Dtype | None = None) -> Array:
 
 
 @reduction(
-    inplace=True, saves=("input",), computes_out=True, aten="cumprod", out_dtype="expected", out_apart="partly", autocast="cuda float32"
+    inplace=True,
+    saves=("input", "result"),
+    computes_out=True,
+    aten="cumprod",
+    out_dtype="expected",
+    out_apart="partly",
+    autocast="cuda float32",
 )
 def cumprod(input: Array, dim: int, *, dtype: Dtype | None = None) -> Array:
     """Running products along ``dim``.
@@ -86,6 +93,40 @@ def cumprod(input: Array, dim: int, *, dtype: Dtype | None = None) -> Array:
         tensor([1., 2., 1.])
     """
     return _running(input, dim, dtype, _products, "cumprod")
+
+
+def _cumprod_rule(g: Array, result: Array, input: Array, dim: int, *, dtype: Dtype | None = None) -> tuple[Array]:
+    """The products before each element, times what it is followed by: ``s[k] = g[k] + x[k + 1] * s[k + 1]``, without any division."""
+    if not input.ndim or not input.size:
+        return (to_dtype(g, input.dtype),)
+    axis = canonical_dim(dim, input.ndim)
+    if type(input.size) is not int:
+        (found,) = jax.vjp(lambda x: _running(x, dim, dtype, _products, "cumprod"), input)[1](g)
+        return (found,)
+    kind = np.dtype(np.complex128 if is_complex(result) else np.float64)
+    x, made, above = [jnp.moveaxis(to_dtype(a, result.dtype), axis, 0) for a in (input, result, g)]
+    if is_complex(x):
+        x, made = jnp.conj(x), jnp.conj(made)
+    one = jnp.ones((1, *x.shape[1:]), x.dtype)
+    factors, before = jnp.concatenate([x[1:], one]), jnp.concatenate([one, made[:-1]])
+
+    def step(s: Array, row: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+        factor, added, products = row
+        s = to_dtype(added, kind) + to_dtype(factor, kind) * s
+        return s, to_dtype(to_dtype(products, kind) * s, x.dtype)
+
+    def join(later: tuple[Array, Array], earlier: tuple[Array, Array]) -> tuple[Array, Array]:
+        return earlier[0] * later[0], earlier[1] + earlier[0] * later[1]
+
+    if x.size // x.shape[0] >= COLUMNS:
+        found = _loops.scan(step, jnp.zeros(x.shape[1:], kind), (factors, above, before), reverse=True)[1]
+    else:
+        s = lax.associative_scan(join, (to_dtype(factors, kind), to_dtype(above, kind)), reverse=True)[1]
+        found = to_dtype(to_dtype(before, kind) * s, x.dtype)
+    return (to_dtype(jnp.moveaxis(found, 0, axis), input.dtype),)
+
+
+defvjp(cumprod, _cumprod_rule, saves=("input", "result"))
 
 
 def _reversed_sum(x: Any, dim: int) -> Any:

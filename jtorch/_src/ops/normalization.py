@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -100,6 +101,31 @@ def _layer_norm_fwd(
     return cast(_affine((x - mean) * scale, _like(weight, x, dims), _like(bias, x, dims)), input.dtype), (mean, scale)
 
 
+def _by_products(
+    g: Array, x: Array, mean: Array, scale: Array, dims: tuple[int, ...], dtype: Any, weight: Array | None, bias: Array | None
+) -> tuple[Array | None, ...]:
+    """The gradients of a layer norm where sums over rows are products with the weight, which XLA computes as fast as memory is read.
+
+    The barriers keep it from computing ``normal`` anew, and with the forward pass, in each of the loops that read it.
+    """
+    x, mean, scale = lax.optimization_barrier((x, mean, scale))
+    normal = (x - mean) * scale
+    along = lax.optimization_barrier(g * normal)
+    shape = tuple([x.shape[d] for d in dims])
+    factor = jnp.ones(shape, x.dtype) if weight is None else cast(weight, x.dtype)
+    share = np.asarray(1 / math.prod(shape), x.dtype) if math.prod(shape) else np.asarray(0, x.dtype)
+
+    def mean_of(a: Array) -> Array:
+        found = lax.dot_general(a, factor, ((dims, tuple(range(len(dims)))), ((), ())))
+        return lax.expand_dims(found * share, dims)
+
+    along_mean, along_scale = lax.optimization_barrier((mean_of(g), mean_of(along)))
+    weighted = g if weight is None else g * _like(weight, x, dims)
+    grad_input = (weighted - along_mean - normal * along_scale) * scale
+    grad_weight = None if weight is None else unbroadcast(along, weight.shape, weight.dtype)
+    return cast(grad_input, dtype), grad_weight, None if bias is None else unbroadcast(g, bias.shape, bias.dtype)
+
+
 def _layer_norm_rule(
     g: Array,
     residuals: tuple[Array, Array],
@@ -112,6 +138,8 @@ def _layer_norm_rule(
     mean, scale = residuals
     g, x = wide(g), wide(input)
     dims = tuple(range(x.ndim - len(normalized_shape), x.ndim))
+    if x.dtype == np.float32 and jax.default_backend() == "cpu":
+        return _by_products(g, x, mean, scale, dims, input.dtype, weight, bias)
     normal = (x - mean) * scale
     weighted = g if weight is None else g * _like(weight, x, dims)
     along_mean = jnp.mean(weighted, dims, keepdims=True)

@@ -5,6 +5,8 @@ Steps are of the family ``program``: even alone in a trace they are compiled wit
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -12,8 +14,19 @@ import numpy as np
 from jax import dtypes as jax_dtypes
 from jax import lax
 
+from ..engine.host.rules import CALL, Equation
+from ..facts import dtypes
 from ..facts.errors import broadcast_shapes
+from ._axes import to_dtype
 from ._declare import Array, Number, op
+from ._hosted import hosted
+from ._numeric import wide
+from .norms import _power_sum
+
+#: Tensors of at most so many elements are joined where one call of NumPy takes many of them, if there are not fewer than ``FEW``.
+SMALL, FEW = 1 << 12, 4
+#: The norms of which one call of NumPy computes many.
+JOINED = (1.0, 2.0, np.inf)
 
 
 def _exact(number: Number | Array) -> Any:
@@ -112,32 +125,79 @@ def _fused_adam(
 
 
 def _norm_of(x: Array, ord: float) -> Array:
-    magnitude = jnp.abs(x)
-    if x.size == 0:
-        return jnp.zeros((), magnitude.dtype)
-    if ord == np.inf:
-        return jnp.max(magnitude)
-    if ord == -np.inf:
-        return jnp.min(magnitude)
-    if ord == 0:
-        return jnp.sum(magnitude != 0, dtype=magnitude.dtype)
-    if ord == 1:
-        return jnp.sum(magnitude)
-    if ord == 2:
-        return jnp.sqrt(jnp.sum(magnitude * magnitude))
-    return jnp.sum(magnitude ** _as(ord, magnitude)) ** _as(1 / ord, magnitude)
+    made = _power_sum(wide(x), ord, tuple(range(x.ndim)))
+    return to_dtype(made, dtypes.from_np(x.dtype).to_real().np)
+
+
+def _norms_by_joining(ord: float) -> Callable[..., Any]:
+    """Norms by NumPy, which adds, or compares, the elements of all arrays in one call."""
+    reduceat = np.maximum.reduceat if ord == np.inf else np.add.reduceat
+
+    def norms(*arrays: Any) -> Any:
+        begins, ones = _parts(tuple([x.size for x in arrays]))
+        joined = np.concatenate(arrays, None)
+        if ord != 2:
+            return reduceat(np.abs(joined), begins)
+        found = reduceat(joined * joined, begins)
+        np.sqrt(found, found)
+        if len(ones):  # one element's norm is its magnitude, also where its square is out of range
+            found[ones] = np.abs(joined[begins[ones]])
+        return found
+
+    return norms
+
+
+@functools.lru_cache(64)
+def _parts(sizes: tuple[int, ...]) -> tuple[Any, Any]:
+    """Where arrays of these sizes begin once they are joined, and which have one element."""
+    ends = np.cumsum(sizes)
+    return ends - sizes, np.flatnonzero(np.equal(sizes, 1))
+
+
+def _cost(e: Equation) -> float:
+    return 5 * CALL + sum([0.1e-6 + 0.5e-9 * x.size for x in e.ins])
+
+
+@hosted(_norms_by_joining, elementwise=False, alike=False, cost=_cost, shape=lambda *avals: (len(avals),))
+def _norms_of_small(*arrays: Array, ord: float) -> Array:
+    """The norms of small arrays, as one array; ``ord`` is one of ``JOINED``."""
+    return jnp.stack([lax.reshape(_norm_of(x, ord), ()) for x in arrays])
+
+
+def _norms(tensors: list[Array], ord: float) -> Array:
+    """The norm of each tensor, as one array; they have one dtype."""
+    small = [i for i, x in enumerate(tensors) if 0 < x.size <= SMALL] if ord in JOINED else []
+    if len(small) < FEW:
+        return jnp.stack([lax.reshape(_norm_of(x, ord), ()) for x in tensors])
+    joined = _norms_of_small(*[tensors[i] for i in small], ord=ord)
+    if len(small) == len(tensors):
+        return joined
+    chosen = set(small)
+    others = [i for i in range(len(tensors)) if i not in chosen]
+    found = jnp.concatenate([joined, jnp.stack([lax.reshape(_norm_of(tensors[i], ord), ()) for i in others])])
+    return found[np.argsort(np.array(small + others))]
 
 
 @op(namespace="_C", differentiable=False)
-def _foreach_norm(tensors: list[Array], ord: float = 2.0) -> tuple[Array, ...]:
-    """The vector norm of each tensor."""
-    return tuple(_norm_of(x, ord) for x in tensors)
+def _norm_of_each(tensors: list[Array], ord: float = 2.0) -> tuple[Array, ...]:
+    """The vector norm of each tensor; they have one dtype."""
+    found = _norms(tensors, ord)
+    return tuple([lax.squeeze(x, (0,)) for x in jnp.split(found, len(tensors))])
 
 
 @op(namespace="_C", differentiable=False)
-def _clip_grad_norm(grads: list[Array], max_norm: Number, norm_type: float) -> tuple[Array, ...]:
-    """The norm of all gradients as one vector, then the gradients scaled down so that it is at most ``max_norm``."""
-    dtype = jnp.result_type(*[jnp.abs(g).dtype for g in grads])
-    total = _norm_of(jnp.stack([_norm_of(g, norm_type).astype(dtype) for g in grads]), norm_type)
-    factor = jnp.minimum(_as(_exact(max_norm), total) / (total + _as(1e-6, total)), _as(1.0, total))
-    return (total, *[g * factor.astype(g.dtype) for g in grads])
+def _total_norm(tensors: list[Array], ord: float = 2.0) -> Array:
+    """The norm of all tensors as one vector; they have one dtype."""
+    return lax.reshape(_norm_of(_norms(tensors, ord), ord), ())
+
+
+@op(namespace="_C", differentiable=False, numbers_do=True)
+def _scaled(tensors: list[Array], factor: Array | Number) -> tuple[Array, ...]:
+    """Each tensor times a number."""
+    return tuple([x * _as(factor, x) for x in tensors])
+
+
+@op(namespace="_C", differentiable=False, numbers_do=True)
+def _clamped(tensors: list[Array], low: Number, high: Number) -> tuple[Array, ...]:
+    """The elements of each tensor, moved into an interval."""
+    return tuple([jnp.minimum(jnp.maximum(x, _as(_exact(low), x)), _as(_exact(high), x)) for x in tensors])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from sys import getrefcount as _refs
 from typing import Any
 
 import numpy as np
@@ -269,6 +270,31 @@ def inplace(t: Tensor, result: Tensor) -> Tensor:
     if t._strides is not None and overlapping(mine.shape, t._strides):
         result = settled(t, result)
     return assign(t, result._v or result._read(), (result._node, result._nr) if result._rg else None)
+
+
+def _count_alone() -> int:
+    """References to a value that one tensor alone has, as functions that write into many tensors count them."""
+    t = _new(Tensor)
+    t._v = Value()
+    old = t._v
+    return _refs(old)
+
+
+ALONE = _count_alone()
+
+
+def write_all(tensors: Sequence[Tensor], results: Sequence[Tensor]) -> None:
+    """``inplace`` of many tensors and results of the same dtypes and shapes, without histories."""
+    for t, r in zip(tensors, results, strict=True):
+        old, v = t._v, r._v
+        if t._al is not None or old is None or v is None or v.trace is SPECIAL or old.trace is SPECIAL or t._state:
+            inplace(t, r)
+            continue
+        # Unless somebody else holds the old value, a graph mostly, nobody needs to be told that it is superseded.
+        if _refs(old) > (ALONE if old.trace is None else ALONE + 1):
+            stale(old, t, t._ver)
+        t._v = v
+        t._ver += 1
 
 
 def converted(t: Tensor, dtype: dtypes.dtype) -> Tensor:

@@ -17,7 +17,7 @@ def _as_list(tensors: Tensor | Iterable[Tensor]) -> list[Tensor]:
 
 
 def _grads(parameters: Iterable[Tensor]) -> list[Tensor]:
-    return [p.grad for p in parameters if p.grad is not None]
+    return [grad for p in parameters if (grad := p.grad) is not None]
 
 
 @torch.no_grad()
@@ -36,9 +36,11 @@ def _get_total_norm(
     norm_type = float(norm_type)
     if not tensors:
         return torch.tensor(0.0)
-    device = tensors[0].device
-    norms = [torch.linalg.vector_norm(t, norm_type).to(device) for t in tensors]
-    total = torch.linalg.vector_norm(torch.stack(norms), norm_type)
+    total = torch._C._total_norm_of(tensors, norm_type)
+    if total is None:
+        device = tensors[0].device
+        norms = [n if n.device == device else n.to(device) for n in [torch.linalg.vector_norm(t, norm_type) for t in tensors]]
+        total = torch.linalg.vector_norm(torch.stack(norms), norm_type)
     if error_if_nonfinite and torch.logical_or(total.isnan(), total.isinf()):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be clipped. To disable this "
@@ -55,13 +57,12 @@ def _clip_grads_with_norm_(
     foreach: bool | None = None,  # noqa: ARG001
 ) -> None:
     """Scales the gradients of ``parameters`` in place by ``max_norm / total_norm`` if that is less than 1."""
-    grads = _grads(_as_list(parameters))
-    if not grads:
-        return
-    # Always multiplied: asking whether the factor is 1 would wait for the device.
-    factor = torch.clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
-    for grad in grads:
-        grad.mul_(factor.to(grad.device))
+    _clip(_grads(_as_list(parameters)), max_norm, total_norm)
+
+
+def _clip(grads: list[Tensor], max_norm: float, total_norm: Tensor) -> None:
+    if grads:  # always multiplied: asking whether the factor is 1 would wait for the device
+        torch._C._scale_(grads, torch.clamp(float(max_norm) / (total_norm + 1e-6), max=1.0))
 
 
 @torch.no_grad()
@@ -84,8 +85,9 @@ def clip_grad_norm_(
     found = _as_list(parameters)
     if isinstance(parameters, types.GeneratorType) and not found:
         warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3)
-    total = _get_total_norm(_grads(found), norm_type, error_if_nonfinite, foreach)
-    _clip_grads_with_norm_(found, max_norm, total, foreach)
+    grads = _grads(found)
+    total = _get_total_norm(grads, norm_type, error_if_nonfinite, foreach)
+    _clip(grads, max_norm, total)
     return total
 
 
@@ -111,5 +113,4 @@ def clip_grad_value_(
 ) -> None:
     """Clamps the gradients of ``parameters`` in place to [-clip_value, clip_value]."""
     limit = float(clip_value)
-    for grad in _grads(_as_list(parameters)):
-        grad.clamp_(min=-limit, max=limit)
+    torch._C._clamp_(_grads(_as_list(parameters)), -limit, limit)

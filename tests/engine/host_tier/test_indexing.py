@@ -91,6 +91,24 @@ def test_scattered_rows_and_elements(dtype: Any) -> None:
     compare(fn, x, u, i)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.uint8, np.int32, np.uint64, np.complex64])
+def test_many_rows_that_are_added(dtype: Any) -> None:
+    x, u = counted(dtype, 50, 4, 8), counted(dtype, 700, 4, 8)
+    i = ((np.arange(700) * 37) % 53 - 1).astype(np.int32)  # some twice, some outside
+    rows = lax.ScatterDimensionNumbers(update_window_dims=(1, 2), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
+    blocks = lax.ScatterDimensionNumbers(update_window_dims=(2, 3), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
+    last = lax.ScatterDimensionNumbers(update_window_dims=(0, 1), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
+    other = lax.ScatterDimensionNumbers(update_window_dims=(0, 1), inserted_window_dims=(1,), scatter_dims_to_operand_dims=(1,))
+
+    def fn(x: Any, u: Any, i: Any) -> Any:
+        found = [lax.scatter_add(x, i[:, None], u, rows, mode=mode) for mode in MODES[:2]]
+        found.append(lax.scatter_add(x, i.reshape(70, 10, 1), u.reshape(70, 10, 4, 8), blocks, mode=MODES[1]))
+        found.append(lax.scatter_add(x, i[:, None], jnp.moveaxis(u, 0, 2), last, mode=MODES[1]))
+        return [*found, lax.scatter_add(x.swapaxes(0, 1), i[:, None], jnp.moveaxis(u, 0, 2), other, mode=MODES[0])]
+
+    compare(fn, x, u, i)
+
+
 @pytest.mark.parametrize("dtype", [np.float16, BFLOAT16, np.float32])
 def test_sums_of_duplicates_round_each_time(dtype: Any) -> None:
     compare(lambda x, u, i: [x.at[i].add(u), x.at[i].subtract(u)], np.zeros(3, dtype), np.ones(3000, dtype), np.arange(3000) % 2)

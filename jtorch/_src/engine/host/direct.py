@@ -101,6 +101,26 @@ def add_at() -> Callable[[np.ndarray, np.ndarray, np.ndarray], None] | None:
     return add if into.tolist() == [2.0, 1.0, 6.0] else None
 
 
+@functools.cache
+def add_rows() -> Callable[[np.ndarray, np.ndarray, np.ndarray], None] | None:
+    """As ``add_at`` for rows of a matrix: ``into[places] += rows``, a row after the other; None where it is not to be had."""
+    try:
+        run = importlib.import_module("scipy.sparse._sparsetools").csc_matvecs
+    except (ImportError, AttributeError):
+        return None
+
+    def add(into: np.ndarray, places: np.ndarray, rows: np.ndarray) -> None:
+        each, ones = np.arange(len(places) + 1, dtype=places.dtype), np.ones(len(places), into.dtype)
+        run(len(into), len(places), into.shape[1], each, places, ones, rows.reshape(-1), into.reshape(-1))
+
+    into = np.zeros((3, 2))
+    try:
+        add(into, np.array([2, 0, 2]), np.arange(6.0).reshape(3, 2))
+    except (TypeError, ValueError):
+        return None
+    return add if into.tolist() == [[2.0, 3.0], [0.0, 0.0], [4.0, 6.0]] else None
+
+
 class Chosen:
     """One of two operands, as a number says, with a shape."""
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jax.lax import GatherScatterMode
 
-from .direct import add_at, count_nonzero, dot, where
+from .direct import add_at, add_rows, count_nonzero, dot, where
 from .kinds import kind
 from .rules import BYTE, CALL, Compute, Equation, nbytes, rule
 
@@ -243,7 +243,7 @@ def _cost(e: Equation) -> float:
     w = _gathered(e) if gather else _scattered(e)
     if math.prod(w.batch) == 1:
         return 4 * CALL + (0.0 if gather else BYTE * nbytes(e.outs))
-    inner = w.inner() if gather or e.name == "scatter" else 0
+    inner = w.inner() if gather or e.name == "scatter" or _adds_rows(w, e) else 0
     moved = e.out if gather else e.ins[2]
     looked = moved.size if w.rows < 0 and not inner else moved.size // max(1, math.prod(w.shape[len(w.shape) - inner :]))
     return 8 * CALL + BYTE * (nbytes([moved]) + (0 if gather else nbytes(e.outs))) + 3e-9 * looked
@@ -388,6 +388,8 @@ def _scatter(e: Equation) -> Compute | None:
     if not w.indexed:
         # XLA takes only the last of updates that all go to the one place there is.
         return None
+    if _adds_rows(w, e) and (together := add_rows()) is not None:
+        return _added_rows(w, order, together)
     inner = w.inner() if ufunc is None or updates.size <= _FEW else 0
     places = _places(w, inner)
     run = math.prod(w.shape[len(w.shape) - inner :])
@@ -415,8 +417,39 @@ def _scatter(e: Equation) -> Compute | None:
             ufunc.at(out.reshape(-1), at.ravel(), u.ravel())
         return out
 
-    scatter.anew = True  # type: ignore[attr-defined]
-    return scatter
+    return _anew(scatter)
+
+
+def _anew(compute: Any) -> Compute:
+    """Says of what computes a scatter that its result is memory of its own."""
+    compute.anew = True
+    return compute
+
+
+def _adds_rows(w: Windows, e: Equation) -> bool:
+    """Whether many whole rows are added to rows of a matrix, or of what is one with its last dimensions taken as one."""
+    many = e.name == "scatter-add" and e.ins[2].size >= _MANY and kind(e.ins[0].dtype) in _ADDED
+    return many and w.rows == 0 and math.prod(w.shape[1:]) > 1
+
+
+def _added_rows(w: Windows, order: Any, add: Callable[..., None]) -> Compute:
+    """Rows, added at their places one after another."""
+    places, run = _places(w, len(w.shape) - 1), math.prod(w.shape[1:])
+
+    def scatter(a: np.ndarray, i: np.ndarray, u: np.ndarray) -> np.ndarray:
+        at, counts = places(i)
+        if order is not None:
+            u = u.transpose(order)
+        if counts is not None:
+            at, u = at[counts], u[counts]
+        out = np.array(a, order="C")
+        at, lines = np.ascontiguousarray(at).reshape(-1), np.ascontiguousarray(u).reshape(-1, run)
+        # As in ``_added``.
+        sure = not at.size or np.maximum.reduce(at.view(_UNSIGNED[at.dtype])) < len(out)
+        (add if sure else np.add.at)(out.reshape(-1, run), at, lines)
+        return out
+
+    return _anew(scatter)
 
 
 def _added(w: Windows, places: Any, order: Any, add: Callable[..., None]) -> Compute:
@@ -436,8 +469,7 @@ def _added(w: Windows, places: Any, order: Any, add: Callable[..., None]) -> Com
         run(out.reshape(-1), at, np.ascontiguousarray(u).reshape(-1))
         return out
 
-    scatter.anew = True  # type: ignore[attr-defined]
-    return scatter
+    return _anew(scatter)
 
 
 def _own(a: np.ndarray) -> np.ndarray:
