@@ -381,6 +381,19 @@ def _forget(jitted: Any) -> None:
     clear = getattr(jitted, "clear_cache", None)
     if clear is not None:
         clear()
+        forget_pruned()
+
+
+def forget_pruned() -> None:
+    """Empties the one cache of JAX whose entries keep themselves alive.
+
+    From 0.11 on, the step that drops unused inputs maps a program to itself when all inputs are kept: a weak key that its own value holds.
+    """
+    from jax._src.interpreters import pxla
+
+    clear = getattr(getattr(pxla, "_dce_jaxpr", None), "cache_clear", None)
+    if clear is not None:
+        clear()
 
 
 def begin(jitted: Any, key: str | None, args: tuple[Any, ...]) -> None:

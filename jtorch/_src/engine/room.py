@@ -11,6 +11,8 @@ from __future__ import annotations
 import gc
 from typing import Any
 
+from . import programs
+
 #: New programs between two looks at the mappings, and the share of the limit from which on programs are unloaded.
 EVERY, SHARE = 64, 0.5
 _made = 0
@@ -56,7 +58,7 @@ def unload() -> None:
     for _, _, node in found[: (len(found) + 1) // 2]:
         node.plans = None
     found.clear()
-    _forget()
+    programs.forget_pruned()
     gc.collect()
     if LIMIT is not None and mappings() > SHARE * LIMIT:
         for call in calls.all_calls():
@@ -66,15 +68,3 @@ def unload() -> None:
                     calls.begin(call, avals, shapes)
             call.unload()
         gc.collect()
-
-
-def _forget() -> None:
-    """Empties the one cache of JAX whose entries keep themselves alive.
-
-    From 0.11 on, the step that drops unused inputs maps a program to itself when all inputs are kept: a weak key that its own value holds.
-    """
-    from jax._src.interpreters import pxla
-
-    clear = getattr(getattr(pxla, "_dce_jaxpr", None), "cache_clear", None)
-    if clear is not None:
-        clear()

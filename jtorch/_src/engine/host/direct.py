@@ -39,12 +39,14 @@ count_nonzero = _count()
 
 
 def pocketfft() -> Any:
-    """The module of C functions behind ``scipy.fft``; None where it is not where it was."""
-    try:
-        module = importlib.import_module("scipy.fft._pocketfft.pypocketfft")
-    except ImportError:
-        return None
-    return module if all(hasattr(module, name) for name in ("c2c", "r2c", "c2r")) else None
+    """The module of C++ functions behind ``scipy.fft``, by its names in SciPy's versions; None where it has none of them."""
+    for name in ("scipy.fft._pocketfft.pypocketfft", "scipy.fft._duccfft.pyduccfft"):
+        try:
+            module = importlib.import_module(name)
+        except ImportError:
+            continue
+        return module if all(hasattr(module, name) for name in ("c2c", "r2c", "c2r")) else None
+    return None
 
 
 @functools.cache
