@@ -248,6 +248,11 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
     if op.warns is not None:
         names["_warns"] = op.warns
         lines.append(f"_warns({', '.join(inspect.signature(op.warns).parameters)})")
+    for name, operator in op.underivable.items():
+        names[f"_operator_{name}"] = operator
+        given = ", ".join(inspect.signature(operator).parameters)
+        lines.append(f"if {name} is not None and {name}._rg and _MODE.enabled and v_{name}.trace is not _SPECIAL:")
+        lines.append(f"    _refuse_gradient({name!r}, _operator_{name}({given}))")
     lines += [f"_key = {key}", *known]
     if simple:
         if tensors and (op.strides is None or result_strides.is_of_strided(op.strides)):
@@ -289,6 +294,14 @@ def write(t: Tensor, result: Tensor, node: str, refusal: str = "") -> Tensor:
             raise RuntimeError(refusal)
         result = BOUND["_C.irreversible"].core(result, refusal)
     return inplace(t, named(result, node))
+
+
+def _refuse_gradient(name: str, operator: str | None) -> None:
+    """Raises torch's error for an argument that requires grad, with respect to which ``operator`` has no derivative (None: it has one)."""
+    if operator is not None:
+        raise RuntimeError(
+            f"The function '{operator}' is not differentiable with respect to argument '{name}'. This input cannot have requires_grad True."
+        )
 
 
 def _lay(t: Tensor) -> None:
@@ -490,7 +503,7 @@ GENERATED_NAMES = {
     "_number": number, "_apply": apply, "_write_out": write_out, "_record": record, "_record_one": record_one, "_record_two": record_two,
     "_new": object.__new__, "_Tensor": Tensor, "_BIRTHS": BIRTHS, "_born": born,
     "_unsigned": unsigned, "_check_numbers": check_numbers,
-    "_lay": _lay,
+    "_lay": _lay, "_MODE": MODE, "_SPECIAL": SPECIAL, "_refuse_gradient": _refuse_gradient,
     "_check_inplace": check_inplace, "_inplace": inplace, "_written": write, "_power": _power, "_check_overlap": check_overlap,
     "__name__": "jtorch._src.bind.cores",
 }  # fmt: skip

@@ -12,6 +12,9 @@ from ..facts.warned_once import outside
 from ._declare import Array
 from ._numeric import is_integral, scalar_name
 
+#: What PyTorch looks at in Python, before the operator looks at histories.
+REDUCTIONS = ("none", "mean", "sum", "elementwise_mean")
+
 
 def warn_of_reduction(reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> None:
     """The warning of a call that asks for its reduction in an old way (the option ``warns``)."""

@@ -16,7 +16,7 @@ from ._declare import Array, defvjp, guard_range, op
 from ._derivatives import A, derivative
 from ._facts import schemas
 from ._kernel import cast
-from ._losses import reduced, reduction_of, warn_of_reduction
+from ._losses import REDUCTIONS, reduced, reduction_of, warn_of_reduction
 from ._nodes import Made
 from ._numeric import is_float, number, require, scalar_name, unsupported, wide
 
@@ -279,6 +279,11 @@ def _node_of_entropy(made: Made) -> str:
     return _node_of_likelihood(made, none and made.ndims[0] == 4)
 
 
+def _likelihood(input: Any, reduction: str) -> str | None:
+    """The operator that refuses a weight with a history, unless the reduction is refused before."""
+    return None if reduction not in REDUCTIONS else "nll_loss_forward" if input.ndim < 3 else "nll_loss2d_forward"
+
+
 @op(
     namespace="nn.functional",
     aten="cross_entropy_loss",
@@ -287,6 +292,7 @@ def _node_of_entropy(made: Made) -> str:
     node=_node_of_entropy,
     autocast="float32",
     warns=warn_of_reduction,
+    underivable={"weight": lambda input, target, reduction: _likelihood(input, reduction) if input.shape != target.shape else None},
 )
 @schemas(
     "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100, "
@@ -350,6 +356,7 @@ defvjp(cross_entropy, _cross_entropy_rule, fwd=_cross_entropy_fwd)
     autocast="float32",
     implicit=True,
     warns=warn_of_reduction,
+    underivable={"weight": lambda input, reduction: _likelihood(input, reduction)},
 )
 @schemas(
     "(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor ; =out",

@@ -16,7 +16,7 @@ from ._declare import Array, defvjp, guard_range, op
 from ._derivatives import A, derivative
 from ._facts import schemas
 from ._kernel import cast
-from ._losses import checked, hinge, magnitude, reduced, reduction_of, warn_of_reduction
+from ._losses import REDUCTIONS, checked, hinge, magnitude, reduced, reduction_of, warn_of_reduction
 from ._nodes import Made, by_reduction, by_weight
 from ._numeric import default_float, is_bool, is_complex, number, quotient, require, scalar_name
 from .pointwise import NO_BOOL_MINUS, NO_NEGATED_BOOL, no_bools
@@ -354,6 +354,13 @@ def _check_binary(input: Array, target: Array, message: str) -> None:
         raise ValueError(message.format(target=_size(target), input=_size(input)))
 
 
+def _operator_of_weight(input: Any, target: Any, weight: Any, reduction: str) -> str | None:
+    """The operator that refuses a weight with a history, unless the sizes or the reduction are refused before."""
+    lead = input.ndim - weight.ndim
+    fits = lead >= 0 and all(n in (1, m) for n, m in zip(weight.shape, input.shape[max(lead, 0) :], strict=False))
+    return "binary_cross_entropy" if fits and input.shape == target.shape and reduction in REDUCTIONS else None
+
+
 def _size(x: Array) -> str:
     return f"torch.Size({list(x.shape)})"
 
@@ -365,6 +372,7 @@ def _size(x: Array) -> str:
     native=False,
     autocast="cpu float32",
     warns=warn_of_reduction,
+    underivable={"weight": _operator_of_weight},
 )
 @schemas(". ; =out")
 def binary_cross_entropy(
@@ -560,6 +568,7 @@ derivative(A.binary_cross_entropy_with_logits, self=_bce_logits_formula, target=
     native=False,
     autocast="float32",
     warns=warn_of_reduction,
+    underivable={"target": lambda reduction: "soft_margin_loss" if reduction in REDUCTIONS else None},
 )
 @schemas(". ; =out")
 def soft_margin_loss(

@@ -11,7 +11,7 @@ from ..facts.errors import broadcast_shapes
 from . import _loops
 from ._declare import Array, guard_range, op
 from ._facts import schemas
-from ._losses import hinge, positive, reduced, reduction_of, warn_of_reduction
+from ._losses import REDUCTIONS, hinge, positive, reduced, reduction_of, warn_of_reduction
 from ._nodes import by_reduction
 from ._numeric import number, require, scalar_name
 from ._sizes import fewer
@@ -95,6 +95,7 @@ def _rows_of(input: Array) -> Array:
     native=False,
     autocast="float32",
     warns=warn_of_reduction,
+    underivable={"weight": lambda p, reduction: "multi_margin_loss" if p in (1, 2) and reduction in REDUCTIONS else None},
 )
 @schemas("(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor ; =out")
 def multi_margin_loss(
