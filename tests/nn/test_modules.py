@@ -243,7 +243,7 @@ def test_parallel_wrappers() -> None:
     assert m(torch.ones(1, 2)).shape == (1, 1)
     with pytest.raises(NotImplementedError, match="DataParallel over 2 devices is not offered by jtorch"):
         nn.DataParallel(nn.ReLU(), [0, 1])
-    with pytest.raises(RuntimeError, match="not needed when a module doesn't have any parameter that requires a gradient"):
+    with pytest.raises(ValueError, match="Default process group has not been initialized"):
         nn.parallel.DistributedDataParallel(nn.ReLU())
 
 

@@ -249,6 +249,8 @@ def check_copies_of_wrappers() -> None:
 def check_options_that_are_refused() -> None:
     with raises(NotImplementedError, "mixed_precision"):
         DDP(net(), mixed_precision=object())
+    with raises(RuntimeError, "not needed when a module doesn't have any parameter that requires a gradient"):
+        DDP(nn.ReLU())
     with raises(ValueError, "can only be None or contain a single element"):
         DDP(net(), device_ids=[0, 1])
     with raises(RuntimeError, "uninitialized parameters can't be used"):
