@@ -139,3 +139,14 @@ def test_gradients_on_request() -> None:
     assert torch.ones(2, requires_grad=True).requires_grad
     with pytest.raises(RuntimeError, match="can require gradients"):
         torch.ones(2, dtype=torch.int64, requires_grad=True)
+
+
+def test_lines_between_tensors_have_no_history() -> None:
+    end = torch.tensor(0.5, requires_grad=True)
+    for made, wanted in (
+        (torch.linspace(0, end, 3), [0.0, 0.25, 0.5]),
+        (torch.linspace(end * 2, torch.tensor(3.0), 3), [1.0, 2.0, 3.0]),
+        (torch.logspace(end * 2, 2, 2), [10.0, 100.0]),
+    ):
+        assert made.tolist() == wanted
+        assert not made.requires_grad

@@ -280,8 +280,8 @@ def _ends(name: str, start: Any, end: Any, steps: Any, dtype: Any, out: Any = No
             raise RuntimeError(f"torch.{name}(): inferred dtype {inferred} can't be safely cast to passed dtype {kind.scalar_name}")
         if isinstance(out, Tensor) and not out.dtype.is_complex and _is_complex(value):
             raise RuntimeError(f"value cannot be converted to type {CPP_NAMES[out.dtype.scalar_name]} without overflow")
-    # What the ends are does not matter to a line without data.
-    first, last = (0.0 if isinstance(x, Tensor) and x.is_meta else x for x in (start, end))
+    # What the ends are does not matter to a line without data; their histories, to no line.
+    first, last = ((0.0 if x.is_meta else x.detach()) if isinstance(x, Tensor) else x for x in (start, end))
     return number(name, "start", first), number(name, "end", last)
 
 
