@@ -18,7 +18,7 @@ def shown(node: Any) -> Any:
         return node.shown()
     if kind.__dict__.get("_is_shown"):
         return node
-    name = node.name()
+    name = node.name().rpartition("::")[2]
     made = _classes.get((kind, name))
     if made is None:
         made = _classes[kind, name] = type(name, (kind,), {"__slots__": (), "_is_shown": True, "__module__": "builtins"})
@@ -50,7 +50,7 @@ class Shown:
     seq: int
 
     def __repr__(self) -> str:
-        return f"<{self.name()} object at {id(self):#x}>"
+        return f"<{self.name().rpartition('::')[2]} object at {id(self):#x}>"
 
     def __call__(self, *grads: Any) -> Any:
         """The gradients of the operands, from those of the results: one, or a tuple; None where there is none.

@@ -27,7 +27,7 @@ def test_nodes_are_named_as_torch_names_them() -> None:
     ]  # fmt: skip
     y = x * 1
     y[0:2] = 0.0
-    assert y.grad_fn.name() == "CopySlices"
+    assert y.grad_fn.name() == "torch::autograd::CopySlices"
 
 
 def test_nodes_print_as_classes_without_a_module() -> None:

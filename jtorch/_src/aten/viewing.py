@@ -85,7 +85,7 @@ class CopySlices(Node):
 
     def name(self) -> str:
         """The name torch prints."""
-        return "CopySlices"
+        return "torch::autograd::CopySlices"
 
     def release(self) -> None:
         """Frees what was saved."""

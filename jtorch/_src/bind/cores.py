@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ... import return_types
-from ...autograd.dual import has_tangent
+from ...autograd.dual import NOT_YET, has_tangent
 from ...autograd.grad_mode import MODE
 from ...autograd.names import camel, named
 from ...core import BIRTHS, Tensor, born, from_host, from_value
@@ -214,6 +214,9 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
                     )
                 ],
             ]
+    if op.underived:
+        names |= {"_without_slope": _without_slope, "_Tensor": Tensor}
+        lines = [f"if isinstance({n}, _Tensor): {n} = _without_slope({n}, {of!r}, {op.aten!r})" for n, of in op.underived.items()] + lines
     if op.computes_out:
         lines = ["if out is not None and dtype is None:", "    dtype = getattr(out, 'dtype', None)", *lines]
     if any(p.name == "inplace" for p in params):
@@ -248,10 +251,12 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
     if op.warns is not None:
         names["_warns"] = op.warns
         lines.append(f"_warns({', '.join(inspect.signature(op.warns).parameters)})")
+    kinds = {p.name: p.kind for p in params}
     for name, operator in op.underivable.items():
         names[f"_operator_{name}"] = operator
         given = ", ".join(inspect.signature(operator).parameters)
-        lines.append(f"if {name} is not None and {name}._rg and _MODE.enabled and v_{name}.trace is not _SPECIAL:")
+        tensor = f"k_{name} is _T" if kinds[name] in (TENSOR_OR_NUMBER, TENSOR_OR_STATIC) else f"{name} is not None"
+        lines.append(f"if {tensor} and {name}._rg and _MODE.enabled and v_{name}.trace is not _SPECIAL:")
         lines.append(f"    _refuse_gradient({name!r}, _operator_{name}({given}))")
     lines += [f"_key = {key}", *known]
     if simple:
@@ -294,6 +299,13 @@ def write(t: Tensor, result: Tensor, node: str, refusal: str = "") -> Tensor:
             raise RuntimeError(refusal)
         result = BOUND["_C.irreversible"].core(result, refusal)
     return inplace(t, named(result, node))
+
+
+def _without_slope(t: Tensor, of: str, operator: str) -> Tensor:
+    """An operand that nobody knows the derivative of, as a tensor that refuses one: ``of`` says of which function, and which operand."""
+    if t._read().trace is SPECIAL and has_tangent(t):
+        raise NotImplementedError(f"Trying to use forward AD with {operator} that does not support it {NOT_YET}")
+    return BOUND["_C.underived"].core(t, of) if (t._rg and MODE.enabled) or t._read().trace is SPECIAL else t
 
 
 def _refuse_gradient(name: str, operator: str | None) -> None:
@@ -452,7 +464,7 @@ def _tensors_of(op: Op) -> list[Param]:
     """The operands of an op that is one of two or more tensors and nothing else that has to be given, with one result; else none."""
     count = next((i for i, p in enumerate(op.params) if p.kind not in (TENSOR, TENSOR_OR_NUMBER, TENSOR_OR_STATIC)), len(op.params))
     operands, rest = op.params[:count], op.params[count:]
-    if count < 2 or op.returns or any(p.kind != NUMBER or p.required for p in rest):
+    if count < 2 or op.returns or op.underived or any(p.kind != NUMBER or p.required for p in rest):
         return []
     if count == 2:  # of others the operands are read one by one
         return list(operands) if op.family in ("binary", "comparison") else []

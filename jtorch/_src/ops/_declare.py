@@ -108,6 +108,7 @@ class Op(Facts):
     warns: Callable[..., None] | None = None
     before: Callable[..., None] | None = None
     underivable: dict[str, Callable[..., str | None]] = dataclasses.field(default_factory=dict)
+    underived: dict[str, str] = dataclasses.field(default_factory=dict)
     broadcast: bool = False
     elementwise: bool = False
     varargs: str | None = None

@@ -211,7 +211,14 @@ def _as(number: Number | Array, x: Array) -> Array:
     return jnp.asarray(number).astype(x.dtype)
 
 
-@unary(name="rrelu_with_noise", namespace="_C", promote=None, out=False, saves=("input", "noise"), aten="rrelu_with_noise")
+@unary(
+    name="rrelu_with_noise",
+    namespace="_C",
+    promote=None,
+    out=False,
+    saves=("input", "noise"),
+    aten="rrelu_with_noise",
+)
 @schemas(
     "(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, "
     "Generator? generator=None) -> Tensor ; _ =out",
@@ -304,6 +311,19 @@ def _irreversible_rule(g: Array, _: None, input: None, words: str) -> tuple[Arra
 
 
 defvjp(irreversible, _irreversible_rule)
+
+
+@unary(name="underived", namespace="_C", promote=None, out=False, saves=())
+def underived(input: Array, operand: str) -> Array:
+    """``input``, an operand that nobody knows the derivative of: ``operand`` says of which function, as the refusal words it."""
+    return input
+
+
+def _underived_rule(g: Array, _: None, input: None, operand: str) -> tuple[Array]:
+    raise NotImplementedError(f"the derivative for '{operand}' is not implemented.")
+
+
+defvjp(underived, _underived_rule)
 
 
 # ---- thresholds ------------------------------------------------------------------------------------------------------------------

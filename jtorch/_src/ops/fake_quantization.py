@@ -42,6 +42,7 @@ def _passed(g: Array, input: Array, scale: Array, zero_point: Array, quant_min: 
     saves=("input", "scale", "zero_point"),
     aten="fake_quantize_per_tensor_affine.tensor_qparams",
     node="FakeQuantizePerTensorAffineCachemaskTensorQparamsBackward0",
+    underivable=dict.fromkeys(("scale", "zero_point"), lambda: "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams"),
 )
 def _fake_quantize(input: Array, scale: Array, zero_point: Array, quant_min: int, quant_max: int) -> Array:
     """``fake_quantize_per_tensor_affine`` with tensors for scale and zero point."""
@@ -67,6 +68,7 @@ def _along(x: Array, axis: int, ndim: int) -> Array:
     saves=("input", "scale", "zero_point"),
     aten="fake_quantize_per_channel_affine",
     node="FakeQuantizePerChannelAffineCachemaskBackward0",
+    underivable=dict.fromkeys(("scale", "zero_point"), lambda: "fake_quantize_per_channel_affine_cachemask"),
 )
 @schemas()
 def fake_quantize_per_channel_affine(input: Array, scale: Array, zero_point: Array, axis: int, quant_min: int, quant_max: int) -> Array:

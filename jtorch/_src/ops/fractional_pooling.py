@@ -86,30 +86,30 @@ def _fractional_starts(sample: Array, size: int, out: int, kernel: int) -> Array
 
 
 def _fractional_gradient(kernel_function, n: int) -> None:
-    def fwd(input, _random_samples, kernel_size, output_size):
-        values, places = _fractional(n, input, _random_samples, kernel_size, output_size)
+    def fwd(input, random_samples, kernel_size, output_size):
+        values, places = _fractional(n, input, random_samples, kernel_size, output_size)
         return (values, places), (places,)
 
-    def rule(g, residuals, input, _random_samples, _kernel_size, _output_size):
+    def rule(g, residuals, input, random_samples, _kernel_size, _output_size):
         return add_at(g[0], residuals[0], input.shape[-n:]), None
 
     defvjp(kernel_function, rule, fwd=fwd, shown=(1,))
 
 
-@op(namespace="_C", aten="fractional_max_pool2d")
+@op(namespace="_C", aten="fractional_max_pool2d", underivable={"random_samples": lambda: "fractional_max_pool2d"})
 def fractional_max_pool2d(
-    input: Array, _random_samples: Array, kernel_size: tuple[int, ...], output_size: tuple[int, ...]
+    input: Array, random_samples: Array, kernel_size: tuple[int, ...], output_size: tuple[int, ...]
 ) -> tuple[Array, Array]:
-    """The maxima over windows of ``kernel_size`` at pseudo-random places, and their flat places; ``_random_samples (N, C, 2)`` chooses."""
-    return _fractional(2, input, _random_samples, kernel_size, output_size)
+    """The maxima over windows of ``kernel_size`` at pseudo-random places, and their flat places; ``random_samples (N, C, 2)`` chooses."""
+    return _fractional(2, input, random_samples, kernel_size, output_size)
 
 
-@op(namespace="_C", aten="fractional_max_pool3d")
+@op(namespace="_C", aten="fractional_max_pool3d", underivable={"random_samples": lambda: "fractional_max_pool3d"})
 def fractional_max_pool3d(
-    input: Array, _random_samples: Array, kernel_size: tuple[int, ...], output_size: tuple[int, ...]
+    input: Array, random_samples: Array, kernel_size: tuple[int, ...], output_size: tuple[int, ...]
 ) -> tuple[Array, Array]:
-    """As ``fractional_max_pool2d``, over volumes; ``_random_samples (N, C, 3)`` chooses."""
-    return _fractional(3, input, _random_samples, kernel_size, output_size)
+    """As ``fractional_max_pool2d``, over volumes; ``random_samples (N, C, 3)`` chooses."""
+    return _fractional(3, input, random_samples, kernel_size, output_size)
 
 
 _fractional_gradient(fractional_max_pool2d, 2)

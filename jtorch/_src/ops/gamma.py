@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -253,7 +254,7 @@ def _mvlgamma_formula(g: Any, self: Any, p: int) -> Any:
 derivative(A.mvlgamma, self=_mvlgamma_formula)
 
 
-@pointwise(inplace=True, aliases=("special.gammainc",), saves=("input", "other"), aten="igamma")
+@pointwise(inplace=True, aliases=("special.gammainc",), saves=("input", "other"), aten="igamma", underived={"input": "igamma: input"})
 @schemas(".", "special_gammainc. ; =out")
 def igamma(input: Array, other: Array) -> Array:
     """The lower incomplete gamma function of order ``input``, regularised.
@@ -264,9 +265,7 @@ def igamma(input: Array, other: Array) -> Array:
 
     Raises:
         RuntimeError: if the shapes do not broadcast.
-        NotImplementedError: if both are integers, or one is complex.
-
-    Differs from torch: ``input`` has a gradient.
+        NotImplementedError: if both are integers, or one is complex; in a backward pass that comes to ``input``.
 
     Example:
         >>> import jtorch as torch
@@ -277,7 +276,7 @@ def igamma(input: Array, other: Array) -> Array:
     return _incomplete(lax.igamma, 1, input, other)
 
 
-@pointwise(inplace=True, aliases=("special.gammaincc",), saves=("input", "other"), aten="igammac")
+@pointwise(inplace=True, aliases=("special.gammaincc",), saves=("input", "other"), aten="igammac", underived={"input": "igammac: input"})
 @schemas(".", "special_gammaincc. ; =out")
 def igammac(input: Array, other: Array) -> Array:
     """The upper incomplete gamma function of order ``input``, regularised: ``1 - igamma``.
@@ -288,9 +287,7 @@ def igammac(input: Array, other: Array) -> Array:
 
     Raises:
         RuntimeError: if the shapes do not broadcast.
-        NotImplementedError: if both are integers, or one is complex.
-
-    Differs from torch: ``input`` has a gradient.
+        NotImplementedError: if both are integers, or one is complex; in a backward pass that comes to ``input``.
 
     Example:
         >>> import jtorch as torch
@@ -315,11 +312,24 @@ def _incomplete_operands(a: Array, x: Array) -> tuple[Array, Array]:
     return a, x
 
 
+@jax.custom_jvp
+def _slope_by_order(a: Array, x: Array) -> Array:
+    """The derivative of the lower function by its order; the second one is known by ``x`` alone, and NaN by the order."""
+    return lax.igamma_grad_a(a, x)
+
+
+@_slope_by_order.defjvp
+def _(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
+    a, x = primals
+    by_x = jnp.exp((a - 1) * jnp.log(x) - x - lax.lgamma(a)) * (jnp.log(x) - lax.digamma(a))
+    return _slope_by_order(a, x), by_x * tangents[1] + tangents[0] * jnp.nan
+
+
 def _igamma_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:
     a, x = _incomplete_operands(input, other)
     double = g.astype(np.float64)
     by_other = double * jnp.exp((a - 1) * jnp.log(x) - x - lax.lgamma(a))
-    return (double * lax.igamma_grad_a(a, x)).astype(g.dtype), by_other.astype(g.dtype)
+    return (double * _slope_by_order(a, x)).astype(g.dtype), by_other.astype(g.dtype)
 
 
 def _igammac_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:

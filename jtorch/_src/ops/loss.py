@@ -361,6 +361,10 @@ def _operator_of_weight(input: Any, target: Any, weight: Any, reduction: str) ->
     return "binary_cross_entropy" if fits and input.shape == target.shape and reduction in REDUCTIONS else None
 
 
+def _operator_of_logits(input: Any, target: Any, reduction: str) -> str | None:
+    return "binary_cross_entropy_with_logits" if input.shape == target.shape and reduction in REDUCTIONS else None
+
+
 def _size(x: Array) -> str:
     return f"torch.Size({list(x.shape)})"
 
@@ -498,6 +502,7 @@ def _(primals: Any, tangents: Any) -> tuple[Array, Array]:
     native=False,
     autocast="float32",
     warns=warn_of_reduction,
+    underivable=dict.fromkeys(("weight", "pos_weight"), _operator_of_logits),
 )
 @schemas("(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor ; =out")
 def binary_cross_entropy_with_logits(

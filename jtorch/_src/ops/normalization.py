@@ -332,7 +332,23 @@ def _batch_norm_train_rule(
     return grad_input, grad_weight, None if bias is None else cast(total.reshape(-1), bias.dtype), None, None
 
 
-@op(namespace="_C", aten="native_batch_norm", saves=("input", "weight"), strides="normalized", node="NativeBatchNormBackward0")
+def _operator_of_statistics(input: Any, running_mean: Any, running_var: Any) -> str | None:
+    """The operator that refuses running statistics with a history, unless their sizes are refused before."""
+    fits = input.ndim > 1 and all(r is None or r.numel() == input.shape[1] for r in (running_mean, running_var))
+    return "native_batch_norm" if fits else None
+
+
+_STATISTICS = dict.fromkeys(("running_mean", "running_var"), _operator_of_statistics)
+
+
+@op(
+    namespace="_C",
+    aten="native_batch_norm",
+    saves=("input", "weight"),
+    strides="normalized",
+    node="NativeBatchNormBackward0",
+    underivable=_STATISTICS,
+)
 def _batch_norm_train(
     input: Array,
     weight: Array | None,
@@ -362,18 +378,19 @@ def _check_channels(input: Array, **params: Array | None) -> None:
 @op(
     namespace="_C",
     aten="native_batch_norm",
-    saves=("input", "mean", "variance", "weight"),
+    saves=("input", "running_mean", "running_var", "weight"),
     strides="normalized",
     node="NativeBatchNormBackward0",
+    underivable=_STATISTICS,
 )
-def _batch_norm_eval(input: Array, mean: Array, variance: Array, weight: Array | None, bias: Array | None, eps: float) -> Array:
+def _batch_norm_eval(input: Array, running_mean: Array, running_var: Array, weight: Array | None, bias: Array | None, eps: float) -> Array:
     """Each channel (dimension 1) normalised by the given moments, then the parameters applied."""
-    _check_channels(input, running_mean=mean, running_var=variance, weight=weight, bias=bias)
+    _check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     x = wide(input)
-    scale = inverse_sqrt(cast(variance, x.dtype) + np.asarray(eps, x.dtype))
+    scale = inverse_sqrt(cast(running_var, x.dtype) + np.asarray(eps, x.dtype))
     if weight is not None:
         scale = scale * cast(weight, x.dtype)
-    return cast(_affine((x - _channel(mean, x)) * _channel(scale, x), None, _channel(bias, x)), input.dtype)
+    return cast(_affine((x - _channel(running_mean, x)) * _channel(scale, x), None, _channel(bias, x)), input.dtype)
 
 
 @op(

@@ -72,9 +72,11 @@ derivative(A.constant_pad_nd, self=lambda g, pad: A.constant_pad_nd.default(g, [
 def _node_of_pad(made: Made) -> str:
     mode = made.given("mode") or "constant"
     n = len(made.given("pad") or ()) // 2
-    return {"reflect": f"ReflectionPad{n}DBackward0", "replicate": f"ReplicationPad{n}DBackward0", "circular": "CopySlices"}.get(
-        str(mode), "ConstantPadNdBackward0"
-    )
+    return {
+        "reflect": f"ReflectionPad{n}DBackward0",
+        "replicate": f"ReplicationPad{n}DBackward0",
+        "circular": "torch::autograd::CopySlices",
+    }.get(str(mode), "ConstantPadNdBackward0")
 
 
 @shape(namespace="nn.functional", aten="pad", strides="image if mode != 'circular'", native=False, node=_node_of_pad, implicit=True)

@@ -345,6 +345,7 @@ defvjp(logit, _logit_rule)
     saves=("input", "other"),
     aten="special_zeta",
     node=lambda made: f"SpecialZetaBackward{0 if made.is_tensor('input') and made.is_tensor('other') else 1}",
+    underived={"input": "zeta"},
 )
 @schemas(".", ".other_scalar", ".self_scalar")
 def zeta(input: Array | Number, other: Array | Number) -> Array:
@@ -354,11 +355,11 @@ def zeta(input: Array | Number, other: Array | Number) -> Array:
 
     Dtypes: float32 and float64, kept; integers and bool become the default floating dtype.
 
-    Gradient: for ``other``; that for ``input`` is not known and given as NaN.
+    Gradient: for ``other`` alone.
 
     Raises:
         RuntimeError: if the shapes do not broadcast.
-        NotImplementedError: for float16, bfloat16 and complex tensors.
+        NotImplementedError: for float16, bfloat16 and complex tensors; in a backward pass that comes to ``input``.
 
     Example:
         >>> import jtorch as torch

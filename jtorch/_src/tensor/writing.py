@@ -304,7 +304,7 @@ def _rebase(al: Alias, v: Value, edge: Any) -> int:
     base_al.now(value, version)
     _set_history(base, new_edge)
     if new_edge is not None and type(new_edge) is tuple and new_edge[0].label is None:
-        new_edge[0].label = "CopySlices"
+        new_edge[0].label = "torch::autograd::CopySlices"
     return version
 
 
