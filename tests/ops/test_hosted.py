@@ -17,8 +17,11 @@ from jtorch._src.engine.host import recipes
 from jtorch._src.engine.host.rules import Equation, load
 from jtorch._src.engine.host.staging import stage
 from jtorch._src.ops import (
+    _added,
     _arcs,
+    _bags,
     _convolving,
+    _hosted,
     _order,
     _remainder,
     _running,
@@ -31,6 +34,7 @@ from jtorch._src.ops import (
     gamma,
     grid_sampling,
     indexing,
+    optim,
     padding,
     pointwise,
     powers,
@@ -59,6 +63,7 @@ CASES: dict[str, tuple[Callable[..., Any], float, tuple[float, float], int]] = {
     "xlog1py": (exponential._xlog1py, 300, (-0.9, 1e6), 2),
     "entr": (special.entr, 3, (-1.0, 9.0), 1),
     "ndtri": (special.ndtri, 6, INSIDE, 1),
+    "zeta": (special._hurwitz, 8, (1.05, 20.0), 2),
     "k0e": (bessel.scaled_modified_bessel_k0, 16, (0.01, 90.0), 1),
     "k1e": (bessel.scaled_modified_bessel_k1, 16, (0.01, 90.0), 1),
 }
@@ -475,6 +480,13 @@ def _compare_sampling(mode: int, ranks: int, padding: int, corners: int) -> None
         assert np.allclose(on_host, by_xla, rtol=most, atol=most, equal_nan=True)
 
 
+@DTYPES
+def test_zeta_of_large_numbers_and_of_infinity(dtype: Any) -> None:
+    x, q = np.array([np.inf, np.inf, 2.0, 0.5, 1.0, np.nan, 3.0], dtype), np.array([1e9, np.inf, np.inf, np.inf, np.inf, 3.0, 1e9], dtype)
+    by_xla, on_host = both(special._hurwitz, [x, q])
+    np.testing.assert_allclose(on_host, by_xla, rtol=1e-6)
+
+
 def _same(f: Callable[..., Any], x: np.ndarray) -> None:
     by_xla, on_host = both(f, [x])
     assert by_xla.dtype == on_host.dtype
@@ -506,3 +518,42 @@ def test_elements_of_sixty_four_bits_are_found_as_in_compiled_code(dtype: type, 
         if dtype is np.float64:
             x.reshape(-1)[::7] = np.nan
             _same(lambda x, axis=axis: _order._selected_place_of_wide(x, axis=axis, rank=rank), x)
+
+
+_F, _I = np.float32, np.int64
+#: Functions that are not elementwise, with operands.
+DESCRIBED: dict[str, tuple[Callable[..., Any], list[np.ndarray]]] = {
+    "added_along": (functools.partial(_added.added_along, axis=1), [np.zeros((3, 5), _F), np.zeros((3, 2), _I), np.zeros((3, 2), _F)]),
+    "sums of bags": (_bags._sums, [np.zeros((9, 4), _F), np.zeros((3, 2), _I)]),
+    "sums of many": (_bags._sums_of_many, [np.zeros((9, 40)), np.zeros((3, 2), _I)]),
+    "order": (functools.partial(_order._stable_order, axis=0, descending=False), [np.zeros((3, 5), _F)]),
+    "leading": (functools.partial(_order._leading, k=2, axis=1, descending=True), [np.zeros((3, 5), _F)]),
+    "place of a rank": (functools.partial(_order._selected_place, axis=1, rank=2), [np.zeros((3, 5), _F)]),
+    "wide": (functools.partial(_order._selected_place_of_wide, axis=0, rank=2), [np.zeros((3, 5))]),
+    "logcumsumexp": (functools.partial(cumulative._running_logsumexp, axis=1), [np.zeros((3, 5), _F)]),
+    "grid": (
+        functools.partial(grid_sampling._sampled, mode=0, padding=0, align_corners=0),
+        [np.zeros((2, 3, 4, 5), _F), np.zeros((2, 6, 7, 2), _F)],
+    ),
+    "first places": (functools.partial(indexing._first_places, size=7, fill_value=-1), [np.zeros((3, 5), _F)]),
+    "padding": (functools.partial(padding._at_once, pairs=((1, 2), (0, 3)), reflect=1), [np.zeros((2, 5, 6), _F)]),
+    "place": (functools.partial(reductions._place, axis=1, largest=True), [np.zeros((3, 5), _F)]),
+    "ranks": (functools.partial(searching._ranks, right=1), [np.zeros(4, _F), np.zeros((3, 5), _F)]),
+    "norms": (functools.partial(optim._norms_of_small, ord=2.0), [np.zeros((3, 5), _F), np.zeros(4, _F)]),
+    "shares": (
+        functools.partial(_convolving._summed, size=(6, 6), kernel=(2, 2), geo=((1, 1), ((0, 0), (0, 0)), (1, 1), 1)),
+        [np.zeros((2, 5, 5, 4, 3), _F)],
+    ),
+    "exponent": (exponential._exponent, [np.zeros((3, 5), _F)]),
+}
+
+
+@pytest.mark.parametrize("name", DESCRIBED)
+def test_results_are_described_without_tracing_the_formula(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    f, operands = DESCRIBED[name]
+    eval_shape = jax.eval_shape
+    monkeypatch.setattr(jax, "eval_shape", None)
+    (equation,) = _equations(jax.make_jaxpr(f)(*operands).jaxpr)
+    wanted = eval_shape(functools.partial(_hosted.FORMULAS[equation.primitive.name], **equation.params), *operands)
+    (found,) = equation.outvars
+    assert (found.aval.shape, found.aval.dtype) == (wanted.shape, wanted.dtype)

@@ -21,7 +21,7 @@ from ..bind.cores import composite
 from ..draws import key_sampling as _key_sampling
 from ..draws import sampling as _sampling
 from ..draws.mt19937 import Twister
-from ..engine import META, SPECIAL, concrete, default_device, forking, limits, meta_value, numbers_of, outside_jax, put, values
+from ..engine import META, SPECIAL, concrete, default_device, forking, limits, meta_value, numbers_of, outside_jax, put, settled, values
 from ..facts import devices, dtypes
 from ..facts.errors import must_be_tensor
 from ..facts.warned_once import outside, warn_once
@@ -261,22 +261,21 @@ def fill(name: str, self: Any, generator: Generator | None, draw: Draw) -> Any:
     if not isinstance(self, Tensor):
         raise must_be_tensor(name, "self", 1, self)
     check_inplace(self)
-    if self._aval.device == META:
+    aval, strides = self._aval, self._strides
+    if strides is None and aval.nbytes <= limits.SMALL and undisturbed() and values.on_host(aval.device) and outside_jax():
+        twister = twister_of(generator)  # the short way of ``numbers``, for what it knows of a tensor that is there
+        with twister.lock:
+            found = draw(twister, aval.size, True)
+        return _put(name, self, from_value(settled(found.astype(aval.dtype, copy=False).reshape(aval.shape), aval)))
+    if aval.device == META:
         twister_of(generator)  # refused there too
         return self
-    strides = self._strides
     if strides is not None:
         _check_overlap(self)
     if examples():
         strides = strides_of(self)
     elif strides is not None and is_example(self):
         strides = None  # where examples get the same numbers, these are drawn for one of them by itself
-    aval = self._aval
-    if strides is None and undisturbed() and aval.nbytes <= limits.SMALL and values.on_host(aval.device) and outside_jax():
-        twister = twister_of(generator)  # the short way of ``numbers``, for what it knows of a tensor that is there
-        with twister.lock:
-            found = draw(twister, aval.size, True)
-        return _put(name, self, from_value(put(found.astype(aval.dtype, copy=False).reshape(aval.shape), aval.device)))
     return _put(name, self, numbers(draw, generator, aval.shape, strides, aval.torch_dtype.np, None, place=aval.device))
 
 
@@ -340,6 +339,17 @@ def _uniform_draw(dtype: dtypes.dtype, low: float, high: float) -> Draw:
 
 def normal_draw(dtype: dtypes.dtype, mean: float = 0.0, std: float = 1.0) -> Draw:
     """Draws normal numbers of ``dtype``; complex ones have half of the variance in either part."""
+    if std == 1.0 and type(mean) is float and not mean and str(mean) == "0.0":
+        return _standard_draw(dtype)
+    return _normal_draw(dtype, mean, std)
+
+
+@functools.cache
+def _standard_draw(dtype: dtypes.dtype) -> Draw:
+    return _normal_draw(dtype, 0.0, 1.0)
+
+
+def _normal_draw(dtype: dtypes.dtype, mean: float, std: float) -> Draw:
     need("normal_kernel_cpu", dtype, (dtypes.FLOATING, dtypes.COMPLEX))
     if not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
@@ -362,6 +372,10 @@ _C_NAMES = {"uint8": "unsigned char", "int8": "signed char", "int16": "short", "
 
 def integer_draw(dtype: dtypes.dtype, low: int, high: int | None) -> Draw:
     """Draws integers of ``dtype`` in [low, high), or up to the largest there is."""
+    return (_warned_integers if dtype.is_floating_point else _integers)(dtype, low, high)
+
+
+def _warned_integers(dtype: dtypes.dtype, low: int, high: int | None) -> Draw:
     if dtype.is_complex:
         check = "check_random_bounds" if high is not None else "random_from_to_impl"
         raise RuntimeError(f"{check} handles only integral, floating-point and boolean types")
@@ -396,6 +410,13 @@ def integer_draw(dtype: dtypes.dtype, low: int, high: int | None) -> Draw:
     return keyed(draw, lambda key, shape: _key_sampling.integers(key, shape, low, span, dtype.np))
 
 
+#: How many draws with certain parameters are kept.
+_DRAWS = 256
+#: Of other types than floating-point ones, of which nothing is warned.
+_integers = functools.lru_cache(_DRAWS)(_warned_integers)
+
+
+@functools.lru_cache(_DRAWS)
 def serial(function: Callable[..., np.ndarray], *parameters: Any) -> Draw:
     """Draws one element after the other by a function of ``_sampling``, or by that of ``_key_sampling`` of the same name."""
 

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..engine import forking, values
+from ..engine import forking, outside_jax, values
 from . import sampling as s
 
 #: Blocks of 16 in one call for large tensors: a few compiled sizes serve all tensors.
@@ -111,6 +111,10 @@ def normal(words: np.ndarray) -> np.ndarray | None:
         return None
     rows = s._SIZES[s._kind(words.size)][1]
     size = rows * 16
+    if words.size <= size and outside_jax():
+        whole = np.zeros((rows, 2, 8), np.uint32)
+        whole.reshape(-1)[: words.size] = words
+        return np.asarray(_compiled(rows)(whole)).reshape(-1)[: words.size].copy()
     found = np.empty(words.size, np.float32)
     with jax.ensure_compile_time_eval():  # inside a JAX transformation too, these are numbers
         compute = _compiled(rows)

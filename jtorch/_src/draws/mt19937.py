@@ -89,6 +89,10 @@ class Twister:
         pairs = self.bits32(2 * n).reshape(n, 2)
         return pairs[:, 0], pairs[:, 1]
 
+    def word(self) -> int:
+        """The next word."""
+        return self._bits.random_raw()
+
     def few(self, n: int) -> list[int]:
         """The next ``n`` words, for a small ``n``, as Python's integers."""
         return self._bits.random_raw(n).tolist()

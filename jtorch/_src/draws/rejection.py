@@ -19,10 +19,16 @@ from .mt19937 import Twister
 from .sampling import uniform64
 
 _LARGEST_BLOCK = 1 << 14
+#: Where no more numbers are expected they are drawn one by one: noting and restoring a state takes as long as some fifty of them.
+_ONE_BY_ONE = 64
 
 
 def _uniforms(twister: Twister, expected: int) -> Iterator[float]:
     """Uniform numbers of double precision. When it is closed, the twister stands as if only those taken had ever been drawn."""
+    if expected <= _ONE_BY_ONE:
+        word = twister.word
+        while True:
+            yield (word() & 0x1FFFFF) * 2.0**-21 + word() * 2.0**-53
     block = max(4, min(expected, _LARGEST_BLOCK))
     while True:
         start, taken = twister.position(), 0

@@ -81,6 +81,8 @@ def below(twister: Twister, n: int, p: float) -> np.ndarray:
     if p >= 1.0:
         twister.bits32(2 * n)
         return np.ones(n, np.bool_)
+    if 2 * n <= FEW:
+        return uniform64(twister, n) < p
     limit = math.ceil(p * 2.0**_DOUBLE_BITS)  # u < p exactly if the 53 bits are less than this
     high, low = twister.halves(n)
     high = high & np.uint32(0x1FFFFF)
@@ -257,7 +259,10 @@ _spent = [0.0] * len(_SIZES)
 
 def _kind(words: int) -> int:
     """Which of the sizes is for so many words."""
-    return next(k for k, (rows, _) in enumerate(_SIZES) if words <= 16 * rows)
+    for k, (rows, _) in enumerate(_SIZES):
+        if words <= 16 * rows:
+            return k
+    raise AssertionError
 
 
 def _has_paid(words: int) -> bool:

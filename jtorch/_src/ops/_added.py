@@ -67,7 +67,7 @@ def _cost(e: Equation) -> float:
     return 20 * CALL + 2e-9 * e.ins[1].size + 0.5e-9 * e.out.size
 
 
-@hosted(_by_scipy, elementwise=False, alike=False, mixed=True, cost=_cost, dtypes=REALS, kept=True)
+@hosted(_by_scipy, elementwise=False, alike=False, mixed=True, cost=_cost, dtypes=REALS, kept=True, keeps=True)
 def added_along(x: Array, positions: Array, numbers: Array, *, axis: int) -> Array:
     """``x`` with ``numbers`` added at ``positions`` along ``axis``, which are known to lie in range.
 

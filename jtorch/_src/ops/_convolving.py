@@ -414,7 +414,11 @@ def _cost_of_sums(e: Equation) -> float:
     return 3 * CALL * math.prod(e.params["kernel"]) + 2 * BYTE * nbytes((*e.ins, *e.outs))
 
 
-_summed = hosted(_summed_by_numpy, elementwise=False, cost=_cost_of_sums, linear=_summed_formula)(_summed_formula)
+def _shape_of_sums(shares: Any, *, size: tuple[int, ...], **_: Any) -> tuple[int, ...]:
+    return shares.shape[0], shares.shape[-1], *size
+
+
+_summed = hosted(_summed_by_numpy, elementwise=False, cost=_cost_of_sums, shape=_shape_of_sums, linear=_summed_formula)(_summed_formula)
 
 
 def _grouped_columns_summed(g: Array, w: Array, x_shape: tuple[int, ...], geo: Geometry) -> Array:

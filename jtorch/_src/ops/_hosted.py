@@ -22,10 +22,18 @@ from ._sizes import fewer
 
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 INTEGERS = tuple([np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8)])
+INT64 = np.dtype(np.int64)
 #: The real numbers that are NumPy's own, but for halves.
 REALS = (*_FLOATS, *INTEGERS)
 #: By the names of their equations, the formulas that have a form for the host.
 FORMULAS: dict[str, Callable[..., Array]] = {}
+
+
+def reduced(x: Any, *, axis: int, **_: Any) -> tuple[int, ...]:
+    """The shape of what has one element along ``axis``."""
+    return tuple([1 if d == axis else n for d, n in enumerate(x.shape)])
+
+
 #: Sorting more elements than this is faster as the formula does it.
 FEW = 1 << 12
 
@@ -45,6 +53,7 @@ def hosted(
     kept: bool = False,
     keeps: bool | None = None,
     shape: Callable[..., tuple[int, ...]] | None = None,
+    gives: np.dtype | None = None,
     linear: Callable[..., Array] | None = None,
     bounds: Callable[..., Interval | None] | None = None,
 ) -> Callable[[Callable[..., Array]], Callable[..., Array]]:
@@ -63,7 +72,9 @@ def hosted(
         mixed: that the operands behind the first may have other dtypes than it.
         cost: the seconds that an equation takes, about, where ``ns`` for each element of the result does not tell.
         keeps: that it keeps shape and dtype, as what is elementwise does.
-        shape: gives the result's shape from the operands' avals, where the dtype is theirs: what tracing the formula would show.
+        shape: gives the result's shape from the operands' avals and the keyword arguments: what tracing the formula would show, which
+            takes many times as long.
+        gives: the dtype of such a result; that of the first operand if it is None.
         linear: the same in another formulation, whose derivative is the better one, for what is linear.
         bounds: between which numbers results lie (see ``engine/intervals.py``); the limits of their dtype if it is None.
         most: larger operands are left to the formula.
@@ -81,7 +92,7 @@ def hosted(
             if elementwise if keeps is None else keeps:
                 return jax.core.ShapedArray(avals[0].shape, avals[0].dtype)
             if shape is not None:
-                return jax.core.ShapedArray(shape(*avals), avals[0].dtype)
+                return jax.core.ShapedArray(shape(*avals, **params), avals[0].dtype if gives is None else gives)
             found = jax.eval_shape(functools.partial(formula, **params), *[jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals])
             return jax.core.ShapedArray(found.shape, found.dtype)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,7 +17,7 @@ from ..facts import dtypes
 from . import _loops
 from ._axes import category, positions, take_along
 from ._declare import Array
-from ._hosted import FEW, REALS, hosted
+from ._hosted import FEW, INT64, REALS, hosted, reduced
 from ._sizes import fewer
 
 
@@ -125,7 +126,7 @@ def _packed(x: np.ndarray, axis: int, descending: bool) -> np.ndarray | None:
     return found
 
 
-@hosted(_by_numpy, ns=30, calls=3, dtypes=REALS, elementwise=False, kept=True)
+@hosted(_by_numpy, ns=30, calls=3, dtypes=REALS, elementwise=False, kept=True, shape=lambda x, **_: x.shape, gives=INT64)
 def _stable_order(x: Array, *, axis: int, descending: bool) -> Array:
     """The stable order of ``x`` along ``axis`` in int64.
 
@@ -241,7 +242,12 @@ def _cost_of_parting(e: Equation) -> float:
     return 12 * CALL + 10e-9 * e.ins[0].size
 
 
-@hosted(_leading_by_numpy, cost=_cost_of_parting, dtypes=REALS, elementwise=False, kept=True)
+def _shape_of_leading(x: Any, *, k: int, axis: int, descending: bool) -> tuple[int, ...]:
+    del descending
+    return tuple([k if d == axis else n for d, n in enumerate(x.shape)])
+
+
+@hosted(_leading_by_numpy, cost=_cost_of_parting, dtypes=REALS, elementwise=False, kept=True, shape=_shape_of_leading, gives=INT64)
 def _leading(x: Array, *, k: int, axis: int, descending: bool) -> Array:
     return lax.slice_in_dim(_stable_order(x, axis=axis, descending=descending), 0, k, axis=axis)
 
@@ -295,12 +301,12 @@ def _places_by_numpy(axis: int, rank: int) -> Callable[[np.ndarray], np.ndarray]
     return compute
 
 
-@hosted(_places_by_numpy, ns=60, calls=6, dtypes=REALS, elementwise=False, most=FEW)
+@hosted(_places_by_numpy, ns=60, calls=6, dtypes=REALS, elementwise=False, most=FEW, shape=reduced, gives=INT64)
 def _selected_place(x: Array, *, axis: int, rank: int) -> Array:
     return _place_of(x, axis, _rank(x, axis, rank))
 
 
-@hosted(_places_by_numpy, cost=_cost_of_parting, dtypes=REALS, elementwise=False, kept=True)
+@hosted(_places_by_numpy, cost=_cost_of_parting, dtypes=REALS, elementwise=False, kept=True, shape=reduced, gives=INT64)
 def _selected_place_of_wide(x: Array, *, axis: int, rank: int) -> Array:
     """The same of 64 bits, which XLA sorts."""
     return _place_of(x, axis, _rank(x, axis, rank))

@@ -315,7 +315,7 @@ def _by_numpy(axis: int) -> Callable[[np.ndarray], np.ndarray]:
     return lambda x: accumulate(x, axis, np.float64).astype(x.dtype)  # each step rounds
 
 
-@hosted(_by_numpy, ns=40, calls=2, elementwise=False)
+@hosted(_by_numpy, ns=40, calls=2, elementwise=False, keeps=True)
 def _running_logsumexp(x: Array, *, axis: int) -> Array:
     return _real_logcumsumexp(x, axis)
 

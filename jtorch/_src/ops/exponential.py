@@ -198,7 +198,7 @@ def _exponent_by_numpy() -> Compute:
     return compute
 
 
-@hosted(_exponent_by_numpy, ns=5, calls=2, keeps=False)
+@hosted(_exponent_by_numpy, ns=5, calls=2, keeps=False, shape=lambda x: x.shape, gives=np.dtype(np.int32))
 def _exponent(x: Array) -> Array:
     return jnp.where(jnp.isfinite(x), jnp.frexp(x)[1], 0).astype(np.int32)
 

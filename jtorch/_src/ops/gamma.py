@@ -77,7 +77,7 @@ def _digamma(x: Array) -> Array:
 
 
 def _trigamma_by_scipy() -> Compute:
-    zeta = special("zeta")
+    zeta = special("_zeta", "zeta")  # the ufunc, and what asks for its second operand first
 
     def compute(x: np.ndarray) -> np.ndarray:
         reflected = np.less(x, 0.5)

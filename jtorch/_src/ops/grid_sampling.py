@@ -226,7 +226,11 @@ def _by_numpy(mode: int, padding: int, align_corners: int) -> Callable[..., np.n
     return compute
 
 
-@hosted(_by_numpy, ns=60, calls=40, elementwise=False, alike=False)
+def _shape(input: Any, grid: Any, **_: Any) -> tuple[int, ...]:
+    return (*input.shape[:2], *grid.shape[1:-1])
+
+
+@hosted(_by_numpy, ns=60, calls=40, elementwise=False, alike=False, shape=_shape)
 def _sampled(input: Array, grid: Array, *, mode: int, padding: int, align_corners: int) -> Array:
     """The input at the places of a grid (N, P, n): (N, C, P)."""
     n = input.ndim - 2

@@ -21,7 +21,7 @@ from ..facts.layouts import strided
 from ._declare import Array, Number, guard, guard_range, op, shape
 from ._derivatives import A, D, derivative
 from ._facts import schemas
-from ._hosted import REALS, hosted
+from ._hosted import INT64, REALS, hosted
 from ._matrix import cpp_name
 from ._nodes import by_operand
 from ._rows import positions_of_rows, rows
@@ -463,7 +463,14 @@ def _first_formula(x: Array, *, size: int, fill_value: int) -> Array:
     return jnp.stack([i.astype(np.int64) for i in found], axis=1)
 
 
-_first_places = hosted(_first_by_numpy, ns=4, calls=8, dtypes=(np.dtype(np.bool_), *REALS), elementwise=False)(_first_formula)
+def _shape_of_first(x: Any, *, size: int, fill_value: int) -> tuple[int, ...]:
+    del fill_value
+    return size, x.ndim
+
+
+_first_places = hosted(
+    _first_by_numpy, ns=4, calls=8, dtypes=(np.dtype(np.bool_), *REALS), elementwise=False, shape=_shape_of_first, gives=INT64
+)(_first_formula)
 
 
 @shape(

@@ -158,7 +158,7 @@ def _cost(e: Equation) -> float:
     return 5 * CALL + sum([0.1e-6 + 0.5e-9 * x.size for x in e.ins])
 
 
-@hosted(_norms_by_joining, elementwise=False, alike=False, cost=_cost, shape=lambda *avals: (len(avals),))
+@hosted(_norms_by_joining, elementwise=False, alike=False, cost=_cost, shape=lambda *avals, ord: (len(avals),))
 def _norms_of_small(*arrays: Array, ord: float) -> Array:
     """The norms of small arrays, as one array; ``ord`` is one of ``JOINED``."""
     return jnp.stack([lax.reshape(_norm_of(x, ord), ()) for x in arrays])

@@ -6,6 +6,7 @@ The degree is a tensor: the recurrence runs to the largest one, and each element
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -59,7 +60,10 @@ def _doubled_step(x: Array, _: Array, before: Array, current: Array) -> Array:
 
 def _first(kind: str) -> Callable[[Array], Array]:
     """From x to Chebyshev's polynomial of degree 1 and a kind."""
-    return (lambda x: x) if kind == "t" else lambda x: x + x + {"u": 0, "v": -1, "w": 1}[kind]
+    more = {"v": -1, "w": 1}.get(kind)
+    if more is None:
+        return (lambda x: x) if kind == "t" else lambda x: x + x
+    return lambda x: x + x + more
 
 
 def _closed(xp: Any, kind: str, degree: Any, angle: Any) -> Any:
@@ -124,38 +128,91 @@ def _other(x: Array, n: Array, kind: str) -> Array:
 # ---- by NumPy --------------------------------------------------------------------------------------------------------------------
 
 
+#: The recurrences again, with what is the same at each degree computed once: ``first(x)`` gives the value at degree 1 and what ``step``
+#: takes beside the degree, as an array without dimensions, and the values at the two degrees before.
+_Made = Callable[[np.ndarray], tuple[np.ndarray, Any]]
+_Next = Callable[[Any, tuple[np.ndarray, ...], np.ndarray, np.ndarray], np.ndarray]
+
+
+def _doubled(kind: str) -> tuple[_Made, _Next]:
+    """Chebyshev's polynomials of a kind."""
+    more = {"v": -1, "w": 1}.get(kind)
+
+    def first(x: np.ndarray) -> tuple[np.ndarray, Any]:
+        twice = np.add(x, x)
+        return x if kind == "t" else twice if more is None else np.add(twice, x.dtype.type(more)), twice
+
+    return first, lambda twice, _, before, current: np.subtract(np.multiply(twice, current), before)
+
+
+def _less_one(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    found = np.subtract(x.dtype.type(1), x)
+    return found, found
+
+
+def _step_of_h(twice: Any, k: tuple[np.ndarray, ...], before: np.ndarray, current: np.ndarray) -> np.ndarray:
+    return np.subtract(np.multiply(twice, current), np.multiply(k[2], before))
+
+
+def _step_of_he(x: Any, k: tuple[np.ndarray, ...], before: np.ndarray, current: np.ndarray) -> np.ndarray:
+    return np.subtract(np.multiply(x, current), np.multiply(k[0], before))
+
+
+def _step_of_l(less: Any, k: tuple[np.ndarray, ...], before: np.ndarray, current: np.ndarray) -> np.ndarray:
+    return np.divide(np.subtract(np.multiply(np.add(k[2], less), current), np.multiply(k[0], before)), k[1])
+
+
+def _step_of_p(x: Any, k: tuple[np.ndarray, ...], before: np.ndarray, current: np.ndarray) -> np.ndarray:
+    return np.divide(np.subtract(np.multiply(np.multiply(k[3], x), current), np.multiply(k[0], before)), k[1])
+
+
+_BY_NUMPY: dict[str, tuple[_Made, _Next]] = {
+    "h": (lambda x: (twice := np.add(x, x), twice), _step_of_h),
+    "he": (lambda x: (x, x), _step_of_he),
+    "l": (_less_one, _step_of_l),
+    "p": (lambda x: (x, x), _step_of_p),
+}
+
+
+@functools.lru_cache(2048)
+def _counts(k: int, dtype: np.dtype) -> tuple[np.ndarray, ...]:
+    """``k``, ``k + 1``, ``2 k`` and ``2 k + 1``, as formulas in a dtype round them: NumPy takes arrays without dimensions fastest."""
+    one = dtype.type(1)
+    number = dtype.type(k)
+    return np.asarray(number), np.asarray(number + one), np.asarray(number + number), np.asarray(number + number + one)
+
+
 def _by_numpy(kind: str, closed_from: int) -> Callable[..., np.ndarray]:
     """What computes the polynomials on the host: the formulas' operations for one degree at a time, without what masks the others."""
-    at_1: Any
-    step: Any  # the formulas' own, which are arithmetic alone
-    at_1, step = (_first(kind), _doubled_step) if closed_from else _RECURRENCES[kind]
+    first, step = _doubled(kind) if closed_from else _BY_NUMPY[kind]
 
     def recurrence(x: np.ndarray, n: int) -> np.ndarray:
-        current = np.asarray(at_1(x)) if n else np.ones_like(x)
-        before = x.dtype.type(1)
+        if not n:
+            return np.ones_like(x)
+        current, more = first(x)
+        before: Any = x.dtype.type(1)
         for k in range(1, n):
-            before, current = current, step(x, x.dtype.type(k), before, current)
+            before, current = current, step(more, _counts(k, x.dtype), before, current)
         return current
 
     def of_degree(x: np.ndarray, n: float) -> np.ndarray:
-        if not np.isfinite(n) or n <= -1:
+        if not math.isfinite(n) or n <= -1:
             return np.zeros_like(x)
         n = min(int(n), _HIGHEST)
         if not closed_from:
             if kind.startswith("h") and n > _HERMITE_LIMITS[x.dtype]:
                 return np.full_like(x, np.nan)
             return recurrence(x, n)
+        if n <= closed_from:  # at both ends, too: small whole numbers are exact
+            return recurrence(x, n)
         size = np.absolute(x)
-        if n <= closed_from:
-            found = recurrence(x, n)
-        else:
-            degree = x.dtype.type(n)
-            inside = np.less(size, 1)
-            found = _closed(np, kind, degree, np.arccos(np.minimum(np.maximum(x, -1), 1)))
-            rest = ~inside & (size != 1)
-            if rest.any():
-                found = np.asarray(found)
-                found[rest] = recurrence(x[rest], n)
+        degree = x.dtype.type(n)
+        inside = np.less(size, 1)
+        found = _closed(np, kind, degree, np.arccos(np.minimum(np.maximum(x, -1), 1)))
+        rest = ~inside & (size != 1)
+        if rest.any():
+            found = np.asarray(found)
+            found[rest] = recurrence(x[rest], n)
         ends = np.equal(size, 1)
         if np.count_nonzero(ends):
             degree, sign = x.dtype.type(n), x.dtype.type(1 if n % 2 == 0 else -1)

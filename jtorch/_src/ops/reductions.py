@@ -21,7 +21,7 @@ from ._columns import in_columns
 from ._declare import Array, Dtype, defvjp, op, reduction
 from ._derivatives import A, D, derivative
 from ._facts import schemas
-from ._hosted import REALS, hosted
+from ._hosted import INT64, REALS, hosted, reduced
 from ._nodes import along
 from ._numeric import is_complex, is_integral, quotient, scalar_name, unsupported, wide
 from ._sizes import fewer
@@ -558,7 +558,7 @@ def _by_numpy(axis: int, largest: bool) -> Callable[[np.ndarray], np.ndarray]:
     return functools.partial(np.ndarray.argmax if largest else np.ndarray.argmin, axis=axis, keepdims=True)  # type: ignore[return-value]
 
 
-@hosted(_by_numpy, ns=2, dtypes=REALS, elementwise=False)
+@hosted(_by_numpy, ns=2, dtypes=REALS, elementwise=False, shape=reduced, gives=INT64)
 def _place(x: Array, *, axis: int, largest: bool) -> Array:
     """The first place along ``axis``, which is kept, of the extremum or of NaN."""
     return first_position(x, _extremum(x, (axis,), True, largest), axis)

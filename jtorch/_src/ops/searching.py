@@ -14,7 +14,7 @@ from ..facts import dtypes
 from ._axes import take_along
 from ._declare import Array, Number, guard_range, op
 from ._facts import schemas
-from ._hosted import FEW, REALS, hosted
+from ._hosted import FEW, INT64, REALS, hosted
 from ._numeric import is_bool, is_complex, scalar_name, unsupported
 from ._order import argsort_along
 from .indexing import fetch
@@ -70,7 +70,12 @@ def _bisected(boundaries: np.ndarray, values: np.ndarray, right: bool) -> np.nda
     return low
 
 
-@hosted(_by_numpy, ns=60, calls=3, dtypes=REALS, elementwise=False, alike=False, most=FEW)
+def _shape(boundaries: Any, values: Any, *, right: int) -> tuple[int, ...]:
+    del boundaries, right
+    return values.shape
+
+
+@hosted(_by_numpy, ns=60, calls=3, dtypes=REALS, elementwise=False, alike=False, most=FEW, shape=_shape, gives=INT64)
 def _ranks(boundaries: Array, values: Array, *, right: int) -> Array:
     return _by_bisection(boundaries, values, bool(right))
 

@@ -12,6 +12,8 @@ import jax.scipy.special as jsp
 import numpy as np
 from jax import lax
 
+from ..engine.host.direct import count_nonzero, special
+from ..engine.host.rules import Compute
 from . import _loops
 from ._declare import Array, Number, binary, defvjp, unary
 from ._derivatives import A, derivative
@@ -374,8 +376,21 @@ def zeta(input: Array | Number, other: Array | Number) -> Array:
 _ZETA_TERMS = 100_000
 
 
-@jax.custom_jvp
-def _zeta(x: Array, q: Array) -> Array:
+def _zeta_by_scipy() -> Compute:
+    zeta = special("_zeta", "zeta")  # the ufunc, and what asks for its second operand first
+
+    def compute(x: np.ndarray, q: np.ndarray) -> np.ndarray:
+        found = zeta(x, q)
+        large = np.greater(q, 1e8)
+        if count_nonzero(large):  # SciPy takes a limit there, which PyTorch does not know at infinity
+            found = np.where((large & np.isinf(x)) | (np.isposinf(q) & (x != 1)), x.dtype.type(np.nan), found)
+        return found
+
+    return compute
+
+
+@hosted(_zeta_by_scipy, ns=60, calls=3)
+def _hurwitz(x: Array, q: Array) -> Array:
     """The sum from where the base is positive, plus one term for each base before. These bases have real powers for whole ``x`` only."""
     before = jnp.maximum(jnp.ceil(-q), 0)
     before = jnp.where(jnp.isfinite(before), before, 0)
@@ -395,6 +410,11 @@ def _zeta(x: Array, q: Array) -> Array:
     found = jnp.where(undefined, jnp.asarray(jnp.nan, q.dtype), found)
     # At a pole PyTorch asks for the order below 1 only, so that NaN passes.
     return jnp.where(pole & ~(x < 1) | (x == 1), jnp.asarray(jnp.inf, q.dtype), found)
+
+
+@jax.custom_jvp
+def _zeta(x: Array, q: Array) -> Array:
+    return _hurwitz(x, q)
 
 
 @_zeta.defjvp

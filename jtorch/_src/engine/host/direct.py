@@ -50,15 +50,18 @@ def pocketfft() -> Any:
 
 
 @functools.cache
-def special(name: str) -> Any:
-    """A function of ``scipy.special``.
+def special(*names: str) -> Any:
+    """A function of ``scipy.special``, by the first of its names that there is.
 
     Most are in one of its modules of C++, which is loaded in 2 ms; the package with all that it imports takes 50 times as long. It stays as
     it is for who imports it later.
     """
     functions = None if "scipy.special" in sys.modules else _special_functions()
-    found = getattr(functions, name, None)
-    return getattr(importlib.import_module("scipy.special"), name) if found is None else found
+    for name in names:
+        if (found := getattr(functions, name, None)) is not None:
+            return found
+    package = importlib.import_module("scipy.special")
+    return getattr(package, next((name for name in names if hasattr(package, name)), names[0]))
 
 
 @functools.cache
