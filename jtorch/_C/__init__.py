@@ -20,6 +20,7 @@ from .._src.tensor.module_state import check_state
 from .._src.tensor.running import ALONE as _ALONE
 from .._src.tensor.writing import swap, undoable
 from ..autograd.grad_mode import MODE as _MODE
+from ..autograd.grad_mode import no_grad as _no_grad
 from ..core import Tensor as _Tensor
 from ..dispatch import DisableTorchFunction as DisableTorchFunction
 from ..dispatch import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
@@ -49,6 +50,10 @@ def _swap_(tensors: Sequence[_Tensor], news: Sequence[_Tensor], writes: _Iterabl
     if news and (first := news[0]._v) is not None and first.trace is engine.SPECIAL:
         for t, n in zip(tensors, news, strict=True):
             check_state(t, n._read())
+        with _no_grad():
+            for t, n, count in zip(tensors, news, _repeat(1) if writes is None else writes):
+                swap(t, n._read(), count)
+        return
     assert len(tensors) == len(news)
     undoable(tensors)
     for t, n, count in zip(tensors, news, _repeat(1) if writes is None else writes):

@@ -252,3 +252,43 @@ def test_the_mode_is_as_before_after_an_error() -> None:
         jax.grad(failing)(X)
     assert torch.is_grad_enabled()
     np.testing.assert_allclose(jax.grad(_array(lambda x: (x * x).sum()))(X), 2 * X)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda p: torch.optim.SGD(p, lr=0.1, weight_decay=0.5, momentum=0.9),
+        lambda p: torch.optim.AdamW(p, lr=0.1),
+        lambda p: torch.optim.RMSprop(p, lr=0.1, weight_decay=0.5),
+    ],
+    ids=["SGD", "AdamW", "RMSprop"],
+)
+def test_an_optimisers_step_has_no_derivative_of_its_own(make: Callable[[Any], Any]) -> None:
+    def after(x: Any) -> Any:
+        p = torch.as_tensor(x)
+        p.grad = p * 3
+        make([p]).step()
+        return (p * p).sum().jax()
+
+    stepped = torch.tensor(X)
+    stepped.grad = stepped * 3
+    make([stepped]).step()
+    np.testing.assert_allclose(jax.grad(after)(X), 2 * stepped.numpy(), rtol=1e-6, atol=1e-6)
+
+
+def test_rows_that_are_renormalised_keep_their_derivative() -> None:
+    weight = np.arange(6, dtype=np.float32).reshape(3, 2)
+    places = torch.tensor([[0, 2]])
+    w = torch.nn.Parameter(torch.tensor(weight))
+    F = torch.nn.functional
+    (F.embedding(places, w, max_norm=1.0) ** 2).sum().backward()
+
+    def table(x: Any) -> Any:
+        return (F.embedding(places, torch.as_tensor(x), max_norm=1.0) ** 2).sum().jax()
+
+    def bags(x: Any) -> Any:
+        return (F.embedding_bag(places.mT, torch.as_tensor(x), max_norm=1.0, mode="sum") ** 2).sum().jax()
+
+    assert w.grad is not None and w.grad.abs().sum() > 1
+    np.testing.assert_allclose(jax.grad(table)(weight), w.grad.numpy(), rtol=1e-6)
+    np.testing.assert_allclose(jax.jit(jax.grad(bags))(weight), w.grad.numpy(), rtol=1e-6)

@@ -11,6 +11,7 @@ from ...core import Tensor
 from .. import hooks
 from ..bind.cores import composite
 from ..bind.everything import _C, T
+from ..engine import SPECIAL
 from ..facts import dtypes
 from ..facts.warned_once import outside
 from ..ops._facts import schemas
@@ -19,7 +20,8 @@ from ..tensor.writing import check_inplace
 
 
 def _renorm(weight: Any, input: Any, max_norm: float, norm_type: float) -> None:
-    if MODE.transforms:  # which must know what is written into, and refuse what the function captured
+    # Transformations must know what is written into, and refuse what the function captured; derivatives of JAX's pass by what is written.
+    if MODE.transforms or weight._read().trace is SPECIAL:
         T.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
         return
     made = _C._embedding_renorm(weight.detach(), input, float(max_norm), float(norm_type))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from collections.abc import Callable
@@ -122,7 +123,7 @@ def _polygamma(n: int, x: Array) -> Array:
         return _trigamma(y).astype(x.dtype)
     logarithm = math.lgamma(n + 1)
     factor = (1.0 if n % 2 else -1.0) * (math.exp(logarithm) if logarithm < _LARGEST else math.inf)
-    return (factor * _zeta(lax.stop_gradient(jnp.full_like(y, n + 1)), y)).astype(x.dtype)
+    return (factor * _zeta(jnp.full_like(y, n + 1), y)).astype(x.dtype)
 
 
 @unary(aliases=("special.polygamma",), saves=("input",), aten="polygamma")
@@ -167,20 +168,31 @@ def polygamma_method(input: Array, n: int) -> Array:
     return _polygamma(n, input)
 
 
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _slope(n: int, x: Array) -> Array:
+    """``polygamma`` as rules have it: its derivatives are those of higher order, at poles and far out as well."""
+    return _polygamma(n, x)
+
+
+@_slope.defjvp
+def _slope_jvp(n: int, primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    return _slope(n, *primals), tangents[0] * _slope(n + 1, *primals)
+
+
 def _digamma_rule(g: Array, _: None, input: Array) -> tuple[Array]:
-    return (g * _polygamma(1, input),)
+    return (g * _slope(1, input),)
 
 
 def _polygamma_rule(g: Array, _: None, n: int, input: Array) -> tuple[Array]:
-    return (g * _polygamma(n + 1, input),)
+    return (g * _slope(n + 1, input),)
 
 
 def _polygamma_method_rule(g: Array, _: None, input: Array, n: int) -> tuple[Array]:
-    return (g * _polygamma(n + 1, input),)
+    return (g * _slope(n + 1, input),)
 
 
 def _lgamma_rule(g: Array, _: None, input: Array) -> tuple[Array]:
-    return (g * digamma(input),)
+    return (g * _slope(0, input),)
 
 
 defvjp(lgamma, _lgamma_rule)
@@ -239,7 +251,7 @@ def _halves_below(x: Array, p: int) -> Array:
 
 def _mvlgamma_rule(g: Array, _: None, input: Array, p: int) -> tuple[Array]:
     x = wide(input)
-    return ((wide(g) * jnp.sum(digamma(_halves_below(x, p)), -1)).astype(g.dtype),)
+    return ((wide(g) * jnp.sum(_slope(0, _halves_below(x, p)), -1)).astype(g.dtype),)
 
 
 defvjp(mvlgamma, _mvlgamma_rule)

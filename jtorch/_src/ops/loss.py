@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -332,7 +333,8 @@ def huber_loss(input: Array, target: Array, reduction: str = "mean", delta: floa
     x, y, w = _aligned(input, target, weight)
     difference = x - y  # type: ignore[operator]
     size = difference * lax.stop_gradient(jnp.sign(difference))
-    near = size <= number(delta, size)
+    bound = number(delta, size)
+    near = size <= bound if math.isinf(delta) else size < bound  # at ``delta`` both have one value and slope, and the line no curvature
     close, far = _split(near, difference, size)
     far = (far - number(0.5 * delta, size)) * number(delta, size)
     loss = jnp.where(near, close * close * number(0.5, size), far).astype(own)

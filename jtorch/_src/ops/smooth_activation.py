@@ -413,7 +413,8 @@ def softplus(input: Array, beta: float = 1, threshold: float = 20) -> Array:
 
 def _softplus_rule(g: Array, _: None, input: Array, beta: float = 1, threshold: float = 20) -> tuple[Array]:
     scaled, wide_g = wide(input) * beta, wide(g)
-    return (jnp.where(scaled > threshold, wide_g, wide_g * lax.logistic(scaled)).astype(g.dtype),)
+    slope = lax.logistic(jnp.where(scaled < threshold, scaled, lax.stop_gradient(scaled)))  # curved below the threshold only
+    return (jnp.where(scaled > threshold, wide_g, wide_g * slope).astype(g.dtype),)
 
 
 defvjp(softplus, _softplus_rule)

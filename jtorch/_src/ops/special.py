@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import jax.scipy.special as jsp
 import numpy as np
 from jax import lax
+from jax.custom_derivatives import SymbolicZero
 
 from ..engine.host.direct import count_nonzero, special
 from ..engine.host.rules import Compute
@@ -331,7 +332,7 @@ def _ends(input: Array, eps: float) -> tuple[Array, Array]:
 def _logit_rule(g: Array, _: None, input: Array, eps: float | None = None) -> tuple[Array]:
     low, high, outside = (0.0, 1.0, jnp.nan) if eps is None else (*_ends(input, eps), 0.0)
     inside = (input >= low) & (input <= high)
-    return (jnp.where(inside, g / (input * (1 - input)), jnp.asarray(outside, g.dtype)),)
+    return (jnp.where(inside, g / jnp.where(inside, input * (1 - input), 1), jnp.asarray(outside, g.dtype)),)
 
 
 defvjp(logit, _logit_rule)
@@ -417,10 +418,16 @@ def _zeta(x: Array, q: Array) -> Array:
     return _hurwitz(x, q)
 
 
-@_zeta.defjvp
-def _zeta_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
+def _zeta_jvp(primals: tuple[Array, Array], tangents: tuple[Any, Any]) -> tuple[Array, Any]:
     x, q = primals
-    return _zeta(x, q), tangents[0] * jnp.nan + tangents[1] * -x * _zeta(x + 1, q)
+    by_order, by_base = tangents
+    given = [] if type(by_order) is SymbolicZero else [by_order * jnp.nan]  # as not even a tangent of 0 would be 0 then
+    if type(by_base) is not SymbolicZero:
+        given.append(by_base * -x * _zeta(x + 1, q))
+    return _zeta(x, q), functools.reduce(jnp.add, given) if given else by_base
+
+
+_zeta.defjvp(_zeta_jvp, symbolic_zeros=True)
 
 
 def _zeta_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Array]:

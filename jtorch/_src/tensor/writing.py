@@ -333,11 +333,14 @@ def swap(t: Tensor, v: Value, count: int = 1) -> None:
     if v.trace is SPECIAL:
         check_state(t, v)
     old = t._v
-    if (al := t._al) is None:
+    if (al := t._al) is None and (v.trace is not SPECIAL or not stopping()):
         t._v = v
         t._ver += count
         if t._rg:  # state of an optimiser is hardly ever part of a graph
             stale(old, t, t._ver - count)
     else:
         assign(t, v, None)
-        al.counter.n += count - 1
+        if al is None:
+            t._ver += count - 1
+        else:
+            al.counter.n += count - 1
