@@ -91,3 +91,37 @@ def test_infinite_gradients_rest_in_rprop() -> None:
         optimizer.step()
     assert p.tolist()[:2] == pytest.approx([-0.1, -0.22]) and p[2].isnan()
     assert optimizer.state[p]["prev"].tolist()[:2] == [0.0, np.inf]
+
+
+def test_gradients_become_zero_together() -> None:
+    """All at once, but for those that share memory; versions and what graphs have saved know of it."""
+    params = [torch.ones(2, requires_grad=True) for _ in range(12)]
+    grads = [torch.ones(2) for _ in params]
+    for p, g in zip(params, grads, strict=True):
+        p.grad = g
+    view = grads[3].view(2, 1)
+    params[5].grad = grads[4]  # one tensor for two parameters
+    w = torch.ones(2, requires_grad=True)
+    product = w * grads[0]
+    grads[1].requires_grad_()
+    params[2].grad = (w * 2).clone()
+    optimizer = torch.optim.SGD(params, lr=1.0)
+    for expected in (1, 2):
+        optimizer.zero_grad(set_to_none=False)
+        assert [p.grad.tolist() for p in params] == [[0.0, 0.0]] * 12  # pyright: ignore[reportOptionalMemberAccess]
+        assert [grads[i]._version for i in (0, 1, 3, 4)] == [expected] * 3 + [2 * expected]
+    assert view.tolist() == [[0.0], [0.0]]
+    assert not any(p.grad.requires_grad for p in params)  # pyright: ignore[reportOptionalMemberAccess]
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        product.sum().backward()
+
+
+def test_scaling_gradients_of_which_one_is_shared() -> None:
+    params = [torch.ones(2, requires_grad=True) for _ in range(12)]
+    for p in params:
+        p.grad = torch.ones(2)
+    view = params[3].grad.view(2, 1)  # pyright: ignore[reportOptionalMemberAccess]
+    torch.nn.utils.clip_grad_norm_(params, 24**0.5 / 2)
+    np.testing.assert_allclose(view.numpy(), 0.5, 1e-5)
+    torch.nn.utils.clip_grad_value_(params, 0.25)
+    assert view.tolist() == [[0.25], [0.25]] and all(p.grad.tolist() == [0.25, 0.25] for p in params)  # pyright: ignore[reportOptionalMemberAccess]
