@@ -11,7 +11,8 @@ from typing import Any
 
 import jtorch as torch
 
-from .optimizer import Optimizer, _get_scalar_dtype, _run_closure
+from ._fused import COMMON, plain_gradients, plan_for
+from .optimizer import Optimizer, _get_scalar_dtype, _run_closure, _to_scalar
 
 
 def check_lr(lr: Any, words: str = "Invalid learning rate: {}") -> None:
@@ -107,21 +108,62 @@ _WAYS = frozenset(("foreach", "fused", "capturable", "differentiable"))
 
 
 def update_lists(
-    optimizer: Optimizer, closure: Callable[[], Any] | None, rule: Callable[..., None], buffers: str, **pairs: tuple[str, str]
+    optimizer: Optimizer,
+    closure: Callable[[], Any] | None,
+    rule: Callable[..., None],
+    whole: Callable[..., tuple[torch.Tensor, ...]],
+    buffers: str,
+    writes: tuple[int, ...],
+    needs: dict[str, str] | None = None,
+    **pairs: tuple[str, str],
 ) -> Any:
     """A step of an optimiser whose rule works on lists.
 
-    The rule is given the lists of parameters, gradients and ``buffers``, and those of a group's options that it has parameters for;
-    ``pairs`` says which parameters the parts of an option have that is a pair.
+    ``whole`` computes it for plain parameters at once, as one operation; ``rule`` does so for others, by public operations in place.
+
+    Args:
+        buffers: the names of what the state has for each parameter, as ``rule`` and ``whole`` take them behind parameters and gradients;
+            those of numbers, of which ``whole`` gets one for all parameters, come last.
+        writes: how often PyTorch writes into the parameters, and into each of the buffers.
+        needs: the options without which there is no such buffer.
+        pairs: which parameters of ``rule`` and ``whole`` the parts of an option are given as that is a pair.
     """
     loss = _run_closure(closure)
-    lists = buffers.split()
+    names = tuple(buffers.split())
     code = rule.__code__
-    named = code.co_varnames[2 + len(lists) : code.co_argcount + code.co_kwonlyargcount]
+    named = code.co_varnames[2 + len(names) : code.co_argcount + code.co_kwonlyargcount]
     for group in optimizer.param_groups:
-        params, grads, states = optimizer._collect(group)
+        there = tuple([name for name in names if not needs or name not in needs or group[needs[name]]])
+        plan, grads = plan_for(optimizer, group, there, _named)
         options = {name: group[name] for name in named if name in group and name not in _WAYS}
         for name, parts in pairs.items():
             options.update(zip(parts, group[name], strict=True))
-        rule(params, grads, *[pick(states, name) for name in lists], **options)
+        at_once = plan.plain and not group["differentiable"] and all(map(plain_gradients, grads))
+        for bucket, bucket_grads in zip(plan.buckets, grads):
+            if not at_once:
+                rule(bucket.params, bucket_grads, *[pick(bucket.states, name) for name in names], **options)
+                continue
+            if "lr" in options:
+                options["lr"] = _to_scalar(options["lr"])
+            held = [bucket.buffers.get(name, []) for name in names]
+            new = whole(bucket.params, bucket_grads, *[h[0] if n in COMMON else h for n, h in zip(names, held)], **options)
+            decays = bool(options.get("decoupled_weight_decay")) and group["weight_decay"] != 0
+            _write(bucket.params, held, names, new, (writes[0] + decays, *writes[1:]))
     return loss
+
+
+def _named(_state: dict[str, Any], names: tuple[str, ...]) -> tuple[str, ...]:
+    return names
+
+
+def _write(params: list[torch.Tensor], held: list[list[torch.Tensor]], names: Iterable[str], new: Any, writes: tuple[int, ...]) -> None:
+    """Writes what was computed for a bucket; results for numbers go into those of all its parameters."""
+    begin = len(params)
+    tensors, news, counts = list(params), list(new[:begin]), [writes[0]] * begin
+    for name, own, count in zip(names, held, writes[1:]):
+        taken = 1 if name in COMMON else len(own)
+        tensors += own
+        news += new[begin : begin + taken] * (len(own) // taken if taken else 0)
+        counts += [count] * len(own)
+        begin += taken
+    torch._C._swap_(tensors, news, counts)

@@ -13,7 +13,10 @@ from typing import Any
 
 import jtorch as torch
 
-Names = Callable[[dict[str, Any], bool], tuple[str, ...]]
+Names = Callable[[dict[str, Any], Any], tuple[str, ...]]
+
+#: What states have one number of for each parameter: those of parameters that always moved together are equal.
+COMMON = frozenset(("step", "mu_product", "mu", "eta"))
 
 
 class Bucket:
@@ -24,13 +27,14 @@ class Bucket:
         buffers: each buffer's name with the list of tensors, in the operation's order; an empty list where there is none yet.
     """
 
-    __slots__ = ("buffers", "getters", "params", "states", "stepped")
+    __slots__ = ("buffers", "common", "getters", "params", "states", "stepped")
 
     def __init__(self, params: list[torch.Tensor], states: list[dict[str, Any]], names: Sequence[str]) -> None:
         self.params, self.states = params, states
         self.buffers = {name: [state[name] for state in states] for name in names}
         self.getters = [(itemgetter(name), tensors) for name, tensors in self.buffers.items()]
         self.stepped = self.buffers.get("step")
+        self.common = [tensors for name, tensors in self.buffers.items() if name in COMMON]
 
     def holds(self, state: dict[torch.Tensor, dict[str, Any]]) -> bool:
         """Whether the optimiser's state is still what the lists were made from."""
@@ -44,7 +48,7 @@ class Bucket:
                     return False
         except KeyError:
             return False
-        return self.stepped is None or same_value(self.stepped)
+        return all(map(same_value, self.common))
 
 
 class Plan:
@@ -87,7 +91,7 @@ def share_value(tensors: list[torch.Tensor]) -> None:
     torch._C._swap_(tensors, [tensors[0]] * len(tensors), repeat(0))
 
 
-def plan_for(optimizer: Any, group: dict[str, Any], key: bool, names: Names) -> tuple[Plan, list[list[torch.Tensor]]]:
+def plan_for(optimizer: Any, group: dict[str, Any], key: Any, names: Names) -> tuple[Plan, list[list[torch.Tensor]]]:
     """The plan of a group and its gradients of this step; ``names(state, key)`` gives a state's buffers, ``key`` what it depends on.
 
     ``plan.plain`` is false for parameters that the fused operation does not take: it stays on the per-parameter path.
@@ -106,37 +110,48 @@ def plan_for(optimizer: Any, group: dict[str, Any], key: bool, names: Names) -> 
     return plan, grads
 
 
-def _build(optimizer: Any, group: dict[str, Any], key: bool, names: Names, fresh: bool) -> Plan:
+def _build(optimizer: Any, group: dict[str, Any], key: Any, names: Names, fresh: bool) -> Plan:
     known = {id(p) for p, state in optimizer.state.items() if state}
     params, _grads, states = optimizer._collect(group)
     chosen = {id(p) for p in params}
     idle = [p for p in group["params"] if id(p) not in chosen]
-    plain = all(type(p) in (torch.Tensor, torch.nn.Parameter) and p.is_floating_point() for p in params)
-    counts = [s["step"] for s in states if "step" in s]
-    if not plain and any(type(count) is not torch.Tensor for count in counts):  # without a value that could be shared: fake tensors
-        buckets = [Bucket([p], [s], [n for n in names(s, key) if n != "step"]) for p, s in zip(params, states)]
+    named = [names(state, key) for state in states]
+    plain = all(map(_is_plain, params, states, named))
+    common = [name for name in (named[0] if named else ()) if name in COMMON]
+    if not plain and any(
+        type(s[name]) is not torch.Tensor for s in states for name in common
+    ):  # no value that could be shared: fake tensors
+        buckets = [Bucket([p], [s], [n for n in own if n not in COMMON]) for p, s, own in zip(params, states, named)]
         return Plan(key, list(group["params"]), idle, buckets, plain)
-    if counts:
-        _unify([s["step"] for p, s in zip(params, states) if id(p) not in known])
+    if common:
+        _unify([s for p, s in zip(params, states) if id(p) not in known], common)
         if fresh:  # after loading, equal counts are values of their own; reading them costs nothing, as they are not pending
-            by_count: dict[float, list[torch.Tensor]] = {}
+            by_count: dict[tuple[float, ...], list[dict[str, Any]]] = {}
             for p, s in zip(params, states):
                 if id(p) in known:
-                    by_count.setdefault(s["step"].item(), []).append(s["step"])
-            for steps in by_count.values():
-                _unify(steps)
+                    by_count.setdefault(tuple([s[name].item() for name in common]), []).append(s)
+            for alike in by_count.values():
+                _unify(alike, common)
     members: dict[Any, tuple[list[torch.Tensor], list[dict[str, Any]]]] = {}
-    for p, state in zip(params, states):
-        shared = (names(state, key), id(state["step"]._read()) if "step" in state else None)
-        ps, ss = members.setdefault(shared, ([], []))
+    for p, state, own in zip(params, states, named):
+        ps, ss = members.setdefault((own, p.device, *[id(state[name]._read()) for name in common]), ([], []))
         ps.append(p)
         ss.append(state)
     return Plan(key, list(group["params"]), idle, [Bucket(ps, ss, shared[0]) for shared, (ps, ss) in members.items()], plain)
 
 
-def _unify(steps: list[torch.Tensor]) -> None:
-    if len(steps) > 1:
-        share_value(steps)
+def _is_plain(p: torch.Tensor, state: dict[str, Any], names: Sequence[str]) -> bool:
+    """Whether the operation on lists takes a parameter: an ordinary one of floats, with buffers of its dtype."""
+    if type(p) not in (torch.Tensor, torch.nn.Parameter) or not p.is_floating_point():
+        return False
+    held = [state[name] for name in names if name not in COMMON]
+    return all([type(b) is torch.Tensor and b.dtype == p.dtype for b in held])  # noqa: C419 (a list is faster than a generator here)
+
+
+def _unify(states: list[dict[str, Any]], names: list[str]) -> None:
+    if len(states) > 1:
+        for name in names:
+            share_value([state[name] for state in states])
 
 
 def plain_gradients(grads: list[torch.Tensor]) -> bool:

@@ -73,7 +73,7 @@ class Adadelta(Optimizer):
     @_use_grad_for_differentiable
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates the parameters once; see ``Optimizer.step``."""
-        return update_lists(self, closure, adadelta, "square_avg acc_delta step")
+        return update_lists(self, closure, adadelta, torch._C._fused_adadelta, "square_avg acc_delta step", (1, 2, 2, 1))
 
 
 def adadelta(

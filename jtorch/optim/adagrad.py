@@ -87,7 +87,7 @@ class Adagrad(Optimizer):
     @_use_grad_for_differentiable
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates the parameters once; see ``Optimizer.step``."""
-        return update_lists(self, closure, adagrad, "sum step")
+        return update_lists(self, closure, adagrad, torch._C._fused_adagrad, "sum step", (1, 1, 1))
 
 
 def adagrad(

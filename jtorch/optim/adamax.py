@@ -72,7 +72,8 @@ class Adamax(Optimizer):
     @_use_grad_for_differentiable
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates the parameters once; see ``Optimizer.step``."""
-        return update_lists(self, closure, adamax, "exp_avg exp_inf step", betas=("beta1", "beta2"))
+        whole = torch._C._fused_adamax
+        return update_lists(self, closure, adamax, whole, "exp_avg exp_inf step", (1, 1, 2, 1), betas=("beta1", "beta2"))
 
 
 def adamax(

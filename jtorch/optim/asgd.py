@@ -80,7 +80,7 @@ class ASGD(Optimizer):
     @_use_grad_for_differentiable
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates the parameters once; see ``Optimizer.step``."""
-        return update_lists(self, closure, asgd, "ax mu eta step")
+        return update_lists(self, closure, asgd, torch._C._fused_asgd, "ax mu eta step", (2, 1, 1, 1, 1))
 
 
 def asgd(

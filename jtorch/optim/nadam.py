@@ -85,7 +85,8 @@ class NAdam(Optimizer):
     @_use_grad_for_differentiable
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates the parameters once; see ``Optimizer.step``."""
-        return update_lists(self, closure, nadam, "exp_avg exp_avg_sq mu_product step", betas=("beta1", "beta2"))
+        whole, buffers = torch._C._fused_nadam, "exp_avg exp_avg_sq mu_product step"
+        return update_lists(self, closure, nadam, whole, buffers, (2, 1, 2, 1, 1), betas=("beta1", "beta2"))
 
 
 def nadam(

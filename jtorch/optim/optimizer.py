@@ -284,6 +284,7 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forgets the gradients of all parameters, or fills them with zeros if not ``set_to_none``."""
+        plain = []
         for group in self.param_groups:
             for p in group["params"]:
                 grad = p.grad
@@ -291,12 +292,18 @@ class Optimizer:
                     continue
                 if set_to_none:
                     p.grad = None
-                else:
+                    continue
+                if grad.requires_grad:
                     if grad.grad_fn is not None:
                         grad.detach_()
                     else:
                         grad.requires_grad_(False)
+                if type(grad) is torch.Tensor:
+                    plain.append(grad)
+                else:
                     grad.zero_()
+        if plain:
+            torch._foreach_zero_(plain)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates the parameters once. ``closure`` evaluates the model anew and returns the loss."""

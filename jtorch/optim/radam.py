@@ -75,7 +75,8 @@ class RAdam(Optimizer):
     @_use_grad_for_differentiable
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates the parameters once; see ``Optimizer.step``."""
-        return update_lists(self, closure, radam, "exp_avg exp_avg_sq step", betas=("beta1", "beta2"))
+        whole = torch._C._fused_radam
+        return update_lists(self, closure, radam, whole, "exp_avg exp_avg_sq step", (1, 1, 2, 1), betas=("beta1", "beta2"))
 
 
 def radam(

@@ -83,7 +83,9 @@ class RMSprop(Optimizer):
     @_use_grad_for_differentiable
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates the parameters once; see ``Optimizer.step``."""
-        return update_lists(self, closure, rmsprop, "square_avg grad_avg momentum_buffer step")
+        whole, buffers = torch._C._fused_rmsprop, "square_avg grad_avg momentum_buffer step"
+        needs = {"momentum_buffer": "momentum", "grad_avg": "centered"}
+        return update_lists(self, closure, rmsprop, whole, buffers, (1, 2, 1, 2, 1), needs)
 
 
 def rmsprop(

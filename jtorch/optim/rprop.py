@@ -72,7 +72,7 @@ class Rprop(Optimizer):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates the parameters once; see ``Optimizer.step``."""
         parts = {"etas": ("etaminus", "etaplus"), "step_sizes": ("step_size_min", "step_size_max")}
-        return update_lists(self, closure, rprop, "prev step_size step", **parts)
+        return update_lists(self, closure, rprop, torch._C._fused_rprop, "prev step_size step", (1, 1, 2, 1), **parts)
 
 
 def rprop(

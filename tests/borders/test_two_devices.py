@@ -61,6 +61,14 @@ model(torch.ones(4, 2, device=second)).square().sum().backward()
 assert {p.grad.device for p in model.parameters()} == {second}
 optimizer.step()
 assert {p.device for p in model.parameters()} == {optimizer.state[model[0].weight]["exp_avg"].device} == {second}
+for name in ("SGD", "Adam", "RMSprop"):  # parameters of one optimiser on both
+    apart = [torch.ones(2, device=device, requires_grad=True) for device in (first, second)]
+    for p in apart:
+        p.grad = torch.ones_like(p)
+    optimizer = getattr(torch.optim, name)(apart, lr=0.1)
+    optimizer.step()
+    optimizer.step()
+    assert [p.device for p in apart] == [first, second] and apart[0].tolist() == apart[1].tolist() != [1.0, 1.0], name
 refuses(lambda: model(torch.ones(4, 2)), "cpu:1")
 file = io.BytesIO()
 torch.save(model.state_dict(), file)

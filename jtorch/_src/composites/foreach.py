@@ -53,6 +53,17 @@ def _apart(items: Sequence[Any]) -> bool:
     return not BIRTHS and all([t._al is None and t._ver >= 0 for t in items]) and len(set(map(id, items))) == len(items)  # noqa: C419
 
 
+def _write_alone(items: Sequence[Any], whole: Callable[[Sequence[Any]], tuple[Tensor, ...] | None]) -> Sequence[Any]:
+    """Writes what ``whole`` computes into those of the tensors that have memory of their own, and returns the others: all, if it cannot."""
+    if BIRTHS or len(set(map(id, items))) != len(items):
+        return items
+    alone = [t for t in items if t._al is None and t._ver >= 0]
+    if not _together(alone) or (made := whole(alone)) is None:
+        return items
+    write_all(alone, made)
+    return () if len(alone) == len(items) else [t for t in items if t._al is not None or t._ver < 0]
+
+
 def _is_factor(number: Any, item: Any) -> bool:
     """Whether a number, or a tensor without dimensions, is one that what is like an item can be multiplied by in its dtype."""
     if type(number) in (float, int):
@@ -82,19 +93,13 @@ def _total_norm_of(items: Sequence[Any], ord: float) -> Tensor | None:
 
 def _scale_(items: Sequence[Any], factor: Tensor) -> None:
     """Multiplies all tensors of a list by one factor, in place."""
-    if _apart(items) and (made := _scaled(items, factor)) is not None:
-        write_all(items, made)
-        return
-    for t in items:
+    for t in _write_alone(items, lambda alone: _scaled(alone, factor)):
         M.mul_(t, factor if factor.device == t.device else factor.to(t.device))
 
 
 def _clamp_(items: Sequence[Any], low: float, high: float) -> None:
     """Moves the elements of all tensors of a list into an interval, in place."""
-    if _together(items) and items[0]._aval.torch_dtype.itemsize >= 4 and _apart(items):
-        write_all(items, BELOW._clamped(items, low, high))
-        return
-    for t in items:
+    for t in _write_alone(items, lambda alone: BELOW._clamped(alone, low, high) if alone[0]._aval.torch_dtype.itemsize >= 4 else None):
         M.clamp_(t, min=low, max=high)
 
 
@@ -451,7 +456,10 @@ def _foreach_zero_(self: Sequence[Tensor]) -> Any:
         >>> torch._foreach_zero_(tensors)
         [tensor([0, 0])]
     """
-    return [t.zero_() for t in _tensors("_foreach_zero_", self)]
+    items = _tensors("_foreach_zero_", self)
+    for t in _write_alone(items, BELOW._zeroed):
+        t.zero_()
+    return items
 
 
 @composite(lists=("self", "src"))

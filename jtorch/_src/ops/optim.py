@@ -201,3 +201,9 @@ def _scaled(tensors: list[Array], factor: Array | Number) -> tuple[Array, ...]:
 def _clamped(tensors: list[Array], low: Number, high: Number) -> tuple[Array, ...]:
     """The elements of each tensor, moved into an interval."""
     return tuple([jnp.minimum(jnp.maximum(x, _as(_exact(low), x)), _as(_exact(high), x)) for x in tensors])
+
+
+@op(namespace="_C", differentiable=False)
+def _zeroed(tensors: list[Array]) -> tuple[Array, ...]:
+    """Zeros like each tensor."""
+    return tuple([jnp.zeros_like(x) for x in tensors])
