@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from .._src.aten.calling import run
@@ -23,15 +23,19 @@ from .._src.facts.errors import not_offered
 from .._src.facts.size import SYMBOLIC, SymInt
 from .._src.facts.size import Size as _Size
 from .._src.refusals import stand_ins as _refusals
+from .._src.tensor.cells import Alias, Storage
 from .._src.tensor.shape_env import ShapeEnv, any_symbolic, env_of
 from .._src.tensor.symbols import Float, Sym, exact
 from ..core import Tensor, contiguous_strides
+from ..overrides import TorchFunctionMode
 from ..utils._python_dispatch import TorchDispatchMode
 from . import _unknown as unknown
+from ._constants import Constants, leaves, mapped, may_be_known
 
 __all__ = [
-    "DataDependentOutputException", "DynamicOutputShapeException", "FakeTensor", "FakeTensorConverter", "FakeTensorDeviceMismatchError",
-    "FakeTensorMode", "UnsupportedFakeTensorException", "UnsupportedOperatorException", "is_fake", "maybe_get_fake_mode",
+    "DataDependentOutputException", "DynamicOutputShapeException", "FakeCopyMode", "FakeTensor", "FakeTensorConverter",
+    "FakeTensorDeviceMismatchError", "FakeTensorMode",
+    "UnsupportedFakeTensorException", "UnsupportedOperatorException", "is_fake", "maybe_get_fake_mode",
     "unset_fake_temporarily",
 ]  # fmt: skip
 
@@ -92,6 +96,7 @@ class FakeTensor(Tensor):
     fake_mode: FakeTensorMode
     fake_device: devices.device
     constant: Tensor | None
+    known_in: Storage  #: the memory of the constant
     real_tensor = None
 
     def __new__(
@@ -199,32 +204,24 @@ def _default_dtype() -> Any:
     return get_default_dtype()
 
 
-def _made(mode: FakeTensorMode, shape: Any, strides: Any, dtype: Any, device: Any, offset: Any, constant: Any = None) -> FakeTensor:
+def _made(
+    mode: FakeTensorMode, shape: Any, strides: Any, dtype: Any, device: Any, offset: Any, constant: Any = None, storage: Any = None
+) -> FakeTensor:
+    """A fake tensor, in memory of its own or in a ``storage`` that others have."""
     try:
         place = devices.placement(device)
     except (RuntimeError, AssertionError):  # a device that is not there can be claimed all the same
         place = None
     t = bare(FakeTensor, shape, dtype, place, strides, offset)
+    if storage is not None:
+        t._al.storage = storage
     t.fake_mode, t.fake_device, t.constant = mode, device, constant
-    return t
-
-
-def _leaves(x: Any) -> Iterator[Any]:
-    if isinstance(x, (list, tuple)):
-        for i in x:
-            yield from _leaves(i)
-    elif isinstance(x, dict):
-        for i in x.values():
-            yield from _leaves(i)
-    elif isinstance(x, slice):
-        yield from (x.start, x.stop, x.step)
-    else:
-        yield x
+    return t if constant is None else mode.constants.note(t)
 
 
 def _mode_among(x: Any) -> FakeTensorMode | None:
     found = None
-    for t in _leaves(x):
+    for t in leaves(x):
         if isinstance(t, FakeTensor):
             if found is not None and found is not t.fake_mode:
                 raise AssertionError("Mixing fake modes NYI")
@@ -232,20 +229,21 @@ def _mode_among(x: Any) -> FakeTensorMode | None:
     return found
 
 
-def _mapped(f: Callable[[Any], Any], x: Any) -> Any:
-    if isinstance(x, (list, tuple)):
-        items = [_mapped(f, i) for i in x]
-        return items if isinstance(x, list) else tuple(items) if type(x) is tuple or type(x) is _Size else type(x)(items)
-    if isinstance(x, dict):
-        return {k: _mapped(f, v) for k, v in x.items()}
-    return f(x)
-
-
 class FakeTensorConverter:
     """What fake tensor stands for which tensor, as long as both live."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[weakref.ref[Tensor], FakeTensor]] = {}
+        self._memory: weakref.WeakKeyDictionary[Storage, Storage] = weakref.WeakKeyDictionary()
+
+    @property
+    def tensor_memo(self) -> dict[int, FakeTensor]:
+        """The counterparts, by the ``id`` of what they stand for."""
+        return {key: fake for key, (_, fake) in self._known.items()}
+
+    def from_real_tensor(self, fake_mode: FakeTensorMode, t: Tensor, **options: Any) -> FakeTensor:
+        """``fake_mode.from_tensor(t)``, with its options."""
+        return fake_mode.from_tensor(t, **options)
 
     def get(self, t: Tensor) -> FakeTensor | None:
         """The counterpart of a tensor, if it has one."""
@@ -256,6 +254,18 @@ class FakeTensorConverter:
         """Remembers a counterpart."""
         known, key = self._known, id(t)
         known[key] = weakref.ref(t, lambda _: known.pop(key, None)), fake
+        if type(t._al) is Alias:
+            self._memory.setdefault(t._al.storage, fake._al.storage)
+
+    def memory(self, t: Tensor) -> Storage | None:
+        """What stands for the memory of a tensor, if another that is in it has a counterpart."""
+        if type(t._al) is not Alias:
+            return None
+        found = self._memory.get(t._al.storage)
+        if found is None and t._base is not None:
+            base = self.get(t._base)
+            found = None if base is None else base._al.storage
+        return found
 
 
 class FakeTensorMode(TorchDispatchMode):
@@ -294,6 +304,7 @@ class FakeTensorMode(TorchDispatchMode):
         self.allow_non_fake_inputs, self.shape_env, self.export = allow_non_fake_inputs, shape_env, export
         self.static_shapes = shape_env is None if static_shapes is None else static_shapes
         self.fake_tensor_converter = FakeTensorConverter()
+        self.constants = Constants()
         self._entered: list[bool] = []
 
     def __enter__(self) -> FakeTensorMode:
@@ -345,7 +356,8 @@ class FakeTensorMode(TorchDispatchMode):
             sizes = tuple([n if n in (0, 1) else self._symbol_for(n) for n in shape])
         if any_symbolic(sizes) or sizes != shape:
             strides = _strides_like(shape, strides, [exact(n) for n in sizes])
-        fake = _made(self, exact(tuple(sizes)), strides, tensor._aval.dtype, tensor.device, tensor.storage_offset())
+        memory = self.fake_tensor_converter.memory(tensor)
+        fake = _made(self, exact(tuple(sizes)), strides, tensor._aval.dtype, tensor.device, tensor.storage_offset(), storage=memory)
         fake._rg = tensor.requires_grad
         from ..nn import Parameter
 
@@ -370,7 +382,7 @@ class FakeTensorMode(TorchDispatchMode):
         del types
         values = func.complete(args, kwargs or {})
         schema = func._schema
-        tensors = [t for t in _leaves(values) if isinstance(t, Tensor)]
+        tensors = [t for t in leaves(values) if isinstance(t, Tensor)]
         answer = self._of_constants(func, values, tensors)
         if answer is None and self.shape_env is not None:
             answer = unknown.answered(self, func, values)
@@ -387,7 +399,7 @@ class FakeTensorMode(TorchDispatchMode):
                 return found[1]
             return self._reduced(x.expr) if type(x) is Sym else x
 
-        given = [_mapped(stand_in, x) for x in values]
+        given = [mapped(stand_in, x) for x in values]
         for i, a in enumerate(schema.arguments):
             if a.name == "device":
                 given[i] = devices.device("meta")
@@ -417,12 +429,13 @@ class FakeTensorMode(TorchDispatchMode):
                         return original
                 base = tensors[0] if schema.is_view and tensors else None
                 offset = x.storage_offset() + (base.storage_offset() if base is not None else 0)
+                memory = None if base is None else self._fake(func, base, values)._al.storage
                 place = device if x._aval.device == META else x.device
                 unknown.note_sizes(self.shape_env, x._aval.shape)
-                return _made(self, x._aval.shape, x._strides, x._aval.dtype, place, offset)
+                return _made(self, x._aval.shape, x._strides, x._aval.dtype, place, offset, storage=memory)
             return env_of(x).wrap(x) if type(x) in SYMBOLIC else x
 
-        result = _mapped(outcome, out)
+        result = mapped(outcome, out)
         return written[0] if len(written) == 1 and isinstance(out, Tensor) else result
 
     def _with_hints(self, func: Any, given: list[Any], stands: Any, env: ShapeEnv, varying: list[Any], error: Exception) -> Any:
@@ -432,7 +445,7 @@ class FakeTensorMode(TorchDispatchMode):
         for chosen in [*[[n] for n in names], names]:
             stands.update(original)
             try:
-                out = self._run(func, [_mapped(lambda x, chosen=chosen: _hinted(x, stands, env, chosen), x) for x in given])
+                out = self._run(func, [mapped(lambda x, chosen=chosen: _hinted(x, stands, env, chosen), x) for x in given])
             except (DataDependentOutputException, DynamicOutputShapeException):
                 raise
             except Exception:
@@ -458,27 +471,18 @@ class FakeTensorMode(TorchDispatchMode):
             raise
 
     def _of_constants(self, func: Any, values: list[Any], tensors: list[Tensor]) -> tuple[Any] | None:
-        """The answer where data is known: numbers that the program wrote down, and what is read of them."""
+        """The answer where data is known: numbers that the program wrote down, and what is computed from them alone."""
         if func in (aten.lift_fresh.default, aten.lift_fresh_copy.default) and not isinstance(values[0], FakeTensor):
             real = values[0]
-            fake = _made(self, real._aval.shape, real._strides, real._aval.dtype, real.device, 0, real)
-            return (fake,)
-        if not tensors or not all(isinstance(t, FakeTensor) and t.constant is not None for t in tensors):
-            for i in func._schema.writes:
-                if isinstance(values[i], FakeTensor):
-                    values[i].constant = None
-            return None
-        if func._schema.writes:
-            for i in func._schema.writes:
-                values[i].constant = None
-            return None
-        if func in (aten._local_scalar_dense.default, aten.nonzero.default) or func._opname in ("detach", "alias"):
             with Below(), Kernel(), modes_off():
-                out = run(func, _mapped(lambda x: x.constant if isinstance(x, FakeTensor) else x, values))
-            if isinstance(out, Tensor):
-                return (_made(self, out._aval.shape, out._strides, out._aval.dtype, tensors[0].device, 0, out),)
-            return (out,)
-        return None
+                return (self._constant(real.clone()) if may_be_known(real) else self.from_tensor(real, static_shapes=True),)
+        found = self.constants.answer(func, values, tensors, self._constant)
+        if found is None:
+            self.constants.written(func, values)
+        return found
+
+    def _constant(self, real: Tensor, memory: Storage | None = None) -> FakeTensor:
+        return _made(self, real._aval.shape, real._strides, real._aval.dtype, real.device, real.storage_offset(), real, memory)
 
     def _stand_in(self, func: Any, x: Tensor, values: list[Any]) -> Tensor:
         t = self._fake(func, x, values)
@@ -495,7 +499,7 @@ class FakeTensorMode(TorchDispatchMode):
                 raise AssertionError("Mixing fake modes NYI")
             return x
         if not self.allow_non_fake_inputs:
-            shown = _mapped(lambda v: _Shown(v) if isinstance(v, Tensor) and not isinstance(v, FakeTensor) else v, func.trimmed(values)[0])
+            shown = mapped(lambda v: _Shown(v) if isinstance(v, Tensor) and not isinstance(v, FakeTensor) else v, func.trimmed(values)[0])
             raise AssertionError(
                 "Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode with 'allow_non_fake_inputs'. Found in "
                 f"{func}({', '.join(map(str, shown))})"
@@ -535,7 +539,7 @@ def _decides_no_shape(a: Any) -> bool:
 
 def _sizes_in(given: list[Any]) -> Iterator[Any]:
     """The symbolic sizes among an operator's arguments and in its tensors' shapes."""
-    for x in _leaves(given):
+    for x in leaves(given):
         for n in x._aval.shape if isinstance(x, Tensor) else (x,):
             if type(n) in SYMBOLIC:
                 yield n
@@ -638,6 +642,34 @@ def unset_fake_temporarily() -> Iterator[FakeTensorMode | None]:
         yield mode
     finally:
         STATE.modes.insert(min(place, len(STATE.modes)), mode)
+
+
+class FakeCopyMode(TorchFunctionMode):
+    """A block in which copies of tensors, by ``clone`` or ``copy.deepcopy``, are fake ones of a mode.
+
+    Example:
+        >>> import copy
+        >>> import jtorch as torch
+        >>> from jtorch._subclasses.fake_tensor import FakeCopyMode, FakeTensorMode
+        >>> with FakeCopyMode(FakeTensorMode()):
+        ...     copy.deepcopy(torch.nn.Linear(2, 3)).bias
+        Parameter(FakeTensor(..., size=(3,), requires_grad=True))
+    """
+
+    def __init__(self, fake_mode: FakeTensorMode) -> None:
+        self.fake_mode = fake_mode
+
+    def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        del types
+        kwargs = kwargs or {}
+        if func is Tensor.clone:
+            return func(self.fake_mode.from_tensor(args[0], static_shapes=True), **kwargs)
+        if func is Tensor.__deepcopy__:
+            source, memo = args
+            if id(source) not in memo:
+                memo[id(source)] = self.fake_mode.from_tensor(source, static_shapes=True)
+            return memo[id(source)]
+        return func(*args, **kwargs)
 
 
 fake_tensor_tls = threading.local()

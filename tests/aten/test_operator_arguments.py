@@ -11,6 +11,7 @@ import jtorch as torch
 from jtorch._src import hooks
 from jtorch._src.aten import kernels
 from jtorch._src.aten.schema import texts
+from jtorch.utils._python_dispatch import TorchDispatchMode
 
 #: Names for the same thing: the operator's, and the function's.
 SAME = {
@@ -104,3 +105,38 @@ def test_repeated_positions_behind_dimensions_that_are_not_indexed_add_up(indice
     expected.view(-1).index_add_(0, grid.reshape(-1), values.reshape(-1))
     assert torch.ops.aten.index_put(x, indices, values, True).tolist() == expected.tolist()
     assert torch.ops.aten.index_put_(x, indices, values, True) is x and x.tolist() == expected.tolist()
+
+
+class _Calls(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.calls = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.calls.append((str(func), *[x if isinstance(x, (int, float)) else "t" for x in args]))
+        return func(*args, **(kwargs or {}))
+
+
+def test_numbers_where_tensors_are_due_stay_where_they_are():
+    x, mask = torch.zeros(3), torch.tensor([True, False, True])
+    cases = {
+        lambda: torch.add(1, x): [("aten.add.Tensor", 1, "t")],
+        lambda: torch.mul(2, 3): [("aten.mul.Tensor", 2, 3)],
+        lambda: torch.div(3, 2): [("aten.div.Tensor", 3, 2)],
+        lambda: torch.where(mask, 1, 2): [
+            ("aten.scalar_tensor.default", 2),
+            ("aten.scalar_tensor.default", 1),
+            ("aten.where.self",) + ("t",) * 3,
+        ],
+        lambda: torch.float_power(2, x): [("aten._to_copy.default", "t"), ("aten.pow.Scalar", 2.0, "t")],
+        lambda: x.resize_(3): [("aten.resize_.default", "t", "t")],
+        lambda: x.new_tensor(2): [("aten.lift_fresh.default", "t")],
+        lambda: x.__setitem__(0, 1): [("aten.lift_fresh.default", "t"), ("aten.select.int", "t", 0, 0), ("aten.copy_.default", "t", "t")],
+        lambda: x.__setitem__(..., 1): [("aten.lift_fresh.default", "t"), ("aten.fill_.Tensor", "t", "t")],
+    }
+    for call, wanted in cases.items():
+        plain = call()
+        with _Calls() as mode:
+            found = call()
+        assert mode.calls == wanted
+        assert plain is None or (found.dtype == plain.dtype and torch.equal(found, plain))

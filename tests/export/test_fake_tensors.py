@@ -13,6 +13,7 @@ from jtorch._src.tensor.shape_env import ConstraintViolation
 from jtorch._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,
+    FakeCopyMode,
     FakeTensor,
     FakeTensorDeviceMismatchError,
     FakeTensorMode,
@@ -87,9 +88,61 @@ def test_numbers_that_the_program_wrote_down_are_known_until_they_change() -> No
     with FakeTensorMode():
         two = torch.tensor(2)
         assert two.item() == 2
-        two.add_(1)
+        assert two.add_(1) is two
+        assert (two.item(), int(two * two), bool(two > 2)) == (3, 9, True)
+        two.add_(torch.randint(3, ()))
         with pytest.raises(DataDependentOutputException):
             two.item()
+        assert torch.div(3, 2).item() == 1.5  # type: ignore[call-overload]
+
+
+def test_constants_that_share_memory_change_together() -> None:
+    with FakeTensorMode():
+        x = torch.tensor([1.0])
+        y = x[0]
+        y.add_(2)
+        assert (x.item(), y.item()) == (3.0, 3.0)
+        x[:].copy_(torch.rand(1))
+        assert x.constant is None
+        assert y.constant is None
+        x = torch.tensor([1])
+        x.expand([4])[0] = 2
+        assert x.constant is None
+
+
+def test_of_several_numbers_none_is_known() -> None:
+    with FakeTensorMode():
+        x = torch.tensor([1.0, 2.0])
+        with pytest.raises(DataDependentOutputException):
+            x.sum().item()
+        assert torch.rand_like(torch.tensor([0.5])).constant is None
+
+
+def test_views_share_memory() -> None:
+    mode = FakeTensorMode()
+    real = torch.rand(3, 4)
+    row = real[1]
+    x, fake_row = mode.from_tensor(real), mode.from_tensor(row)
+    place = x.untyped_storage()._cdata
+    assert fake_row.untyped_storage()._cdata == place
+    with mode:
+        assert x[1]._base is x
+        assert [t.untyped_storage()._cdata == place for t in (x[1], x.t(), x.detach(), x + 1)] == [True, True, True, False]
+        grown = torch.empty(2)
+        place = grown.untyped_storage()._cdata
+        grown.resize_(4)
+        assert (grown.untyped_storage()._cdata, grown.untyped_storage().nbytes()) == (place, 16)
+
+
+def test_copies_of_real_tensors_may_be_fake() -> None:
+    mode = FakeTensorMode()
+    net = nn.BatchNorm2d(3)
+    with FakeCopyMode(mode):
+        made = copy.deepcopy(net)
+        assert isinstance(torch.ones(2).clone(), FakeTensor)
+    assert all(isinstance(t, FakeTensor) for t in (*made.parameters(), *made.buffers()))
+    assert all(isinstance(p, nn.Parameter) and p.requires_grad for p in made.parameters())
+    assert type(net.weight) is nn.Parameter
 
 
 def test_real_tensors_are_refused_unless_allowed() -> None:

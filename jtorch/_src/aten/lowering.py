@@ -229,9 +229,10 @@ def _spread(overload: OpOverload, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Sizes given one by one as a list, where the operator's last parameter by position takes a list."""
     arguments = overload._schema.arguments
     for i, a in enumerate(arguments[: overload._schema.count]):
-        if a.type.startswith(("int[", "SymInt[")) and len(args) > i + 1:
+        if a.type.startswith(("int[", "SymInt[")) and len(args) > i:
             rest = args[i:]
-            if all(type(x) is int for x in rest) and len(args) > overload._schema.count:
+            one = len(rest) == 1 and a.type.endswith("[]")
+            if all(type(x) is int for x in rest) and (one or (len(rest) > 1 and len(args) > overload._schema.count)):
                 return (*args[:i], list(rest))
     return args
 

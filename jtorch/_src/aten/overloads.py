@@ -231,7 +231,7 @@ class OpOverload:
             else:
                 return False
             number = isinstance(x, (int, float, complex, Sym, Float)) or type(x) in SYMBOLIC
-            if not fits(a.type, x) and not (numbers and i and a.type == "Tensor" and number):
+            if not fits(a.type, x) and not (numbers and a.type == "Tensor" and number):
                 return False
         return used == len(kwargs)
 

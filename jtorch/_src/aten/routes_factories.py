@@ -187,6 +187,14 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None, **kwargs: Any) -
     return A.lift_fresh.default(made)
 
 
+@route(M.new_tensor)
+def new_tensor(self: Tensor, data: Any, **kwargs: Any) -> Any:
+    """As ``tensor``, with the dtype and device of another."""
+    kwargs = {"dtype": self._aval.torch_dtype, **{k: x for k, x in kwargs.items() if k != "layout" and x is not None}}
+    kwargs.setdefault("device", self.device)
+    return tensor(data, **kwargs)
+
+
 @route(T.scalar_tensor)
 def scalar_tensor(
     s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: bool = False

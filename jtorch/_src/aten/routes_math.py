@@ -16,7 +16,6 @@ from .calling import requires_grad
 from .functions import route
 from .overloads import aten
 from .routes_shape import contiguous, is_contiguous, reshape
-from .state import Kernel
 
 A = aten
 
@@ -92,13 +91,10 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         return A.where.self(condition, input, _scalar(other, input))
     if isinstance(other, Tensor):
         return A.where.self(condition, _scalar(input, other), other)
-    return A.where.self(condition, _number(input), _number(other))
-
-
-def _number(x: Any) -> Any:
-    """A Python number as a 0-dim tensor, made outside dispatch."""
-    with Kernel():
-        return T.tensor(x)
+    kind = dtypes.result_type_of(tuple([(dtypes.of_number(x), dtypes.NUMBER) for x in (input, other)]))
+    place = of_placement(condition._aval.device)
+    second, first = [A.scalar_tensor.default(x, dtype=kind, layout=strided, device=place) for x in (other, input)]
+    return A.where.self(condition, first, second)
 
 
 @route(M.where)

@@ -115,10 +115,13 @@ def ndtr(input: Tensor, *, out: Any = None) -> Any:
 @route(T.float_power)
 def float_power(input: Tensor, exponent: Any, *, out: Any = None) -> Any:
     """``pow`` of doubles."""
-    if out is not None or not isinstance(input, Tensor) or isinstance(exponent, complex):
+    if out is not None or isinstance(exponent, complex) or isinstance(input, complex):
         return NotImplemented
-    given = [input, *([exponent] if isinstance(exponent, Tensor) else [])]
+    given = [t for t in (input, exponent) if isinstance(t, Tensor)]
     dtype = dtypes.complex128 if any(t._aval.torch_dtype.is_complex for t in given) else dtypes.float64
+    if not isinstance(input, Tensor):
+        (power,) = [t if t._aval.torch_dtype is dtype else A._to_copy.default(t, dtype=dtype) for t in given]
+        return A.pow.Scalar(float(input), power)
     base, *power = [t if t._aval.torch_dtype is dtype else A._to_copy.default(t, dtype=dtype) for t in given]
     return A.pow.Tensor_Tensor(base, power[0]) if power else A.pow.Tensor_Scalar(base, exponent)
 

@@ -626,18 +626,15 @@ def getitem(self: Tensor, index: Any) -> Any:
 def setitem(self: Tensor, index: Any, value: Any) -> None:
     """``fill_`` or ``copy_`` of the part that the index looks at, ``index_put_`` where positions are listed."""
     if not isinstance(value, Tensor):
-        value = _number(self, value)
+        value = A.lift_fresh.default(_as_tensor(_number(self, value), self))
     if index is False:
         return
     target, advanced = _looked_up(self, index)
     if not advanced:
-        if not isinstance(value, Tensor):
-            A.fill_.Tensor(target, _as_tensor(value, target))
-            return
-        if value._aval.ndim == 0 and value._aval.device == target._aval.device:
+        shape = value._aval.shape
+        if not shape and target._aval.ndim and value._aval.device == target._aval.device:
             A.fill_.Tensor(target, value)
             return
-        shape = value._aval.shape
         while len(shape) > target._aval.ndim and shape[0] == 1:
             shape = shape[1:]
             value = A.view.default(value, list(shape))
@@ -645,8 +642,6 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
             value = A.expand.default(value, list(target._aval.shape))
         A.copy_.default(target, value)
         return
-    if not isinstance(value, Tensor):
-        value = _as_tensor(value, target)
     shape = list(value._aval.shape)
     lead = next((i for i, n in enumerate(shape) if n != 1), len(shape))
     if lead:

@@ -109,7 +109,12 @@ def follow(t: Any, stand_in: Tensor) -> None:
     """Gives an instance the shape and strides of a tensor that stood for it, where they have changed."""
     aval = stand_in._aval
     if aval.shape != t._aval.shape or stand_in._strides != t._strides:
+        before = t._al
         reshaped(t, aval_of(aval.shape, aval.dtype, t._aval.device), stand_in._strides, t.storage_offset())
+        now, memory = t._al, before.storage
+        if type(aval.size) is type(memory.aval.size) is int and aval.size > memory.aval.size:
+            memory.aval = now.aval
+        now.storage, now.counter, now.seen, now.made, now.rebased = memory, before.counter, before.seen, before.made, before.rebased
 
 
 def become(t: Any, other: Tensor) -> None:

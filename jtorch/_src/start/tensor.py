@@ -299,7 +299,11 @@ def _set_imag(t: Tensor, value: Any) -> None:
 def _base(t: Tensor) -> Any:
     """The tensor that this one is a view of, or None."""
     al = t._al
-    return al.base if al is not None and al.counter.n >= 0 else None
+    if al is None or al.counter.n < 0:
+        return None
+    if al.base is None and (seen := getattr(al, "seen", None)) is not None:  # a wrapper's memory is not known, but what it was taken of
+        return seen[0]
+    return al.base
 
 
 def _type_is(*types: str) -> Callable[[Tensor], bool]:
