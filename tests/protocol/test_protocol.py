@@ -441,3 +441,51 @@ def test_device_contexts():
     finally:
         torch.set_default_device(None)
     assert torch.get_default_device().type == "cpu"
+
+
+def test_equality_asks_the_left_operand_alone():
+    recorder, other, duck = make_recorder(), type("Other", (torch.Tensor,), {}), make_duck()
+    x, y = T(1, 2).as_subclass(recorder), T(1, 3).as_subclass(other)
+    equal = x == y
+    assert type(equal) is recorder and equal.tolist() == [True, False] and type(y == x) is other
+    func, args, _ = recorder.calls[0]
+    assert func is torch.Tensor.__eq__ and args[0] is x and args[1] is y
+
+    assert (x == duck()) is False and not duck.calls  # nobody is asked below the left operand's handler
+    assert (T(1) == duck()) == "ducked" and duck.calls[0][0] is torch.Tensor.eq
+    with Log() as mode:
+        T(1) == T(2)  # noqa: B015
+    assert mode.calls[-1][:2] == (torch.Tensor.__eq__, ())
+
+
+def test_copies_ask_as_pickle_does():
+    recorder = make_recorder()
+    x = T(1, 2).as_subclass(recorder)
+    x.tag = "tag"
+    made = copy.copy(x)
+    assert (torch.Tensor.__reduce_ex__, 4) in [(func, args[-1]) for func, args, _ in recorder.calls]
+    made.add_(1)
+    assert type(made) is recorder and made.tag == "tag" and x.tolist() == [2.0, 3.0]  # on the same memory
+
+    class Rebuilt(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            if func is torch.Tensor.__reduce_ex__:
+                return str, ("rebuilt",)
+            return super().__torch_function__(func, types, args, kwargs)
+
+    assert copy.copy(T(1).as_subclass(Rebuilt)) == "rebuilt"
+
+
+def test_what_is_no_subclass_is_refused():
+    with pytest.raises(TypeError, match=r"cls must be a type \(got int\)"):
+        T(1).as_subclass(3)
+    for cls in (int, object):
+        with pytest.raises(TypeError, match="does not inherit from Tensor"):
+            torch.Tensor._make_subclass(cls, T(1))
+    with pytest.raises(TypeError, match=r"argument 'data' \(position 2\) must be Tensor, not list"):
+        torch.Tensor._make_subclass(torch.nn.Parameter, [1.0])
+
+
+def test_dlpack_gives_plain_tensors():
+    assert type(torch.from_dlpack(T(1, 2).as_subclass(type("Sub", (torch.Tensor,), {})))) is torch.Tensor

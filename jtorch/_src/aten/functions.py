@@ -23,7 +23,7 @@ ALIASES: dict[str, str] = {}
 #: Public functions whose operators PyTorch takes apart before they are dispatched, and for which there is no route.
 IN_PARTS = {"Tensor.chalf"}
 #: Public functions that are no operators: metadata, hooks, gradients, and what is written with other public methods.
-NEVER = {"can_cast", "result_type", *(f"Tensor.{name}" for name in CORE_METHODS)}
+NEVER = {"can_cast", "result_type", "Tensor.__eq__", *(f"Tensor.{name}" for name in CORE_METHODS)}
 PREFIXES = {"linalg": "linalg_", "special": "special_", "fft": "fft_"}
 
 

@@ -404,10 +404,13 @@ def operator_methods(op: Op, sign: str, made: Callable[..., Any]) -> dict[str, C
     a, b, *rest = op.params
     body = [f"{a.name} = self; {b.name} = other" if (a.name, b.name) != ("self", "other") else "pass"]
     body += [f"{p.name} = _d_{p.name}" for p in rest] + (["out = None"] if op.out else []) + lines
+    # PyTorch's ``==`` asks its left operand alone and then calls the method, which asks both.
+    alone = plain_name == "__eq__"
     found[plain_name] = specialise(
-        _two(core),
+        _two(made if alone else core),
         f"torch.Tensor.{plain_name}",
         operands,
+        asks="self" if alone else "",
         reports=made,
         body="\n".join(body),
         names=names,

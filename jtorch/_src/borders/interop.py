@@ -164,7 +164,8 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     if isinstance(ext_tensor, Tensor):
         if lazy_bits(ext_tensor)[0]:
             raise BufferError("Can't export tensors with the conjugate bit set")
-        made = ext_tensor.detach()
+        with DisableTorchFunctionSubclass():
+            made = ext_tensor.detach()
         return made if device is None and not copy else made.to(device or made.device, copy=bool(copy))
     if type(ext_tensor).__name__ == "PyCapsule":
         ext_tensor = _Capsule(ext_tensor)

@@ -47,7 +47,8 @@ _NAMES = {
 
 #: Operators that handlers are told by themselves; the others by the method of the same meaning.
 _TOLD_BY_THEMSELVES = frozenset(
-    f"torch.Tensor.{name}" for name in ("__pow__", "__floordiv__", "__and__", "__or__", "__xor__", "__lshift__", "__rshift__", "__invert__")
+    f"torch.Tensor.{name}"
+    for name in ("__pow__", "__floordiv__", "__and__", "__or__", "__xor__", "__lshift__", "__rshift__", "__invert__", "__eq__")
 )
 #: The ``__name__`` that torch gives some operator methods.
 _OPERATOR_NAMES = {
@@ -264,7 +265,9 @@ def specialise(
         old_orders, asks: the parameters of deprecated overloads, and who is asked, as ``ops/_facts.py`` tells.
         annotations: of the parameters by name, if not those of the signature: a parameter that is said to be an int takes no bool.
     """
-    if asks:
+    if asks == "self":
+        extract = _self_alone
+    elif asks:
         overridable, extract = False, _no_operands
     if asks == "nobody":
         if enter:
@@ -340,6 +343,10 @@ def specialise(
 
 #: ``inspect.signature``, asked once for each function: several public forms are made from it.
 signature_of = functools.cache(known_signature)
+
+
+def _self_alone(self: Any, *_args: Any) -> tuple[Any, ...]:
+    return (self,)
 
 
 def _no_operands(*_args: Any, **_kwargs: Any) -> tuple[Any, ...]:

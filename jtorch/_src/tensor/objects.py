@@ -10,6 +10,7 @@ import numpy as np
 from ...autograd.grad_mode import MODE
 from ...autograd.tape import Node
 from ...core import Tensor, adopted, alias_of, detached, from_host, from_value, lazy_bits
+from ...dispatch import PLAIN, disabled_torch_function_impl
 from .. import hooks
 from ..bind.cores import composite
 from ..borders.pytree import known
@@ -34,11 +35,23 @@ _new = object.__new__
 def __copy__(self: Tensor) -> Tensor:
     if self._al is not None and self._al.storage.detach is not None:  # no data of its own
         return hooks.copied_wrapper(self)
+    if _has_own_handler(type(self)):
+        reduced = self.__reduce_ex__(4)  # who takes part is asked as by pickle
+        if reduced[0] is not _rebuild_from_array:
+            return copy_module._reconstruct(self, None, *reduced)  # type: ignore[attr-defined]
     made = detached(self) if type(self) is Tensor else _retyped(self, type(self))
     if made._al.counter.n < 0 and not MODE.inference:
         made._al.counter = Counter()
     made.requires_grad = (self.requires_grad and self.is_leaf) or self.requires_grad
     return restored(made, state_of(self))
+
+
+def _has_own_handler(cls: type) -> bool:
+    handler = cls.__torch_function__
+    return cls not in PLAIN and getattr(handler, "__func__", handler) not in (
+        Tensor.__torch_function__.__func__,
+        disabled_torch_function_impl,
+    )
 
 
 @composite(namespace="Tensor", operands=("self",), native=False)
@@ -174,11 +187,7 @@ def as_subclass(self: Tensor, cls: Any) -> Any:
         >>> type(torch.ones(1).as_subclass(Named)).__name__
         'Named'
     """
-    if not issubclass(cls, Tensor):
-        raise TypeError(
-            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your class "
-            "inherits from Tensor."
-        )
+    _check_subclass(cls)
     known(cls)
     r = _retyped(self, cls, False)
     if r._al.storage.detach is not None:  # its class has made it, and keeps count of views and history itself
@@ -192,6 +201,16 @@ def as_subclass(self: Tensor, cls: Any) -> Any:
         r._node.label = "AliasBackward0"
         r._rg = True
     return r
+
+
+def _check_subclass(cls: Any) -> None:
+    if not isinstance(cls, type):
+        raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+    if not issubclass(cls, Tensor):
+        raise TypeError(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your class "
+            "inherits from Tensor."
+        )
 
 
 def _retyped(t: Tensor, cls: Any, stops: bool = True) -> Any:
@@ -219,6 +238,9 @@ def _make_subclass(
 ) -> Any:
     """``data`` detached, as a leaf of class ``cls``; the other arguments steer PyTorch's dispatcher and mean nothing here."""
     del dispatch_strides, dispatch_device, device_for_backend_keys
+    if not isinstance(data, Tensor):
+        raise TypeError(f"_make_subclass(): argument 'data' (position 2) must be Tensor, not {type(data).__name__}")
+    _check_subclass(cls)
     if require_grad and not data._aval.differentiable:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     known(cls)
