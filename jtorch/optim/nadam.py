@@ -123,7 +123,7 @@ def nadam(
         param, grad, exp_avg, exp_avg_sq = as_real(param, grad, exp_avgs[i], exp_avg_sqs[i])
         mu = beta1 * (1.0 - 0.5 * (0.96 ** (step * momentum_decay)))
         mu_next = beta1 * (1.0 - 0.5 * (0.96 ** ((step + 1) * momentum_decay)))
-        mu_products[i].mul_(mu)
+        mu_products[i].mul_(mu.to(mu_products[i].dtype))  # rounded first, as a number is
         mu_product = mu_products[i].double()
         exp_avg.lerp_(grad, 1 - beta1)
         exp_avg_sq.mul_(beta2).add_(grad * grad * (1 - beta2))

@@ -232,3 +232,15 @@ def _convert_params(x: Any) -> Any:
         return x
 
     return go(x)
+
+
+def test_nadam_keeps_its_product_as_torch_does() -> None:
+    made = []
+    for library in (jtorch, torch):
+        p = library.nn.Parameter(library.tensor([0.5, -0.3], dtype=library.float64))
+        optimizer = library.optim.NAdam([p], lr=0.1, weight_decay=0.1, decoupled_weight_decay=True)
+        for i in range(5):
+            p.grad = library.tensor([0.1 * (i + 1), -0.2], dtype=library.float64)
+            optimizer.step()
+        made.append(p.detach().numpy())
+    np.testing.assert_allclose(made[0], made[1], rtol=1e-14)

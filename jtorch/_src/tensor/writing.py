@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 import weakref
 from collections.abc import Sequence
@@ -235,6 +236,8 @@ def assign(t: Tensor, v: Value, edge: Any) -> Tensor:
             _set_history(t, edge)
         return t
     if MODE.enabled and (edge is not None or base._rg):
+        if type(edge) is tuple and type(was := t._edge()) is tuple and edge[0].edges and edge[0].edges[0] == was:
+            edge[0].edges = [_unhooked(was, base._edge()), *edge[0].edges[1:]]
         version = _rebase(al, v, edge)
     else:
         version = storage.put(al, v)
@@ -271,6 +274,26 @@ def _set_history(t: Tensor, edge: Any) -> None:
         t._rg = True
         if t._retains:
             retain_again(t)
+
+
+def _unhooked(edge: Any, end: Any) -> Any:
+    """The history of a view up to that of its base, without the hooks on the way: what is written into the view takes its place in the
+    base, and in torch such hooks no longer see a gradient then."""
+    if edge == end or type(edge) is not tuple:
+        return edge
+    node = edge[0]
+    behind = _unhooked(node.edges[0], end) if node.edges else None
+    rare = node.rare
+    seen = rare is not None and (rare.tensor_hooks or rare.retained or rare.prehooks or rare.hooks)
+    if not seen and (not node.edges or behind is node.edges[0]):
+        return edge
+    node = copy.copy(node)
+    node.seq += 0.5  # walks visit the latest nodes first: it stands where the other did, and both may be met
+    node.edges = [behind, *node.edges[1:]]
+    node.rare = None
+    if rare is not None and rare.label is not None:
+        node.notes().label = rare.label
+    return node, edge[1]
 
 
 def retain_again(t: Tensor) -> None:
