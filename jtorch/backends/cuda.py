@@ -12,6 +12,7 @@ from typing import Any
 
 from .. import cuda
 from .._src.borders.interop import get_float32_matmul_precision, set_float32_matmul_precision
+from .._src.facts.attention_kernels import ENABLED
 from .._src.facts.warned_once import outside
 from .._src.refusals import stand_ins as _refusals
 from ..core import Tensor
@@ -44,7 +45,6 @@ class _Matmul:
 
 
 matmul = _Matmul()
-_sdp = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True, "reduced": False}
 
 
 def is_built() -> bool:
@@ -54,52 +54,52 @@ def is_built() -> bool:
 
 def flash_sdp_enabled() -> bool:
     """What was last set."""
-    return _sdp["flash"]
+    return ENABLED["flash"]
 
 
 def enable_flash_sdp(enabled: bool) -> None:
-    """Remembered: one formulation of attention serves all."""
-    _sdp["flash"] = enabled
+    """Remembered: one formulation serves all, and ``__torch_dispatch__`` sees what the switches choose."""
+    ENABLED["flash"] = enabled
 
 
 def mem_efficient_sdp_enabled() -> bool:
     """What was last set."""
-    return _sdp["mem_efficient"]
+    return ENABLED["mem_efficient"]
 
 
 def enable_mem_efficient_sdp(enabled: bool) -> None:
-    """Remembered: one formulation of attention serves all."""
-    _sdp["mem_efficient"] = enabled
+    """Remembered: one formulation serves all, and ``__torch_dispatch__`` sees what the switches choose."""
+    ENABLED["mem_efficient"] = enabled
 
 
 def math_sdp_enabled() -> bool:
     """What was last set."""
-    return _sdp["math"]
+    return ENABLED["math"]
 
 
 def enable_math_sdp(enabled: bool) -> None:
-    """Remembered: one formulation of attention serves all."""
-    _sdp["math"] = enabled
+    """Remembered: one formulation serves all, and ``__torch_dispatch__`` sees what the switches choose."""
+    ENABLED["math"] = enabled
 
 
 def cudnn_sdp_enabled() -> bool:
     """What was last set."""
-    return _sdp["cudnn"]
+    return ENABLED["cudnn"]
 
 
 def enable_cudnn_sdp(enabled: bool) -> None:
-    """Remembered: one formulation of attention serves all."""
-    _sdp["cudnn"] = enabled
+    """Remembered: one formulation serves all, and ``__torch_dispatch__`` sees what the switches choose."""
+    ENABLED["cudnn"] = enabled
 
 
 def fp16_bf16_reduction_math_sdp_allowed() -> bool:
     """What was last set."""
-    return _sdp["reduced"]
+    return ENABLED["reduced"]
 
 
 def allow_fp16_bf16_reduction_math_sdp(enabled: bool) -> None:
-    """Remembered."""
-    _sdp["reduced"] = enabled
+    """Remembered, as seen by ``__torch_dispatch__``."""
+    ENABLED["reduced"] = enabled
 
 
 def is_flash_attention_available() -> bool:
@@ -122,12 +122,12 @@ def sdp_kernel(
 
 @contextlib.contextmanager
 def _switched(switches: dict[str, bool]) -> Iterator[Any]:
-    before = dict(_sdp)
-    _sdp.update(switches)
+    before = dict(ENABLED)
+    ENABLED.update(switches)
     try:
         yield {}
     finally:
-        _sdp.update(before)
+        ENABLED.update(before)
 
 
 def preferred_linalg_library(backend: Any = None) -> str:

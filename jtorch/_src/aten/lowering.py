@@ -24,6 +24,7 @@ from .functions import ALIASES, DECOMPOSED, IN_PARTS, NEVER, PREFIXES, ROUTES
 from .generic import one_result, step_of
 from .overloads import OpOverload, OpOverloadPacket, aten, wrapping_numbers
 from .routes_factories import options
+from .routes_products import products
 from .routes_shape import is_contiguous
 from .routes_tensor import is_wrapper
 from .routes_whole import BODIES, WHOLE, packet_of
@@ -337,7 +338,11 @@ def perform(call: Any, tensors: list[Tensor], numbers: Sequence[Any], hidden: bo
     examples = getattr(call.fn, "of_examples", None)
     if examples is not None:
         operands = aligned(examples[0], examples[1], tensors)
-        return invoke(step_of(call, tensors), [*tensors, *numbers]) if operands is None else perform(examples[0], operands, numbers, hidden)
+        if operands is not None:
+            return perform(examples[0], operands, numbers, hidden)
+    if examples is not None or getattr(call.fn, "of_tangents", None) is not None:
+        out = products(call, tensors, numbers, _arguments)
+        return invoke(step_of(call, tensors), [*tensors, *numbers]) if out is NotImplemented else out
     keeps = hidden and op.fwd is not None and info.tracked is None
     if info.layout and len(info.layout) == len(op.params) and not keeps:
         args, kwargs = _arguments(op, info.layout, tensors, numbers)

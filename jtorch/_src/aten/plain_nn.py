@@ -421,7 +421,9 @@ def attention(
     scale: Any = None,
 ) -> Any:
     del dropout_p
-    out = F.scaled_dot_product_attention(query, key, value, attn_mask, 0.0, is_causal, scale=scale)
+    out = F.scaled_dot_product_attention(query, key, value, attn_mask, 0.0, is_causal, scale, True)
+    if key._aval.shape[1] != query._aval.shape[1]:
+        key = T.repeat_interleave(key, query._aval.shape[1] // key._aval.shape[1], 1)
     factor = query._aval.shape[-1] ** -0.5 if scale is None else scale
     scores = T.matmul(query, key.transpose(-2, -1)) * factor
     if attn_mask is not None:
@@ -441,7 +443,7 @@ def attention_backward(
     del out, logsumexp, dropout_p
     return tuple(
         vjp(
-            lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask, 0.0, is_causal, scale=scale),
+            lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask, 0.0, is_causal, scale, True),
             [query, key, value],
             grad_out,
         )

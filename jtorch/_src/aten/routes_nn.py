@@ -13,7 +13,7 @@ from ..facts import dtypes
 from ..facts.errors import broadcast_shapes
 from ..facts.layouts import contiguous_format, strided
 from ..ops._sizes import scaled
-from .attending import as_added, attention
+from .attending import as_added, attention, fused
 from .by_names import REDUCTIONS, reduction_of
 from .functions import route
 from .overloads import aten
@@ -499,14 +499,11 @@ def scaled_dot_product_attention(
     scale: Any = None,
     enable_gqa: bool = False,
 ) -> Any:  # fmt: skip
-    """The fused operator for four dimensions without dropout."""
-    fits = query._aval.ndim == key._aval.ndim == value._aval.ndim == 4 and query._aval.shape[-1] == value._aval.shape[-1]
-    if dropout_p or enable_gqa or (attn_mask is not None and is_causal):
+    """The fused operator where it takes the operands, else its products."""
+    if min(t._aval.ndim for t in (query, key, value)) < 2 or not query._aval.torch_dtype.is_floating_point:
         return NotImplemented
-    if not fits or (attn_mask is not None and attn_mask._rg):
-        return attention(query, key, value, attn_mask, is_causal, scale)
-    if query._aval.shape[:2] != key._aval.shape[:2]:
-        return NotImplemented
+    if not fused(query, key, value, attn_mask, dropout_p, enable_gqa):
+        return attention(query, key, value, attn_mask, is_causal, scale, dropout_p=dropout_p, enable_gqa=enable_gqa)
     if attn_mask is not None:
         attn_mask = as_added(attn_mask, query)
     return A._scaled_dot_product_flash_attention_for_cpu.default(query, key, value, 0.0, is_causal, attn_mask=attn_mask, scale=scale)[0]

@@ -1,4 +1,4 @@
-"""Cells of recurrent networks, attention without its fused operator, and losses of several parts, as operators."""
+"""Cells of recurrent networks, losses of several parts, and pooling of rows, as operators."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ A = aten
 # ---- cells -----------------------------------------------------------------------------------------------------------------------
 
 
+def elman_step(apply: Any, of_input: Any, hx: Any, w_hh: Any, b_hh: Any) -> Any:
+    """``apply`` on the sum of what comes from the input and from the state."""
+    return apply(A.add_.Tensor(linear(hx, w_hh, b_hh), of_input))
+
+
 def _cell(name: str, apply: Any) -> None:
     def run(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
         hidden = linear(hx, w_hh, b_hh)
@@ -31,11 +36,12 @@ _cell("rnn_tanh_cell", A.tanh.default)
 _cell("rnn_relu_cell", A.relu.default)
 
 
-@route(T.lstm_cell)
-def lstm_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
-    """Four gates from one sum of two linear maps."""
-    h, c = hx
-    gates = A.add_.Tensor(linear(h, w_hh, b_hh), linear(input, w_ih, b_ih))
+def lstm_step(of_input: Any, h: Any, c: Any, w_hh: Any, b_hh: Any) -> Any:
+    """Four gates from the sum of what comes from the input and from the state."""
+    return _lstm_gates(A.add_.Tensor(linear(h, w_hh, b_hh), of_input), c)
+
+
+def _lstm_gates(gates: Any, c: Any) -> Any:
     parts = A.unsafe_split.Tensor(gates, gates._aval.shape[1] // 4, 1)
     come, forget = A.sigmoid_.default(parts[0]), A.sigmoid_.default(parts[1])
     new, out = A.tanh_.default(parts[2]), A.sigmoid_.default(parts[3])
@@ -44,16 +50,29 @@ def lstm_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_
     return A.mul.Tensor(out, A.tanh.default(c)), c
 
 
+@route(T.lstm_cell)
+def lstm_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+    """Four gates from one sum of two linear maps."""
+    h, c = hx
+    gates = linear(h, w_hh, b_hh)
+    return _lstm_gates(A.add_.Tensor(gates, linear(input, w_ih, b_ih)), c)
+
+
+def gru_step(of_input: Any, hx: Any, w_hh: Any, b_hh: Any) -> Any:
+    """Three gates from parts of what comes from the input and from the state."""
+    size = w_hh._aval.shape[1]
+    parts = A.unsafe_split.Tensor(of_input, size, 1)
+    of_hidden = A.unsafe_split.Tensor(linear(hx, w_hh, b_hh), size, 1)
+    reset = A.sigmoid_.default(A.add_.Tensor(of_hidden[0], parts[0]))
+    update = A.sigmoid_.default(A.add_.Tensor(of_hidden[1], parts[1]))
+    new = A.tanh_.default(A.add.Tensor(parts[2], A.mul_.Tensor(of_hidden[2], reset)))
+    return A.add_.Tensor(A.mul_.Tensor(A.sub.Tensor(hx, new), update), new)
+
+
 @route(T.gru_cell)
 def gru_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
     """Three gates from parts of two linear maps."""
-    size = w_hh._aval.shape[1]
-    of_input = A.unsafe_split.Tensor(linear(input, w_ih, b_ih), size, 1)
-    of_hidden = A.unsafe_split.Tensor(linear(hx, w_hh, b_hh), size, 1)
-    reset = A.sigmoid_.default(A.add_.Tensor(of_hidden[0], of_input[0]))
-    update = A.sigmoid_.default(A.add_.Tensor(of_hidden[1], of_input[1]))
-    new = A.tanh_.default(A.add.Tensor(of_input[2], A.mul_.Tensor(of_hidden[2], reset)))
-    return A.add_.Tensor(A.mul_.Tensor(A.sub.Tensor(hx, new), update), new)
+    return gru_step(linear(input, w_ih, b_ih), hx, w_hh, b_hh)
 
 
 # ---- losses of several parts -----------------------------------------------------------------------------------------------------

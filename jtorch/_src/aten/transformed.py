@@ -2,7 +2,8 @@
 
 The value of a tensor inside is made of others (all examples, a value and its tangent). An operator on such tensors runs as it would without
 modes; each call that the transformation then makes on values outside comes back as an operator. What is done to all examples at once is the
-same operator if it works element by element, and else one of its own, ``jtorch.<name>.v<number>``.
+same operator if it works element by element; products and convolutions, and their forward derivatives, are products and convolutions
+(``routes_products``); all else is an operator of its own, ``jtorch.<name>.v<number>``.
 """
 
 from __future__ import annotations

@@ -47,6 +47,7 @@ def _make(call: Call, mine: tuple[bool, ...], outs: tuple[Aval, ...]) -> Call:
                 found = _pushed(call, mine, primals, tangents, numbers)
         return tuple([_strong(t) for t, a in zip(found, outs, strict=True) if a.differentiable])
 
+    fn.of_tangents = call, mine  # type: ignore[attr-defined]  # for who writes it with operators
     fn.__name__ = fn.__qualname__ = f"{call.name}_jvp"
     derived = Info(_derived(info.op), ())
     derived.saved = derived.checked = (True,) * (n + m)

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..facts.errors import broadcast_shapes
+from ..facts.errors import broadcast_shapes, canonical_dim
 from ._declare import Array, defvjp, op
 from ._derivatives import A, derivative
 from ._facts import schemas
 from ._kernel import cast, unbroadcast
 from ._matrix import cpp_name
 from ._nodes import Made
-from ._numeric import wide
+from ._numeric import scalar_name, wide
 from ._sizes import fewer
 
 #: Above this many probabilities they are computed again in the backward pass instead of being kept.
 _KEEP_AT_MOST = 1 << 26
 
 
-def _check(query: Array, key: Array, value: Array, attn_mask: Array | None, is_causal: bool) -> None:
+def _check(query: Array, key: Array, value: Array, attn_mask: Array | None, keep: Array | None, is_causal: bool, enable_gqa: bool) -> None:
     if query.dtype != key.dtype or query.dtype != value.dtype:
         raise RuntimeError(
             f"Expected query, key, and value to have the same dtype, but got query.dtype: {cpp_name(query)} key.dtype: {cpp_name(key)} "
@@ -33,27 +34,37 @@ def _check(query: Array, key: Array, value: Array, attn_mask: Array | None, is_c
             f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {query.ndim} key.dim: {key.ndim} "
             f"and value.dim: {value.ndim} instead."
         )
+    if query.dtype.kind in "biu":
+        raise RuntimeError(f"expected scalar type Float but found {scalar_name(query.dtype)}")
+    if query.dtype.kind == "c":
+        raise NotImplementedError(f"\"softmax_lastdim_kernel_impl\" not implemented for '{scalar_name(query.dtype)}'")
     if attn_mask is not None:
         if attn_mask.dtype not in (np.bool_, np.float32, query.dtype):
             raise RuntimeError(
                 f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {cpp_name(attn_mask)} "
                 f"and  query.dtype: {cpp_name(query)} instead."
             )
-        if is_causal and not _takes_both(query, key, value, attn_mask):
+        if keep is None and attn_mask.ndim < 2 and fits_fused(query, key, value, None, enable_gqa):
+            canonical_dim(-2, attn_mask.ndim, wrap_scalar=False)  # raises
+        if is_causal and not fits_fused(query, key, value, attn_mask, enable_gqa):
             raise RuntimeError(BOTH)
 
 
 BOTH = "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
 
 
-def _takes_both(query: Array, key: Array, value: Array, attn_mask: Array) -> bool:
-    """Whether torch's fast kernel for the CPU, which allows a mask beside ``is_causal``, takes the operands."""
-    if not (query.ndim == key.ndim == value.ndim == 4) or 0 in query.shape + key.shape + value.shape:
+def fits_fused(query: Any, key: Any, value: Any, attn_mask: Any, enable_gqa: bool) -> bool:
+    """Whether torch's fast kernel for the CPU, which allows a mask beside ``is_causal``, takes operands of these shapes."""
+    shapes = [x.shape for x in (query, key, value)]
+    if not all(len(s) == 4 and 0 not in s for s in shapes) or len({s[0] for s in shapes}) > 1 or len({s[3] for s in shapes}) > 1:
         return False
-    if not query.shape[-1] == key.shape[-1] == value.shape[-1] or attn_mask.ndim not in (2, 4):
+    heads = [s[1] for s in shapes]
+    if heads[1] != heads[2] or (heads[0] % heads[1] if enable_gqa else heads[0] != heads[1]):
         return False
+    if attn_mask is None:
+        return True
     full = (*query.shape[:3], key.shape[2])
-    return all(n in (1, m) for n, m in zip(attn_mask.shape, full[-attn_mask.ndim :], strict=True))
+    return attn_mask.ndim in (2, 4) and all(n in (1, m) for n, m in zip(attn_mask.shape, full[-attn_mask.ndim :], strict=True))
 
 
 def _repeated(x: Array, heads: int) -> Array:
@@ -146,7 +157,7 @@ def _attention_fwd(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> tuple[Array, tuple[Array, ...]]:
-    _check(query, key, value, attn_mask, is_causal)
+    _check(query, key, value, attn_mask, keep, is_causal, enable_gqa)
     q, k, v = _operands(query, key, value, enable_gqa)
     scores, _ = _scores(q, k, attn_mask, is_causal, scale)
     probabilities, log_sums = _probabilities(scores, attn_mask is not None)

@@ -7,12 +7,15 @@ from ..aten import (
     routes_linalg,
     routes_math,
     routes_nn,
+    routes_products,
     routes_recurrent,
+    routes_sequences,
     routes_shape,
     routes_statistics,
     routes_tensor,
 )
 
 LOADED = (
-    routes_factories, routes_linalg, routes_math, routes_nn, routes_recurrent, routes_shape, routes_statistics, routes_tensor,
+    routes_factories, routes_linalg, routes_math, routes_nn, routes_products, routes_recurrent, routes_sequences, routes_shape,
+    routes_statistics, routes_tensor,
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The choice of algorithm for ``scaled_dot_product_attention``: accepted and remembered, without effect on JAX."""
+"""The choice of algorithm for ``scaled_dot_product_attention``: JAX has one, and only ``__torch_dispatch__`` sees which was chosen."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import enum
 from collections.abc import Iterator
 from typing import Any
 
+from jtorch._src.facts.attention_kernels import ENABLED
 from jtorch._src.facts.errors import not_offered
 
 __all__ = [
@@ -35,39 +36,45 @@ class SDPBackend(enum.IntEnum):
         return f"SDPBackend.{self.name}"
 
 
-_enabled: list[SDPBackend] = [
-    SDPBackend.CUDNN_ATTENTION,
-    SDPBackend.FLASH_ATTENTION,
-    SDPBackend.EFFICIENT_ATTENTION,
-    SDPBackend.MATH,
-    SDPBackend.OVERRIDEABLE,
-]
+#: Each by its switch, in the order in which PyTorch names them.
+_SWITCHES = {
+    SDPBackend.CUDNN_ATTENTION: "cudnn",
+    SDPBackend.FLASH_ATTENTION: "flash",
+    SDPBackend.EFFICIENT_ATTENTION: "mem_efficient",
+    SDPBackend.MATH: "math",
+    SDPBackend.OVERRIDEABLE: "overrideable",
+}
+_priority = [
+    SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH, SDPBackend.CUDNN_ATTENTION, SDPBackend.OVERRIDEABLE,
+]  # fmt: skip
 
 
-def _cur_sdpa_kernel_backends(with_priority: bool = False) -> list[SDPBackend]:  # noqa: ARG001 (in order in any case)
+def _cur_sdpa_kernel_backends(with_priority: bool = False) -> list[SDPBackend]:
     """The backends that are enabled now."""
-    return list(_enabled)
+    return [b for b in (_priority if with_priority else _SWITCHES) if ENABLED[_SWITCHES[b]]]
 
 
 @contextlib.contextmanager
-def sdpa_kernel(
-    backends: list[SDPBackend] | SDPBackend,
-    set_priority: bool = False,  # noqa: ARG001 (one implementation)
-) -> Iterator[dict[str, object]]:
+def sdpa_kernel(backends: list[SDPBackend] | SDPBackend, set_priority: bool = False) -> Iterator[dict[str, object]]:
     """Enables only ``backends`` inside the ``with`` block.
 
-    Differs from torch: it changes what is reported as enabled and nothing else, as there is one implementation of attention, which XLA
-    compiles for the device. All backends compute the same function.
+    Differs from torch: all backends compute the same function, by the one implementation, which XLA compiles for the device. What
+    changes is what is reported as enabled, and the operators that ``__torch_dispatch__`` sees: without ``FLASH_ATTENTION`` products
+    and a softmax. A call that no enabled backend of PyTorch's would take is not refused.
     """
     if not isinstance(backends, (list, SDPBackend)):
         raise AssertionError(f"Backend must be an instance of SDPBackend or a list of SDPBackend instances, got {type(backends).__name__}")
-    global _enabled
-    before = _enabled
-    _enabled = list(dict.fromkeys([backends] if isinstance(backends, SDPBackend) else backends))
+    global _priority
+    before, order = dict(ENABLED), _priority
+    chosen = list(dict.fromkeys([backends] if isinstance(backends, SDPBackend) else backends))
+    ENABLED.update({switch: backend in chosen for backend, switch in _SWITCHES.items()})
+    if set_priority:
+        _priority = [*[b for b in chosen if b in _SWITCHES], *[b for b in order if b not in chosen]]
     try:
         yield {}
     finally:
-        _enabled = before
+        ENABLED.update(before)
+        _priority = order
 
 
 def list_flash_attention_impls() -> list[str]:
