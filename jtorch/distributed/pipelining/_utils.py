@@ -13,6 +13,7 @@ def generate_stage_to_rank_mapping(pp_size: int, num_stages: int, style: str = "
     Raises:
         ValueError: for another style, and where the stages do not fill the turns of a ``"v"``.
 
+    >>> from jtorch.distributed.pipelining._utils import generate_stage_to_rank_mapping
     >>> generate_stage_to_rank_mapping(2, 4, "v")
     {0: 0, 1: 1, 2: 1, 3: 0}
     """
@@ -30,6 +31,7 @@ def generate_stage_to_rank_mapping(pp_size: int, num_stages: int, style: str = "
 def generate_rank_to_stage_mapping(pp_size: int, num_stages: int, style: str = "loop") -> dict[int, list[int]]:
     """The stages of each rank, in ascending order.
 
+    >>> from jtorch.distributed.pipelining._utils import generate_rank_to_stage_mapping
     >>> generate_rank_to_stage_mapping(2, 4)
     {0: [0, 2], 1: [1, 3]}
     """

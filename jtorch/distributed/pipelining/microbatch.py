@@ -34,6 +34,7 @@ sum_reducer = _LossReducer(torch.tensor(0.0), operator.add)
 class TensorChunkSpec:
     """Says along which dimension a tensor is cut into parts.
 
+    >>> from jtorch.distributed.pipelining.microbatch import TensorChunkSpec
     >>> TensorChunkSpec.from_tuple((0, 1))[1].split_dim
     1
     """
@@ -198,6 +199,7 @@ def split_args_kwargs_into_chunks(
     Returns:
         a list of tuples and one of dictionaries, a part each.
 
+    >>> from jtorch.distributed.pipelining.microbatch import split_args_kwargs_into_chunks
     >>> parts, _ = split_args_kwargs_into_chunks((torch.arange(4), "x"), None, 2)
     >>> parts
     [(tensor([0, 1]), 'x'), (tensor([2, 3]), 'x')]
@@ -244,6 +246,7 @@ def merge_chunks(chunks: list[Any], chunk_spec: Any) -> Any:
         ValueError: if a result has another structure.
         AssertionError: if what must be equal is not.
 
+    >>> from jtorch.distributed.pipelining.microbatch import merge_chunks
     >>> merge_chunks([(torch.tensor([0]),), (torch.tensor([1]),)], None)
     (tensor([0, 1]),)
     """
