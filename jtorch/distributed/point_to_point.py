@@ -94,7 +94,7 @@ def _peer(pg: ProcessGroup, rank: int | None, in_group: int | None, what: str) -
     return rank
 
 
-def _post(pg: ProcessGroup, data: bytes, head: str, to: int, tag: int, name: str) -> None:
+def _post(pg: ProcessGroup, data: bytes, head: str, to: int, tag: int | str, name: str) -> None:
     mail = _mail()
     key = (pg.group_name, to, tag)
     number = mail.sent[key] = mail.sent.get(key, 0) + 1
@@ -108,7 +108,9 @@ def _post(pg: ProcessGroup, data: bytes, head: str, to: int, tag: int, name: str
         raise DistBackendError(words) from None
 
 
-def _fetch(pg: ProcessGroup, sources: list[int], numbers: dict[int, int], tag: int, seconds: float, name: str) -> tuple[int, str, bytes]:
+def _fetch(
+    pg: ProcessGroup, sources: list[int], numbers: dict[int, int], tag: int | str, seconds: float, name: str
+) -> tuple[int, str, bytes]:
     """The next message of one of some ranks: from whom, its head and its data."""
     memory = _mail().server.memory
     end = time.monotonic() + seconds
@@ -267,6 +269,20 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
         if work is not None:
             found.append(work)
     return found
+
+
+def post_message(pg: ProcessGroup, data: bytes, to: int, name: str) -> None:
+    """Sends bytes under a name, to a global rank; it does not wait for the other side."""
+    _post(pg, data, "", to, name, f"message ({name})")
+
+
+def fetch_message(pg: ProcessGroup, source: int, name: str) -> bytes:
+    """The next message of a global rank under a name, waiting for it as long as the group allows."""
+    key, expected = (pg.group_name, source, name), _mail().expected
+    number = expected.get(key, 0) + 1
+    data = _fetch(pg, [source], {source: number}, name, pg._seconds, f"message ({name})")[2]
+    expected[key] = number
+    return data
 
 
 #: The tag of objects, which tensors cannot have.

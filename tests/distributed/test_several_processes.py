@@ -36,6 +36,11 @@ def test_sharded_states(name: str) -> None:
     check("sharded_states", 4, name)
 
 
+@pytest.mark.parametrize("name", cases("pipelines"))
+def test_pipelines(name: str) -> None:
+    check("pipelines", 4, name)
+
+
 @pytest.mark.parametrize("name", cases("pages"))
 def test_pages(name: str) -> None:
     check("pages", 4, name)

@@ -24,13 +24,11 @@ _LINES: dict[str, str] = {
         distributed.fsdp._unshard_param_utils: _unshard_fsdp_state_params
         distributed.optim: DistributedOptimizer
         distributed.algorithms.ddp_comm_hooks.ddp_zero_hook: hook_with_zero_step hook_with_zero_step_interleaved
-        distributed.pipelining: ScheduleGPipe Schedule1F1B PipelineStage Pipe pipeline pipe_split ScheduleInterleaved1F1B ScheduleLoopedBFS
-            ScheduleInterleavedZeroBubble ScheduleZBVZeroBubble ScheduleDualPipeV build_stage
-        distributed.pipelining.schedules: ScheduleGPipe Schedule1F1B ScheduleInterleaved1F1B ScheduleLoopedBFS ScheduleDualPipeV
-            ScheduleInterleavedZeroBubble ScheduleZBVZeroBubble PipelineScheduleSingle PipelineScheduleMulti get_schedule_class
-        distributed.pipelining.stage: PipelineStage build_stage
-        distributed.pipelining.microbatch: TensorChunkSpec merge_chunks split_args_kwargs_into_chunks
         distributed._shard.sharded_tensor: ShardedTensor
+    """,
+    reasons.CUT: """
+        distributed.pipelining: Pipe pipeline pipe_split build_stage
+        distributed.pipelining.stage: build_stage
     """,
     reasons.PROCESSES: """
         distributed: _broadcast_coalesced ProcessGroupGloo ProcessGroupNCCL ProcessGroupMPI shrink_group record_comm

@@ -309,13 +309,10 @@ LINES: dict[str, str] = {
         distributed.fsdp._runtime_utils: _lazy_init _reset_flat_param_grad_info_if_needed _post_backward_hook _pre_forward _post_forward
         distributed.fsdp._wrap_utils: _auto_wrap
         distributed.optim.named_optimizer: _NamedOptimizer
-        distributed.pipelining._IR: LossWrapper PipeSequential TrivialLossWrapper annotate_split_points
-        distributed.pipelining.microbatch: TensorChunkSpec merge_chunks split_args_kwargs_into_chunks sum_reducer
-        distributed.pipelining.schedules: PipelineScheduleMulti PipelineScheduleSingle ScheduleInterleaved1F1B
-            ScheduleInterleavedZeroBubble ScheduleLoopedBFS ScheduleZBVZeroBubble ScheduleDualPipeV get_schedule_class _PipelineSchedule
-            _PipelineScheduleRuntime
-        distributed.pipelining.stage: _PipelineStageBase build_stage
         distributed.tensor.parallel.fsdp: DTensorExtensions
+    """,
+    reasons.CUT: """
+        distributed.pipelining._IR: LossWrapper PipeSequential TrivialLossWrapper annotate_split_points
     """,
     _LAID_OUT: """
         distributed.tensor._collective_utils: mesh_broadcast mesh_scatter shard_dim_alltoall pad_tensor unpad_tensor redistribute_cost

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-SHARDED = "it is a part of PyTorch's older sharded tensors, of pipelines or of what FSDP is made of; use DTensor and fully_shard"
+SHARDED = "it is a part of PyTorch's older sharded tensors or of what FSDP is made of; use DTensor and fully_shard"
+CUT = "models are not cut into stages by tracing them; write the stages as modules and use PipelineStage"
 SYMMETRIC = "processes do not write into each other's memory; collectives of XLA do it where they can"
 PROCESSES = "it is a part of PyTorch's process groups in C++, whose place one engine takes, the collectives of XLA"
 LAUNCHER = (

@@ -1,10 +1,19 @@
-"""Models cut into stages for several processes: not offered, but for the marks."""
+"""Models whose parts, the stages, run in processes of their own, with a batch going through them in microbatches."""
 
 from __future__ import annotations
 
 import enum
 
 from ..._src.refusals import stand_ins as _refusals
+from .schedules import Schedule1F1B as Schedule1F1B
+from .schedules import ScheduleDualPipeV as ScheduleDualPipeV
+from .schedules import ScheduleGPipe as ScheduleGPipe
+from .schedules import ScheduleInterleaved1F1B as ScheduleInterleaved1F1B
+from .schedules import ScheduleInterleavedZeroBubble as ScheduleInterleavedZeroBubble
+from .schedules import ScheduleLoopedBFS as ScheduleLoopedBFS
+from .schedules import ScheduleZBVZeroBubble as ScheduleZBVZeroBubble
+from .schedules import _ScheduleForwardOnly as _ScheduleForwardOnly
+from .stage import PipelineStage as PipelineStage
 
 
 class SplitPoint(enum.Enum):
