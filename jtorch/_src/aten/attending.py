@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..bind.everything import PUBLIC
 from ..facts import dtypes
 from ..facts.layouts import strided
 from .overloads import aten
 from .routes_math import matmul
-from .state import Kernel
 
 A = aten
 
@@ -21,16 +19,16 @@ def attention(query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool,
     query = A.mul.Scalar(query, factor)
     if is_causal:
         attn_mask = _lower(query._aval.shape[-2], key._aval.shape[-2], query)
+    added = None if attn_mask is None else as_added(attn_mask, query)
     turned = A.mul.Scalar(A.transpose.int(key, -2, -1), factor)
     scores = matmul(query, turned)
-    if attn_mask is not None:
-        scores = A.add.Tensor(scores, as_added(attn_mask, query))
+    if added is not None:
+        scores = A.add.Tensor(scores, added)
     return matmul(A._safe_softmax.default(scores, -1), value)
 
 
 def _lower(rows: int, columns: int, like: Any) -> Any:
-    with Kernel():
-        return PUBLIC["tril"](PUBLIC["ones"](rows, columns, dtype=dtypes.bool_, device=like.device))
+    return A.tril.default(A.ones.default([rows, columns], dtype=dtypes.bool_, layout=strided, device=like.device))
 
 
 def as_added(mask: Any, like: Any) -> Any:
