@@ -26,7 +26,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "where": (lambda x: x.where(TRUTH, torch.zeros(4)), "aten.where.self"),
     "where of truth": (lambda x: (x > 1).where(TRUTH, torch.ones(4, dtype=torch.bool)), "aten.where.self"),
     "where with a number": (lambda x: x.where(TRUTH, 2.0), "aten.where.ScalarOther"),
-    "bags": (lambda x: F.embedding_bag(torch.tensor([0, 2]), x.view(4, 1), torch.tensor([0, 1])), "jtorch.embedding_bag.v0"),
+    "bags": (lambda x: F.embedding_bag(torch.tensor([0, 2]), x.view(4, 1), torch.tensor([0, 1])), "jtorch.embedding_bag."),
     "renormalised": (
         lambda x: F.embedding(torch.tensor([0, 2]), x.view(2, 2).repeat(2, 1), max_norm=1.0),
         "aten.embedding_renorm_.default",
@@ -57,7 +57,7 @@ def test_the_graph_computes_what_the_call_does(name: str) -> None:
     function, operator = CALLS[name]
     program = export(Called(function), (torch.ones(4),))
     x = torch.tensor([2.0, 0.5, 1.0, 3.0])
-    assert operator in [str(node.target) for node in program.graph.nodes]
+    assert any(str(node.target).startswith(operator) for node in program.graph.nodes)
     torch.testing.assert_close(program.module()(x), function(x))
 
 
