@@ -48,6 +48,9 @@ PROGRAMS = {
     "places": lambda x: x.argmax(-1),
     "sorted": lambda x: x.topk(2, -1)[0],
     "ones": lambda x: torch.eye(x.shape[2]) @ x,
+    "distances": lambda x: torch.cdist(x, x + 1),
+    "sampled": lambda x: F.grid_sample(x, F.affine_grid(TABLE[:, 0, :2, :3].expand(x.shape[0], 2, 3), x.shape, False), align_corners=False),
+    "corners sampled": lambda x: F.affine_grid(TABLE[:, 0, :2, :3].expand(x.shape[0], 2, 3), x.shape, True),
     "range": lambda x: x * torch.arange(1, x.shape[3] + 1, dtype=torch.float32),
 }
 SIZES = ({0: Dim("batch", min=2), 2: Dim("height", min=4), 3: Dim("width", min=4)},)
@@ -97,3 +100,12 @@ def test_factors_that_round_are_not_assumed() -> None:
     with pytest.raises(ConstraintViolation, match=r"not by 0\.1"):
         export(program, (torch.ones(2, 3, 20, 20),), dynamic_shapes=SIZES)
     assert export(program, (torch.ones(2, 3, 20, 20),)).module()(torch.ones(2, 3, 20, 20)).shape == (2, 3, 2, 2)
+
+
+def test_how_a_convolution_is_computed_decides_nothing() -> None:
+    conv = nn.Conv1d(4, 2, 3)
+    module = Of(lambda x: conv(x.mT))
+    sizes = ({0: Dim("batch", min=2, max=64), 1: Dim("length", min=4, max=64)},)
+    program = export(module, (torch.ones(2, 5, 4),), dynamic_shapes=sizes)
+    x = torch.arange(84.0).reshape(3, 7, 4).sin()
+    torch.testing.assert_close(program.module()(x), module(x))

@@ -178,12 +178,12 @@ def _named(path: str, caller: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         kwargs = {alias_of.get(n, n): x for n, x in kwargs.items()}
     if isinstance(route, OpOverloadPacket):
         positional = [p.name for p in caller.layout.positional]
-        out = _direct(route, positional, args, kwargs)
+        out = _direct(route, positional, args, kwargs, not caller.native)
         if out is not MISSING:
             return _with_names(path, out)
     elif type(route) is Either:
         if route.packet is not None:
-            out = _direct(route.packet, [p.name for p in caller.layout.positional], args, kwargs)
+            out = _direct(route.packet, [p.name for p in caller.layout.positional], args, kwargs, not caller.native)
             if out is not MISSING:
                 return _with_names(path, out)
         with Quiet():
@@ -200,13 +200,20 @@ def _named(path: str, caller: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     return _shadowed(caller, args, kwargs)
 
 
-def resolve(packet: OpOverloadPacket, positional: Sequence[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The overload that a call means, and its arguments; None if there is none."""
+def resolve(
+    packet: OpOverloadPacket, positional: Sequence[str], args: tuple[Any, ...], kwargs: dict[str, Any], in_python: bool = False
+) -> Any:
+    """The overload that a call means, and its arguments; None if there is none.
+
+    ``in_python``: PyTorch writes the function in Python, so that the order of its parameters need not be the operator's.
+    """
     kwargs = {k: x for k, x in kwargs.items() if k != "out" or x is not None}
     outs = kwargs.pop("out", None)
     for overload in packet.all():
         schema = overload._schema
         if schema.outs:
+            continue
+        if in_python and _elsewhere(positional, len(args), schema):
             continue
         mine, named = _spread(overload, args), {}
         for k, x in kwargs.items():
@@ -224,6 +231,12 @@ def resolve(packet: OpOverloadPacket, positional: Sequence[str], args: tuple[Any
                     return _out_form(overload, mine, named, outs)
                 return overload, mine, named
     return None
+
+
+def _elsewhere(positional: Sequence[str], given: int, schema: Any) -> bool:
+    """Whether arguments by position would come to parameters that have other names, of which the function or the operator knows both."""
+    every = [a.name for a in schema.arguments]
+    return any(p != s and (p in every or s in positional) for p, s in zip(positional[:given], every, strict=False))
 
 
 def _spread(overload: OpOverload, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -249,8 +262,10 @@ def _out_form(overload: OpOverload, args: Any, kwargs: dict[str, Any], outs: Any
     return None
 
 
-def _direct(packet: OpOverloadPacket, positional: Sequence[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    found = resolve(packet, positional, args, kwargs)
+def _direct(
+    packet: OpOverloadPacket, positional: Sequence[str], args: tuple[Any, ...], kwargs: dict[str, Any], in_python: bool = False
+) -> Any:
+    found = resolve(packet, positional, args, kwargs, in_python)
     if found is None:
         return MISSING
     overload, args, kwargs = found

@@ -384,6 +384,11 @@ def embedding(weight: Tensor, indices: Any, padding_idx: int = -1, scale_grad_by
     return F.embedding(indices, weight)
 
 
+@kernel(A.embedding_renorm_)
+def embedding_renorm_(self: Tensor, indices: Any, max_norm: float, norm_type: float) -> Any:
+    return T.embedding_renorm_(self, indices, max_norm, norm_type)
+
+
 @kernel(A.embedding_dense_backward)
 def embedding_dense_backward(grad_output: Tensor, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool) -> Any:
     weight = grad_output.new_zeros((num_weights, grad_output._aval.shape[-1]))

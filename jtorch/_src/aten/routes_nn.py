@@ -13,6 +13,7 @@ from ..facts import dtypes
 from ..facts.errors import broadcast_shapes
 from ..facts.layouts import contiguous_format, strided
 from ..ops._sizes import scaled
+from ..ops.unpooling import _per_dim, _unpool_size
 from .attending import as_added, attention, fused
 from .by_names import REDUCTIONS, reduction_of
 from .functions import route
@@ -616,3 +617,28 @@ def kl_div(
         total = A.sum.default(found)
         return A.div.Tensor(total, input._aval.shape[0]) if input._aval.ndim else total
     return _reduced(found, reduction_of(size_average, reduce, reduction))
+
+
+# ---- the inverse of maximum pooling ----------------------------------------------------------------------------------------------
+
+
+@route(F.max_unpool1d)
+def max_unpool1d(input: Tensor, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Any:
+    """``max_unpool2d`` of one column."""
+    size = _unpool_size(input._aval.shape, kernel_size, stride, padding, output_size, 1)
+    column = A.unsqueeze.default(input, -1), A.unsqueeze.default(indices, -1)
+    return A.squeeze.dim(A.max_unpool2d.default(*column, [*size, 1]), -1)
+
+
+@route(F.max_unpool2d)
+def max_unpool2d(input: Tensor, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Any:
+    """The operator, which is told the size."""
+    return A.max_unpool2d.default(input, indices, list(_unpool_size(input._aval.shape, kernel_size, stride, padding, output_size, 2)))
+
+
+@route(F.max_unpool3d)
+def max_unpool3d(input: Tensor, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Any:
+    """The operator, which is told the size, the steps and the padding."""
+    size = _unpool_size(input._aval.shape, kernel_size, stride, padding, output_size, 3)
+    steps = _per_dim(kernel_size if stride is None else stride, 3)
+    return A.max_unpool3d.default(input, indices, list(size), list(steps), list(_per_dim(padding, 3)))

@@ -400,6 +400,26 @@ for _name, _dtype in {
     _conversion(_name, _dtype)
 
 
+@whole(M.where)
+def _where(self: Any, condition: Any, other: Any) -> Any:
+    return A.where(condition, self, other)
+
+
+@whole(T.stft, M.stft)
+def _stft(
+    self: Any, n_fft: int, hop_length: Any = None, win_length: Any = None, window: Any = None, center: Any = True,
+    pad_mode: Any = "reflect", normalized: bool = False, onesided: Any = None, return_complex: Any = None, align_to_window: Any = None,
+) -> Any:  # fmt: skip
+    if center:
+        if align_to_window is not None:
+            return NotImplemented
+        shape = self._aval.shape
+        wide = A.view.default(self, [1] * (3 - len(shape)) + list(shape))
+        padded = A.pad.default(wide, [n_fft // 2, n_fft // 2], pad_mode)
+        self = A.view.default(padded, list(padded._aval.shape[-len(shape) :]))
+    return A.stft.default(self, n_fft, hop_length, win_length, window, normalized, onesided, return_complex, align_to_window)
+
+
 @whole("Tensor.mT")
 def _m_t(self: Any) -> Any:
     return A.mT.default(self)

@@ -22,6 +22,7 @@ from jax import lax
 from ..engine.host.rules import BYTE, CALL, Compute, Equation, nbytes
 from ._declare import Array
 from ._hosted import hosted
+from ._sizes import fewer
 
 #: Longest sum of products that is written as one fused expression.
 _MAX_TERMS = 32
@@ -218,9 +219,9 @@ def _in_columns(samples: int, size: tuple[int, ...], out: tuple[int, ...], w: Ar
     """Whether windows are laid out for one matrix product: XLA has a naive loop for kernels that are larger than what they meet (of
     ``size``), and its routine is slow for few positions (of ``out``) and many weights.
     """
-    if any(k > n for k, n in zip(w.shape[2:], size, strict=True)):
+    if any(fewer(n, k) for k, n in zip(w.shape[2:], size, strict=True)):
         return True
-    return samples * math.prod(out) <= few and math.prod(w.shape) >= _MANY_WEIGHTS
+    return math.prod(w.shape) >= _MANY_WEIGHTS and fewer(samples * math.prod(out), few + 1)
 
 
 def _lax(x: Array, w: Array, geo: Geometry) -> Array:
@@ -262,7 +263,7 @@ def _depthwise_grad_weight(g: Array, x: Array, w_shape: tuple[int, ...], geo: Ge
     groups, out, kernel = geo.groups, g.shape[2:], w_shape[2:]
     if out[-1] > _MAX_ROW:
         return _depthwise_grad_weight_summed(g, x, w_shape, geo)
-    if g.shape[1] == groups and g.shape[0] * math.prod(out) <= _FEW_ROWS:
+    if g.shape[1] == groups and fewer(g.shape[0] * math.prod(out), _FEW_ROWS + 1):
         return _depthwise_grad_weight_of_few(g, x, w_shape, geo)
     padded = jnp.swapaxes(_padded(x, geo), 0, 1)
     gt = jnp.moveaxis(g.reshape(g.shape[0], groups, -1, *out), (1, 2), (0, -2))  # (groups, N, *rows, multiples, columns)

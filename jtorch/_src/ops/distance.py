@@ -15,6 +15,7 @@ from ._facts import schemas
 from ._kernel import unbroadcast
 from ._nodes import Made
 from ._numeric import is_float, number, scalar_name
+from ._sizes import fewer
 
 
 def _safe_sqrt(x: Array) -> Array:
@@ -65,13 +66,13 @@ def _by_product(x1: Array, x2: Array, p: float, compute_mode: str | None) -> boo
     if p != 2:
         return False
     if compute_mode in (None, _MODES[0]):
-        return x1.shape[-2] > 25 or x2.shape[-2] > 25
+        return not (fewer(x1.shape[-2], 26) and fewer(x2.shape[-2], 26))
     return compute_mode == _MODES[1]
 
 
 def _node_of_distances(made: Made) -> str:
     mode = made.given("compute_mode")
-    many = max(v.shape[-2] for v in made.avals[:2]) > 25
+    many = not all(fewer(v.shape[-2], 26) for v in made.avals[:2])
     product = many if mode in (None, "use_mm_for_euclid_dist_if_necessary") else mode == "use_mm_for_euclid_dist"
     return "ViewBackward0" if product and made.given("p") in (None, 2) else "CdistBackward0"
 

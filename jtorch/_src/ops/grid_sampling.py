@@ -15,7 +15,7 @@ from ..facts import dtypes
 from ._declare import Array, op
 from ._facts import schemas
 from ._hosted import hosted
-from ._sizes import fewer
+from ._sizes import counted, counting, fewer, numbers
 
 BILINEAR, NEAREST, BICUBIC = range(3)
 ZEROS, BORDER, REFLECTION = range(3)
@@ -339,10 +339,20 @@ def affine_grid_generator(theta: Array, size: tuple[int, ...], align_corners: bo
         raise RuntimeError(
             f"Expected size for first two dimensions of batch2 tensor to be: [{size[0]}, {n + 1}] but got: [{theta.shape[0]}, {n + 1}]."
         )
-    lines = []
-    for length in size[2:]:
-        line = np.linspace(-1, 1, length) if length > 1 else np.zeros(1)
-        lines.append(line if align_corners else line * (length - 1) / length)
-    mesh = np.meshgrid(*lines, indexing="ij")
-    base = jnp.asarray(np.stack([*reversed(mesh), np.ones(size[2:])], -1).reshape(-1, n + 1), theta.dtype)
+    lines = [_line(length, align_corners) for length in size[2:]]
+    if numbers(*size[2:]):
+        base = jnp.asarray(np.stack([*reversed(np.meshgrid(*lines, indexing="ij")), np.ones(size[2:])], -1).reshape(-1, n + 1), theta.dtype)
+    else:
+        mesh = reversed(jnp.meshgrid(*map(jnp.asarray, lines), indexing="ij"))
+        base = jnp.stack([*mesh, jnp.ones(size[2:], np.float64)], -1).reshape(-1, n + 1).astype(theta.dtype)
     return jnp.einsum("pk,njk->npj", base, theta).reshape(size[0], *size[2:], n)
+
+
+def _line(length: Any, align_corners: bool) -> Any:
+    """The places of the middles of so many elements, or of them between both ends: of NumPy where their number is known."""
+    if type(length) is int:
+        line = np.linspace(-1, 1, length) if length > 1 else np.zeros(1)
+        return line if align_corners else line * (length - 1) / length
+    n = counted(length, np.dtype(np.float64))
+    line = jnp.where(n > 1, counting(length).astype(np.float64) * (2 / jnp.maximum(n - 1, 1)) - 1, 0)
+    return line if align_corners else line * (n - 1) / n
