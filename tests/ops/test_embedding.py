@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import jax
 import numpy as np
 import pytest
@@ -124,7 +126,7 @@ def test_equal_bags_are_reduced() -> None:
         )
         for width in (4, 0)
     ]
-    assert ["scatter" in t for t in text] == [False, True]
+    assert ["unequal" in t for t in text] == [False, True] and not any("scatter" in t for t in text)
 
 
 @pytest.mark.parametrize("columns", [1, 4, 16, 17, 64, 65])
@@ -138,6 +140,46 @@ def test_sums_of_bags_by_xla_and_by_host(columns: int, bags: int) -> None:
     assert by_host is not None
     found = by_host(table, indices)[0]
     np.testing.assert_array_equal(found, expected) if columns > 1 else np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("padding", [-1, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_of_unequal_bags_by_xla_and_by_scipy(last: bool, padding: int, weighted: bool) -> None:
+    rng = np.random.default_rng(0)
+    table, indices, offsets = rng.standard_normal((9, 5)), rng.integers(0, 9, 40), np.array([0, 0, 3, 11, 11, 37])
+    weights = rng.standard_normal(40) if weighted else None
+    bounds = list(offsets) if last else [*offsets, 40]
+    factors = np.where(indices == padding, 0.0, 1.0 if weights is None else weights)
+    expected = [(table[indices[a:b]] * factors[a:b, None]).sum(0) for a, b in itertools.pairwise(bounds)]
+
+    def sums(table: jax.Array, indices: jax.Array, offsets: jax.Array) -> jax.Array:
+        return _bags.sums_of_unequal_bags(table, indices, offsets, None if weights is None else jax.numpy.asarray(weights), last, padding)
+
+    by_host = stage(jax.make_jaxpr(sums)(table, indices, offsets))
+    assert by_host is not None
+    for found in (jax.jit(sums)(table, indices, offsets), by_host(table, indices, offsets)[0]):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("offsets", [[1, 3], [0, 3, 2, 5], [0, 2**40], [0, -5, 3]])
+def test_wrong_offsets_are_refused_and_touch_nothing(offsets: list[int]) -> None:
+    given, indices = torch.tensor(offsets), torch.tensor([0, 1, 2, 3, 4, 5])
+    with pytest.raises(RuntimeError, match=r"offsets|Expected i < index_size"):
+        F.embedding_bag(indices, torch.ones(10, 4), given, mode="sum").sum().item()
+    sums = jax.make_jaxpr(lambda table, places, begins: _bags.sums_of_unequal_bags(table, places, begins, None, False, -1))
+    operands = np.ones((10, 4), np.float32), indices.numpy() + 6, given.numpy()
+    by_host = stage(sums(*operands))
+    assert by_host is not None
+    assert np.isfinite(by_host(*operands)[0]).all()  # memory must not suffer
+
+
+def test_means_of_unequal_bags() -> None:
+    table = torch.tensor([[1.0], [2.0], [float("inf")], [4.0]], requires_grad=True)
+    means = F.embedding_bag(torch.tensor([0, 1, 3, 2, 1]), table, torch.tensor([0, 2, 2]), padding_idx=2)
+    assert means.tolist() == [[1.5], [0.0], [3.0]]
+    means.sum().backward()
+    assert table.grad.tolist() == [[0.5], [1.0], [0.0], [0.5]]
 
 
 def test_numbers_outside_a_bag_do_not_reach_it() -> None:

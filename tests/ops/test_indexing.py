@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -130,6 +132,33 @@ def test_complex_numbers_fill_real_tensors_if_they_are_real(dtype: torch.dtype) 
 
 def test_complex_numbers_fill_bools() -> None:
     assert torch.zeros(2, dtype=torch.bool).masked_fill(torch.tensor([True, False]), torch.tensor(1j)).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("shape", [(2, 3, 4), (28, 25, 30)])
+def test_gradients_of_gather_add_up(shape: tuple[int, ...], dtype: torch.dtype, dim: int) -> None:
+    """Few and many of them, of an index that is smaller than the tensor in other dimensions."""
+    x = torch.zeros(*shape, dtype=dtype, requires_grad=True)
+    rng = np.random.default_rng(dim)
+    i = rng.integers(0, shape[dim], [n if d == dim else n - 1 for d, n in enumerate(shape)])
+    g = rng.integers(0, 3, i.shape).astype(np.float32)
+    x.gather(dim, torch.tensor(i)).backward(torch.tensor(g, dtype=dtype))
+    expected = np.zeros(shape, np.float32)
+    np.add.at(expected, tuple(i if d == dim else c for d, c in enumerate(np.indices(i.shape, sparse=True))), g)
+    np.testing.assert_array_equal(x.grad.float().numpy(), expected)  # pyright: ignore[reportOptionalMemberAccess]
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (2, 3, 5), (2, 5, 3)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.bool])
+def test_positions_along_an_inner_dimension(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    dim = shape.index(5)
+    x = torch.arange(math.prod(shape)).reshape(shape).to(dtype)
+    i = torch.tensor([[4, 0, 0], [1, 3, 4]])
+    expected = np.take(x.float().numpy(), i[0].numpy(), dim)
+    np.testing.assert_array_equal(x.index_select(dim, i[0]).float().numpy(), expected)
+    index = (slice(None),) * dim + (i,)
+    np.testing.assert_array_equal(x[index].float().numpy(), np.take(x.float().numpy(), i.numpy(), dim))
 
 
 @pytest.mark.parametrize("wrong", [10, -11, 10**7, -(10**7), 2**40])

@@ -1,4 +1,4 @@
-"""Sums of the rows of a table in bags of one size, without the rows being put together before they are added."""
+"""Sums of the rows of a table in bags, without the rows being put together before they are added."""
 
 from __future__ import annotations
 
@@ -85,3 +85,66 @@ _sums = hosted(_by_scipy, elementwise=False, alike=False, mixed=True, cost=_cost
 @hosted(_by_scipy, elementwise=False, alike=False, mixed=True, cost=_cost, kept=True, shape=_shape)
 def _sums_of_many(table: Array, indices: Array) -> Array:
     return _formula(table, indices)
+
+
+def bag_of_each(offsets: Array, n: int) -> Array:
+    """The bag that each of ``n`` positions belongs to: the last one whose offset is not beyond it."""
+    return jnp.searchsorted(offsets, jnp.arange(n, dtype=offsets.dtype), side="right").astype(np.int32) - np.int32(1)
+
+
+def sums_of_unequal_bags(table: Array, indices: Array, offsets: Array, weights: Array | None, last: bool, padding: int) -> Array:
+    """The sums of the rows of ``table`` in bags that begin at ``offsets``, of which the last one ends the last bag if ``last``.
+
+    Each row is multiplied by its one of ``weights``, if there are any; the row ``padding`` counts for nothing.
+
+    Shapes: (n, d), (i), (b), (i) -> (b, d), or (b - 1, d) if ``last``.
+    """
+    options = {"last": int(last), "padding": padding}
+    return _unequal(table, indices, offsets, **options) if weights is None else _weighted(table, indices, offsets, weights, **options)
+
+
+def _by_offsets(last: int, padding: int) -> Callable[..., np.ndarray]:
+    from scipy.sparse import csr_array
+
+    def sums(table: np.ndarray, indices: np.ndarray, offsets: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+        # What is wrong comes here too, where an error is on its way: then it must only be inside.
+        ends = np.minimum(np.maximum.accumulate(offsets.astype(np.int64)), indices.size)
+        ends = np.maximum(ends, 0) if last else np.append(np.maximum(ends, 0), indices.size)
+        if padding >= 0:
+            used = indices != padding
+            ends = np.append(0, np.cumsum(used))[ends]
+            indices, weights = indices[used], None if weights is None else weights[used]
+        if indices.size and not np.maximum.reduce(indices.view(f"u{indices.itemsize}"), None) < len(table):
+            indices = np.clip(indices, 0, len(table) - 1)
+        factors = np.ones(indices.size, table.dtype) if weights is None else weights
+        begin = int(ends[0])  # not 0 only if an error is on its way
+        bags = csr_array((factors[begin:], indices[begin:], ends - begin), shape=(len(ends) - 1, len(table)))
+        return np.asarray(bags @ table)
+
+    return sums
+
+
+def _unequal_cost(e: Equation) -> float:
+    return 30 * CALL + e.ins[1].size * (3e-9 + 0.1e-9 * e.ins[0].shape[1])
+
+
+def _by_scattering(table: Array, indices: Array, offsets: Array, weights: Array | None, last: int, padding: int) -> Array:
+    count, bag = offsets.shape[0] - last, bag_of_each(offsets, indices.shape[0])
+    used = (indices != padding) & (bag >= 0) & (bag < count)
+    rows = jnp.take(table, indices, axis=0, mode="clip")
+    if weights is not None:
+        rows = rows * weights[:, None]
+    rows = jnp.where(used[:, None], rows, np.zeros((), rows.dtype))
+    return jnp.zeros((count, table.shape[1]), table.dtype).at[bag].add(rows, mode="drop", wrap_negative_indices=False)
+
+
+@hosted(_by_offsets, elementwise=False, alike=False, mixed=True, cost=_unequal_cost, kept=True)
+def _unequal(table: Array, indices: Array, offsets: Array, *, last: int, padding: int) -> Array:
+    """Without weights."""
+    return _by_scattering(table, indices, offsets, None, last, padding)
+
+
+@hosted(_by_offsets, elementwise=False, alike=False, mixed=True, cost=_unequal_cost, kept=True)
+def _weighted(table: Array, indices: Array, offsets: Array, weights: Array, *, last: int, padding: int) -> Array:
+    """With weights."""
+    return _by_scattering(table, indices, offsets, weights, last, padding)

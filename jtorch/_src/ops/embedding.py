@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax
 
 from ..facts import dtypes
-from ._bags import sums_of_bags
+from ._bags import bag_of_each, sums_of_bags, sums_of_unequal_bags
 from ._declare import Array, defvjp, guard, guard_range, op
 from ._derivatives import A, derivative
 from ._facts import schemas
@@ -122,11 +122,6 @@ _DECREASING = (
 )
 
 
-def _bags(offsets: Array, n: int) -> Array:
-    """The bag that each of ``n`` positions belongs to: the last one whose offset is not beyond it."""
-    return jnp.searchsorted(offsets, jnp.arange(n, dtype=offsets.dtype), side="right").astype(np.int32) - np.int32(1)
-
-
 @op(namespace="_C", aten="_embedding_bag", saves=("weight", "indices", "offsets", "per_sample_weights"))
 @schemas(
     "(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, "
@@ -183,11 +178,21 @@ def _embedding_bag_fwd(
         guard(first != 0, RuntimeError, f"{start}[ torch.{dtypes.from_np(offsets.dtype).legacy}{{}} ]", first)
         guard(last > n, RuntimeError, f"offsets[-1] can not be greater than input's length {n} but got offsets[-1] of {{}}", last)
         guard(offsets[1:] < offsets[:-1], RuntimeError, _DECREASING)
-    bag = lax.iota(np.int32, n) // np.int32(width) if width else _bags(offsets, n)
+    bag = lax.iota(np.int32, n) // np.int32(width) if width else bag_of_each(offsets, n)
     if width and mode != "max" and per_sample_weights is None and padding_idx < 0 and weight.size and weight.dtype.itemsize >= 4:
         guard_range(indices, 0, weight.shape[0] - 1, RuntimeError, _NO_ROW)
         out = sums_of_bags(weight, indices.reshape(count, width))
         return (out / width if mode == "mean" else out), (bag, jnp.full((count,), width, np.int32))
+    if not width and count and n and mode != "max" and weight.size and weight.dtype.itemsize >= 4:
+        guard_range(indices, 0, weight.shape[0] - 1, RuntimeError, _NO_ROW)
+        out = sums_of_unequal_bags(weight, indices, offsets, per_sample_weights, include_last_offset, padding_idx)
+        if padding_idx < 0:
+            ends = offsets[1:] if include_last_offset else jnp.append(offsets[1:], np.asarray(n, offsets.dtype))
+            sizes = (ends - offsets[:count]).astype(np.int32)
+        else:
+            counted = (indices != padding_idx).astype(np.int32)
+            sizes = jnp.zeros((count,), np.int32).at[bag].add(counted, mode="drop", wrap_negative_indices=False)
+        return (out / jnp.maximum(sizes, np.int32(1)).astype(out.dtype)[:, None] if mode == "mean" else out), (bag, sizes)
     rows = _rows(weight, indices, RuntimeError, _NO_ROW)
     used = indices != padding_idx
     if not width:

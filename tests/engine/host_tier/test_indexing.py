@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from jax import lax
 
+from jtorch._src.engine.host import indexing
 from jtorch._src.engine.host.staging import stage
 
 from .agreement import compare
@@ -70,6 +71,23 @@ def test_large_operands_that_are_not_contiguous() -> None:
     x = counted(np.float32, 300, 400).T
     i = np.array([[1, 399], [-1, 400]], np.int32)
     compare(lambda x, i: [jnp.take(x, i, axis, mode=mode) for axis in (0, 1) for mode in ("clip", "fill")], x, i)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_many_elements_are_looked_up_in_pieces(axis: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the last piece lacks, and where indices are outside; the batch may or may not begin with the first dimension."""
+    made = []
+    blocks = indexing._gather_blocks
+    monkeypatch.setattr(indexing, "_gather_blocks", lambda *given: made.append(blocks(*given)) or made[-1])
+    rng = np.random.default_rng(axis)
+    x, i = rng.standard_normal((37, 50, 41)).astype(np.float32), rng.integers(-60, 60, (37, 50, 41))
+
+    def fn(x: Any, i: Any) -> Any:
+        return [jnp.take_along_axis(x, i, axis, mode=mode) for mode in ("clip", "fill")]
+
+    compare(fn, x, i)
+    compare(fn, np.asfortranarray(x), i.astype(np.int32))
+    assert made
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

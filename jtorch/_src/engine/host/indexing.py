@@ -17,6 +17,8 @@ from .rules import BYTE, CALL, Compute, Equation, nbytes, rule
 _COPIED = 1 << 16
 #: Updates of rows with at most so many elements are accumulated as rows; flat places are faster for more.
 _FEW = 256
+#: So many places are computed and looked up at a time.
+_BLOCK = 1 << 15
 #: From so many updates on SciPy adds them up; it is not loaded for fewer.
 _MANY = 1 << 14
 #: What it adds up as NumPy does.
@@ -113,10 +115,11 @@ def _single(w: Windows) -> Callable[[np.ndarray], tuple[Any, ...] | None]:
     return index
 
 
-def _places(w: Windows, inner: int) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray | None]]:
+def _places(w: Windows, inner: int) -> Callable[..., tuple[np.ndarray, np.ndarray | None]]:
     """From indices to the places of what windows hold, and which windows count; None where all do.
 
-    Places are counted in runs of the ``inner`` last dimensions; they have the shape of the batch, then of the window.
+    Places are counted in runs of the ``inner`` last dimensions; they have the shape of the batch, then of the window. The function has what
+    the batch adds to them as ``base``, and takes that of a part of the batch with the indices of that part.
     """
     units = w.shape[: len(w.shape) - inner]
     strides = [math.prod(units[o + 1 :]) for o in range(len(units))]
@@ -136,7 +139,7 @@ def _places(w: Windows, inner: int) -> Callable[[np.ndarray], tuple[np.ndarray, 
 
     inside = _inside(limit)
 
-    def places(i: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    def places(i: np.ndarray, base: np.ndarray = base) -> tuple[np.ndarray, np.ndarray | None]:
         if columns == 1:
             at = i if bare else i[..., 0]
             counts = inside(at) if drop else None
@@ -166,6 +169,7 @@ def _places(w: Windows, inner: int) -> Callable[[np.ndarray], tuple[np.ndarray, 
             found = found.reshape(spread)
         return found, counts
 
+    places.base = base  # pyright: ignore[reportFunctionMemberAccess]
     return places
 
 
@@ -280,6 +284,27 @@ def _gather(e: Equation) -> Compute | None:
 
     if not w.kept and len(w.indexed) == 1 and e.out.size <= _FEW:
         return _gather_few(w, gather)
+    if not w.kept and order is None and w.batch and e.out.size >= 2 * _BLOCK and e.out.size // w.batch[0] <= _BLOCK:
+        return _gather_blocks(w, places, fill, shape, dtype)
+    return gather
+
+
+def _gather_blocks(w: Windows, places: Any, fill: Any, shape: tuple[int, ...], dtype: np.dtype) -> Compute:
+    """Many single elements, in pieces whose places stay in the cache."""
+    length = max(1, _BLOCK * w.batch[0] // math.prod(w.batch))
+    base = places.base
+    parts = [(k, base if len(base) == 1 else base[k : k + length]) for k in range(0, w.batch[0], length)]
+
+    def gather(a: np.ndarray, i: np.ndarray) -> np.ndarray:
+        flat, found = a.reshape(-1), np.empty(shape, dtype)
+        for k, own in parts:
+            at, counts = places(i[k : k + length], own)
+            part = found[k : k + length]
+            flat.take(at, 0, part, "clip")
+            if counts is not None:
+                part[~counts] = fill
+        return found
+
     return gather
 
 
