@@ -2117,6 +2117,18 @@ def _standard_gamma_grad(self: Tensor, output: Tensor) -> Tensor:
     """The derivative of gamma numbers ``output`` of rate 1 with respect to their concentrations ``self``."""
 def _sym_sqrt(a: Any) -> Tensor:
     """The square root of a number."""
+def _validate_sparse_bsc_tensor_args(ccol_indices: Tensor, row_indices: Tensor, values: Tensor, size: Any, check_pinning: _bool | None = None) -> None:
+    """Checks that the parts of a BSC tensor fit each other and the size."""
+def _validate_sparse_bsr_tensor_args(crow_indices: Tensor, col_indices: Tensor, values: Tensor, size: Any, check_pinning: _bool | None = None) -> None:
+    """Checks that the parts of a BSR tensor fit each other and the size."""
+def _validate_sparse_compressed_tensor_args(compressed_indices: Tensor, plain_indices: Tensor, values: Tensor, size: Any, layout: _layout | None, check_pinning: _bool | None = None) -> None:
+    """Checks that the parts of a tensor of a compressed layout fit each other and the size."""
+def _validate_sparse_coo_tensor_args(indices: Tensor, values: Tensor, size: Any, is_coalesced: _bool | None = None, check_pinning: _bool | None = None) -> None:
+    """Checks that the parts of a COO tensor fit each other and the size."""
+def _validate_sparse_csc_tensor_args(ccol_indices: Tensor, row_indices: Tensor, values: Tensor, size: Any, check_pinning: _bool | None = None) -> None:
+    """Checks that the parts of a CSC tensor fit each other and the size."""
+def _validate_sparse_csr_tensor_args(crow_indices: Tensor, col_indices: Tensor, values: Tensor, size: Any, check_pinning: _bool | None = None) -> None:
+    """Checks that the parts of a CSR tensor fit each other and the size."""
 def _weight_int4pack_mm_for_cpu(input: Tensor, mat2: Tensor, qGroupSize: _int, qScaleAndZeros: Tensor) -> Tensor:
     """``input @ weight.T`` for a weight of four bits ``q``: in groups of ``qGroupSize`` columns it is ``(q - 8) * scale + ..."""
 def _weight_int8pack_mm(input: Tensor, mat2: Tensor, scales: Tensor) -> Tensor:

@@ -23,7 +23,8 @@ from typing import Any
 
 import jtorch as torch
 from jtorch._src.aten.wrapping import become
-from jtorch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, _leaves
+from jtorch._subclasses._constants import leaves
+from jtorch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from jtorch.compiler import Unsupported, config, exporting
 from jtorch.fx.graph import Graph
 from jtorch.fx.graph_module import GraphModule
@@ -137,7 +138,7 @@ class Recorder(TorchFunctionMode):
     def call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """One call: recorded if it can be, else run after all that was recorded before."""
         name = getattr(func, "__name__", "")
-        tensors = [t for t in _leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
+        tensors = [t for t in leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
         if name == "__get__" or name in _QUESTIONS:
             if not any(id(t) in self.piece.results for t in tensors) and not self.piece.key:
                 return func(*args, **kwargs)
@@ -157,7 +158,7 @@ class Recorder(TorchFunctionMode):
             return self._broken(func, args, kwargs, f"{name}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
         if out is None and name != "__setitem__":
             return self._broken(func, args, kwargs, f"{name} returns nothing")
-        if out is not None and not any(isinstance(t, FakeTensor) for t in _leaves(out)):
+        if out is not None and not any(isinstance(t, FakeTensor) for t in leaves(out)):
             # A question about metadata, or a value: what it says of a real tensor may have been changed by what is recorded.
             return out if not self._has_values(out, tensors) else self._broken(func, args, kwargs, f"{name} gives a {type(out).__name__}")
         node = self._node(func, args, kwargs)
@@ -173,7 +174,7 @@ class Recorder(TorchFunctionMode):
         """Whether a call writes to a real tensor other than the module's buffers, which only modules read."""
         in_place = (name.endswith("_") and not name.endswith("__")) or name in _WRITING or kwargs.get("inplace") is True
         targets = [*(args[:1] if in_place else ()), kwargs.get("out")]
-        return any(isinstance(t, torch.Tensor) and not isinstance(t, FakeTensor) and id(t) not in self.buffers for t in _leaves(targets))
+        return any(isinstance(t, torch.Tensor) and not isinstance(t, FakeTensor) and id(t) not in self.buffers for t in leaves(targets))
 
     def _has_values(self, out: Any, tensors: list[Any]) -> bool:
         return bool(tensors) and not isinstance(out, (torch.Size, bool, int, torch.dtype, torch.device, torch.layout))
@@ -187,7 +188,7 @@ class Recorder(TorchFunctionMode):
                 out = func(*given, **kwargs)
         except Exception as error:
             return self._broken(func, args, kwargs, f"{name}: {type(error).__name__}")
-        if isinstance(out, FakeTensor) and id(out) not in self.piece.results and not any(out is g for g in _leaves(given)):
+        if isinstance(out, FakeTensor) and id(out) not in self.piece.results and not any(out is g for g in leaves(given)):
             if name in ("grad", "data", "_grad"):
                 return self._broken(func, args, kwargs, f"{name} is read")
             node = self._node(getattr, (args[0], name), {})

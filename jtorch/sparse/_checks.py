@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -121,6 +122,32 @@ def _shapes(t: Any, a: str, b: str) -> None:
             )
 
 
+def in_pieces(first: Any, second: Any, kind: Any) -> None:
+    """Checks that the indices of a compressed layout are in one piece for each matrix of a batch.
+
+    Raises:
+        RuntimeError: if not.
+    """
+    for x, name in zip((first, second), _names(kind), strict=True):
+        one = x
+        while one.dim() > 1 and one.numel():
+            one = one.select(0, 0)
+        if not one.is_contiguous():
+            raise RuntimeError(f"expected {name} to be a contiguous tensor per batch")
+
+
+def _names(kind: Any) -> tuple[str, str]:
+    return ("crow_indices", "col_indices") if kind in BY_ROW else ("ccol_indices", "row_indices")
+
+
+def _dtypes(t: Any, a: str, b: str) -> None:
+    first, second = [i.dtype.scalar_name for i in t._at]
+    if first != second:
+        raise RuntimeError(f"{a} and {b} must have the same dtype, bot got {first} and {second}, respectively")
+    if first not in ("Int", "Long"):
+        raise RuntimeError(f"{a} and {b} dtype must be Int or Long, but got {first}")
+
+
 def compressed(t: Any) -> None:
     """Checks the indices of a compressed layout, in the order in which torch names what is wrong.
 
@@ -128,8 +155,9 @@ def compressed(t: Any) -> None:
         RuntimeError: if they do not fit the size or the values.
     """
     by_row = t._kind in BY_ROW
-    a, b = ("crow_indices", "col_indices") if by_row else ("ccol_indices", "row_indices")
+    a, b = _names(t._kind)
     _shapes(t, a, b)
+    _dtypes(t, a, b)
     starts, others = host(t._at[0]), host(t._at[1])
     batch = starts.ndim - 1
     blocks = t._vals.shape[batch + 1 : batch + 3] if t._kind in BLOCKS else (1, 1)
@@ -151,7 +179,8 @@ def compressed(t: Any) -> None:
     steps = np.diff(starts)
     if ((steps < 0) | (steps > m)).any():
         raise RuntimeError(f"`0 <= {a}[..., 1:] - {a}[..., :-1] <= {other}` is not satisfied.")
-    for s, o in zip(starts.reshape(-1, starts.shape[-1]), others.reshape(-1, others.shape[-1]), strict=True):
+    matrices = math.prod(starts.shape[:-1])
+    for s, o in zip(starts.reshape(matrices, n + 1), others.reshape(matrices, count), strict=True):
         for k in range(n):
             if (np.diff(o[s[k] : s[k + 1]]) <= 0).any():
                 raise RuntimeError(

@@ -137,6 +137,20 @@ def compressed_tensor(
     return _finish(made, requires_grad)
 
 
+def check_parts(first: Tensor, second: Tensor, values: Tensor, size: Any, kind: Any) -> None:
+    """Checks that the parts of a compressed layout fit each other and the size, as ``check_invariants=True`` does.
+
+    Raises:
+        RuntimeError: if not, or if the layout is not compressed.
+    """
+    if kind not in COMPRESSED:
+        found = NAMES.get(kind, "Strided")
+        raise RuntimeError(f"validate_sparse_compressed_tensor_args expected sparse compressed tensor layout but got {found}")
+    _checks.in_pieces(first, second, kind)
+    made = make(kind, (first.detach(), second.detach()), values.detach(), tuple(int(n) for n in size))
+    _checks.compressed(made)
+
+
 def _compressed_size(starts: Tensor, others: Tensor, v: Tensor, kind: Any) -> tuple[int, ...]:
     batch = tuple(starts.shape[:-1])
     rows, cols = max(starts.shape[-1] - 1, 0), int(host(others).max()) + 1 if others.numel() else 0
@@ -319,7 +333,7 @@ def to_sparse(
         return _to_coo(input, input.dim() - (dense_dim or 0))
     if layout is layouts.strided:
         raise RuntimeError(f"to_sparse: unexpected layout argument {layout}")
-    return to_compressed(input, layout, blocksize, dense_dim)
+    return to_compressed(input, layout, blocksize, dense_dim, asked="to_sparse")
 
 
 def _word(t: Any) -> str:
@@ -359,28 +373,53 @@ def _to_coo(t: Any, s: int) -> Any:
     return coo(indices, values, t.shape, True)
 
 
-def to_compressed(input: Any, kind: Any, blocksize: Any = None, dense_dim: int | None = None) -> Any:
-    """The tensor in a compressed layout."""
-    if isinstance(input, SparseTensor) and input._kind is kind and blocksize is None:
-        return input
+def _refuse_conversion(input: SparseTensor, kind: Any, blocksize: Any, asked: str, name: str) -> None:
+    """Refuses the conversions between sparse layouts that PyTorch does not have.
+
+    Raises:
+        RuntimeError: for COO tensors of other than two sparse dimensions, batches that are to have blocks, and blocks that are to be none,
+            or to have another size.
+    """
+    of_coo = input._kind is layouts.sparse_coo
+    if of_coo:
+        where = "sparse_coo_to_sparse" if asked == "to_sparse" else f"coo_{asked}"
+    else:
+        where = asked if input._kind is kind else f"sparse_compressed_{asked}"
+    words = f"{where}: conversion from {NAMES[input._kind]} to {NAMES[kind]}"
+    if of_coo and sparse_dim(input) != 2:
+        raise RuntimeError(f"{words} for input tensors with sparse_dim()!=2 is not supported")
+    if input._kind in BLOCKED and kind not in BLOCKED:
+        raise RuntimeError(f"sparse_compressed_{name}: expected SparseCsr or SparseCsc layout but got {NAMES[input._kind]}")
+    if kind in BLOCKED and not of_coo and input._kind not in BLOCKED and batch_dims(input):
+        raise RuntimeError(f"{words} for batched inputs is not supported")
+    if input._kind in BLOCKED and blocksize is not None:
+        at = batch_dims(input) + 1
+        now, wanted = list(input._vals.shape[at : at + 2]), [int(b) for b in blocksize]
+        if now != wanted:
+            raise RuntimeError(f"{words} with blocksize changed from {now} to {wanted} is not supported")
+
+
+def to_compressed(input: Any, kind: Any, blocksize: Any = None, dense_dim: int | None = None, asked: str = "") -> Any:
+    """The tensor in a compressed layout. ``asked`` is the function that was called: what PyTorch's refuses is refused."""
     name = {
         layouts.sparse_csr: "to_sparse_csr", layouts.sparse_csc: "to_sparse_csc", layouts.sparse_bsr: "to_sparse_bsr",
         layouts.sparse_bsc: "to_sparse_bsc",
     }[kind]  # fmt: skip
+    if isinstance(input, SparseTensor):
+        if input._kind is kind and blocksize is None and kind not in BLOCKED:
+            return input
+        if asked:
+            _refuse_conversion(input, kind, blocksize, asked, name)
     if kind in BLOCKED:
         return _to_blocks(name, input, kind, blocksize)
     if blocksize is not None:
         raise RuntimeError(f"{name}: conversion from {_word(input)} to {NAMES[kind]} with blocksize argument given is not supported")
     if isinstance(input, SparseTensor):
-        if input._kind in BLOCKED:
-            return to_compressed(to_dense(input), kind)
+        if input._kind in COMPRESSED and batch_dims(input):
+            return _batched(kind, [coalesce(compressed_to_coo(m)) for m in _unbatched(input)], tuple(input._dims))
         c = coalesce(compressed_to_coo(input) if input._kind in COMPRESSED else input)
-        if sparse_dim(c) > 2:
-            if sparse_dim(c) == 3:
-                return _batched(kind, [c.select(0, k) for k in range(c._dims[0])], tuple(c._dims))
-            raise RuntimeError(f"{name}: conversion from Sparse to {NAMES[kind]} for input tensors with sparse_dim()!=2 is not supported")
-        if sparse_dim(c) != 2:
-            raise RuntimeError(f"{name}: conversion from Sparse to {NAMES[kind]} for input tensors with sparse_dim()!=2 is not supported")
+        if sparse_dim(c) == 3:
+            return _batched(kind, [c.select(0, k) for k in range(c._dims[0])], tuple(c._dims))
         return _compress(c, kind)
     if input.dim() < 2:
         raise RuntimeError(f"{name}: conversion from Strided to {NAMES[kind]} needs at least two dimensions, got {input.dim()}")
@@ -460,25 +499,25 @@ def _with_zeros(source: SparseTensor, dense: Tensor, found: SparseTensor, p: int
 @sparse_op("to_sparse_csr")
 def to_sparse_csr(input: Any, dense_dim: int | None = None) -> Any:
     """The tensor with compressed rows."""
-    return to_compressed(input, layouts.sparse_csr, None, dense_dim)
+    return to_compressed(input, layouts.sparse_csr, None, dense_dim, asked="to_sparse_csr")
 
 
 @sparse_op("to_sparse_csc")
 def to_sparse_csc(input: Any, dense_dim: int | None = None) -> Any:
     """The tensor with compressed columns."""
-    return to_compressed(input, layouts.sparse_csc, None, dense_dim)
+    return to_compressed(input, layouts.sparse_csc, None, dense_dim, asked="to_sparse_csc")
 
 
 @sparse_op("to_sparse_bsr")
 def to_sparse_bsr(input: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
     """The tensor in blocks with compressed rows of blocks."""
-    return to_compressed(input, layouts.sparse_bsr, blocksize, dense_dim)
+    return to_compressed(input, layouts.sparse_bsr, blocksize, dense_dim, asked="to_sparse_bsr")
 
 
 @sparse_op("to_sparse_bsc")
 def to_sparse_bsc(input: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
     """The tensor in blocks with compressed columns of blocks."""
-    return to_compressed(input, layouts.sparse_bsc, blocksize, dense_dim)
+    return to_compressed(input, layouts.sparse_bsc, blocksize, dense_dim, asked="to_sparse_bsc")
 
 
 # ---- parts -----------------------------------------------------------------------------------------------------------------------

@@ -306,35 +306,81 @@ def resize_(input: Any, *size: Any, **kwargs: Any) -> Any:
     raise could_not_run("resize_", input)
 
 
-@sparse_op("zeros_like", "empty_like")
+def _same_layout(input: Any, layout: Any) -> None:
+    """Raises RuntimeError where a tensor like one of a compressed layout is to have another."""
+    if layout not in (None, input._kind):
+        raise RuntimeError(
+            f"empty_like with different sparse layout is not supported (self is {NAMES[input._kind]} but you requested "
+            f"{NAMES.get(layout, 'Strided')})"
+        )
+
+
+def _check_format(input: Any, memory_format: Any) -> None:
+    """Raises RuntimeError for memory formats, which sparse tensors do not have."""
+    if memory_format is None:
+        return
+    if input._kind is layouts.sparse_coo:
+        raise RuntimeError("memory format option is only supported by strided tensors")
+    if memory_format is layouts.preserve_format:
+        raise RuntimeError("unsupported memory format Preserve")
+    for name, rank in (("channels_last", 4), ("channels_last_3d", 5)):
+        if memory_format is getattr(layouts, name) and len(input._dims) != rank:
+            raise RuntimeError(f"required rank {rank} tensor to use {name} format")
+
+
+@sparse_op("empty_like")
+def empty_like_(
+    input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Any:  # fmt: skip
+    """A tensor with the same size; of a compressed layout, with the same positions and any numbers, else without elements."""
+    dtype, device = dtype or input.dtype, device or input.device
+    if input._kind in COMPRESSED:
+        _same_layout(input, layout)
+        _check_format(input, memory_format)
+        return _alike(input, torch.empty_like(input._vals, dtype=dtype, device=device, requires_grad=requires_grad))
+    if layout is layouts.strided:
+        return torch.empty(tuple(input._dims), dtype=dtype, device=device, requires_grad=requires_grad)
+    _check_format(input, memory_format)
+    return empty_like(input, layout or input._kind, dtype, device, requires_grad)
+
+
+def _alike(t: SparseTensor, values: Tensor) -> SparseTensor:
+    """A tensor with copies of the positions of ``t`` and other values."""
+    return make(t._kind, tuple(i.to(values.device).clone() for i in t._at), values, t._dims, t._sorted)
+
+
+@sparse_op("zeros_like")
 def zeros_like(
     input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Any:  # fmt: skip
     """A tensor of the same size and layout without specified elements."""
     dtype, device = dtype or input.dtype, device or input.device
-    if memory_format is not None and input._kind is layouts.sparse_coo:
-        raise RuntimeError("memory format option is only supported by strided tensors")
     if layout is layouts.strided:
+        if input._kind in COMPRESSED:
+            _same_layout(input, layout)
         return torch.zeros(tuple(input._dims), dtype=dtype, device=device, requires_grad=requires_grad)
+    if input._kind is layouts.sparse_coo:
+        _check_format(input, memory_format)
     return empty_like(input, layout or input._kind, dtype, device, requires_grad)
 
 
 def _filled_like(name: str) -> None:
+    refused = {"ones_like": "fill_.Scalar", "full_like": "fill_.Scalar", "rand_like": "uniform_", "randn_like": "normal_"}[name]
+
     def filled(input: Any, *args: Any, layout: Any = None, **kwargs: Any) -> Any:
-        if name == "randn_like" and input._kind in COMPRESSED and layout in (None, input._kind):
-            return zeros_like(input, layout=layout, **kwargs)  # there is nothing to draw
+        options = {"dtype": input.dtype, "device": input.device, **{k: v for k, v in kwargs.items() if v is not None}}
+        memory_format = options.pop("memory_format", None)
+        if input._kind in COMPRESSED:
+            _same_layout(input, layout)
+            _check_format(input, memory_format)
+            if name == "rand_like":
+                raise could_not_run(refused, input)
+            return _alike(input, getattr(torch, name)(input._vals, *args, **options))
         if layout is not layouts.strided:
-            raise could_not_run(
-                {"ones_like": "fill_.Scalar", "full_like": "fill_.Scalar", "rand_like": "uniform_"}.get(name, "normal_"), input
-            )
-        size = tuple(input._dims)
-        options = {
-            "dtype": input.dtype,
-            "device": input.device,
-            **{k: v for k, v in kwargs.items() if k != "memory_format" and v is not None},
-        }
-        return getattr(torch, name.removesuffix("_like"))(size, *args, **options)
+            raise could_not_run(refused, input)
+        return getattr(torch, name.removesuffix("_like"))(tuple(input._dims), *args, **options)
 
     sparse_op(name)(filled)
 

@@ -18,6 +18,7 @@ from .. import dispatch
 from .._src.bind.cores import BOUND, POINTWISE
 from .._src.engine import SPECIAL, Laid, aval_of, numbers_of, record
 from .._src.facts import layouts
+from .._src.facts.errors import no_kernel
 from .._src.facts.size import Size
 from .._src.tensor.running import check_cast, converted
 from ..autograd.grad_mode import MODE, unrecorded
@@ -209,13 +210,7 @@ def could_not_run(name: str, t: Any) -> NotImplementedError:
     """torch's error for an op that a layout has no kernel for."""
     kind = t._kind if isinstance(t, SparseTensor) else layouts.strided
     word = {layouts.strided: "", layouts.sparse_coo: "Sparse"}.get(kind, "SparseCsr")
-    backend = f"{word}{t.device.type.upper()}"
-    return NotImplementedError(
-        f"Could not run 'aten::{name}' with arguments from the '{backend}' backend. This could be because the operator doesn't exist for "
-        "this backend, or was omitted during the selective/custom build process (if using custom build). If you are a Facebook employee "
-        "using PyTorch on mobile, please visit https://fburl.com/ptmfixes for possible resolutions. "
-        f"'aten::{name}' is only available for these backends: [CPU, CUDA, Meta]."
-    )
+    return no_kernel(name, f"{word}{t.device.type.upper()}")
 
 
 def expected(name: str, what: str, t: Any) -> RuntimeError:

@@ -47,3 +47,13 @@ def test_angle_of_integers_is_of_the_default_dtype() -> None:
     finally:
         torch.set_default_dtype(torch.float32)
     assert torch.angle(torch.tensor([1, -1])).dtype is torch.float32
+
+
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
+@pytest.mark.parametrize("count", [3, 400])
+def test_magnitudes_are_rounded_once(dtype, count):
+    z = torch.tensor([complex(-(0.5**0.5), 0.5**0.5), complex(2**0.5, -(2**0.5)), complex(1, 2)] * (count // 3), dtype=dtype)
+    wanted = [math.hypot(x.real, x.imag) for x in z.tolist()]
+    assert z.abs().tolist() == torch.tensor(wanted, dtype=z.real.dtype).tolist()
+    assert z.abs()[:2].tolist() == [1.0, 2.0]
+    assert torch.isclose(z[1:2], z[:1] * complex(-1), rtol=0.5, atol=0.5).item()

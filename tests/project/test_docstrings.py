@@ -19,7 +19,9 @@ from jtorch._src.refusals import functions as _not_offered
 #: Functions that nothing comes out of.
 RETURN_NOTHING = frozenset(
     """Tensor.__setstate__ Tensor._clear_non_serializable_cached_data Tensor._fix_weakref Tensor.backward
-    Tensor.record_stream Tensor.retain_grad _assert sym_constrain_range""".split()
+    Tensor.record_stream Tensor.retain_grad _assert sym_constrain_range _validate_sparse_coo_tensor_args
+    _validate_sparse_compressed_tensor_args _validate_sparse_csr_tensor_args _validate_sparse_csc_tensor_args
+    _validate_sparse_bsr_tensor_args _validate_sparse_bsc_tensor_args""".split()
 )
 
 #: In-place forms, made of another function, which their docstring names.

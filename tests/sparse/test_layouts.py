@@ -96,6 +96,8 @@ def test_every_layout_goes_to_dense_and_back(layout: torch.layout) -> None:
     assert s.layout is layout
     assert s.to_dense().tolist() == dense.tolist()
     for other in LAYOUTS:
+        if size and other in (torch.sparse_csr, torch.sparse_csc):
+            continue  # PyTorch has no such conversion
         block = (2, 2) if other in (torch.sparse_bsr, torch.sparse_bsc) else None
         assert s.to_sparse(layout=other, blocksize=block).to_dense().tolist() == dense.tolist()
     assert s.t().to_dense().tolist() == dense.t().tolist()

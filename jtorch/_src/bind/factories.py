@@ -15,7 +15,7 @@ from ..engine import META, concrete, default_device, meta_value, record
 from ..engine.at_once import unguarded
 from ..engine.calls import abstract
 from ..facts import devices, dtypes, layouts
-from ..facts.errors import HIGHEST_LONG, LOWEST_LONG, check_scalar, given_twice, must_be_tensor, type_name
+from ..facts.errors import HIGHEST_LONG, LOWEST_LONG, check_scalar, given_twice, must_be_tensor, no_kernel, type_name
 from ..facts.size import Size
 from ..facts.warned_once import outside
 from ..ops._declare import DTYPE, NUMBER, TENSOR, Op
@@ -145,7 +145,10 @@ def _in_layout(name: str, layout: Any, size: Any, dtype: Any, device: Any, requi
     """A tensor of zeros in another layout than strided: a sparse one without specified elements."""
     if layout is layouts._mkldnn and name in ("zeros", "empty"):
         return hooks.opaque_zeros(size, dtype, device).requires_grad_(requires_grad)
-    if name in ("zeros", "empty", "zeros_like", "empty_like"):
+    if name.endswith("_like") and name != "zeros_like":
+        backend = "Mkldnn" if layout is layouts._mkldnn else "Sparse" if layout is layouts.sparse_coo else "SparseCsr"
+        raise no_kernel("empty_strided", f"{backend}{devices.device(device or 'cpu').type.upper()}")
+    if name in ("zeros", "empty", "zeros_like"):
         return hooks.empty_in_layout(size, layout, check_dtype(name, dtype), device, 0, requires_grad)
     if name in ("ones", "full"):
         raise RuntimeError("full(...) is not implemented for sparse layout")

@@ -244,6 +244,118 @@ def sparse_compressed_tensor(
     )
 
 
+# ---- checks of parts -------------------------------------------------------------------------------------------------------------
+
+
+@composite(operands=("indices", "values"), method=False)
+@schemas("(Tensor indices, Tensor values, int[] size, bool? is_coalesced=None, bool? check_pinning=None) -> ()")
+def _validate_sparse_coo_tensor_args(
+    indices: Tensor, values: Tensor, size: Any, is_coalesced: bool | None = None, check_pinning: bool | None = None
+) -> None:
+    """Checks that the parts of a COO tensor fit each other and the size.
+
+    Raises:
+        RuntimeError: if not.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch._validate_sparse_coo_tensor_args(torch.tensor([[0, 1]]), torch.ones(2), (2,))
+    """
+    del check_pinning
+    _make().coo_tensor(indices, values, size, None, None, False, True, is_coalesced)
+
+
+@composite(operands=("compressed_indices", "plain_indices", "values"), method=False)
+@schemas("(Tensor compressed_indices, Tensor plain_indices, Tensor values, int[] size, Layout layout, bool? check_pinning=None) -> ()")
+def _validate_sparse_compressed_tensor_args(
+    compressed_indices: Tensor, plain_indices: Tensor, values: Tensor, size: Any, layout: Any, check_pinning: bool | None = None
+) -> None:
+    """Checks that the parts of a tensor of a compressed layout fit each other and the size.
+
+    Raises:
+        RuntimeError: if not, or for a layout that is not compressed.
+
+    Example:
+        >>> import jtorch as torch
+        >>> starts, columns = torch.tensor([0, 1, 2]), torch.tensor([1, 0])
+        >>> torch._validate_sparse_compressed_tensor_args(starts, columns, torch.ones(2), (2, 2), torch.sparse_csr)
+    """
+    del check_pinning
+    _make().check_parts(compressed_indices, plain_indices, values, size, layout)
+
+
+@composite(operands=("crow_indices", "col_indices", "values"), method=False)
+@schemas("(Tensor crow_indices, Tensor col_indices, Tensor values, int[] size, bool? check_pinning=None) -> ()")
+def _validate_sparse_csr_tensor_args(
+    crow_indices: Tensor, col_indices: Tensor, values: Tensor, size: Any, check_pinning: bool | None = None
+) -> None:
+    """Checks that the parts of a CSR tensor fit each other and the size.
+
+    Raises:
+        RuntimeError: if not.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch._validate_sparse_csr_tensor_args(torch.tensor([0, 1, 2]), torch.tensor([1, 0]), torch.ones(2), (2, 2))
+    """
+    del check_pinning
+    _make().check_parts(crow_indices, col_indices, values, size, layouts.sparse_csr)
+
+
+@composite(operands=("ccol_indices", "row_indices", "values"), method=False)
+@schemas("(Tensor ccol_indices, Tensor row_indices, Tensor values, int[] size, bool? check_pinning=None) -> ()")
+def _validate_sparse_csc_tensor_args(
+    ccol_indices: Tensor, row_indices: Tensor, values: Tensor, size: Any, check_pinning: bool | None = None
+) -> None:
+    """Checks that the parts of a CSC tensor fit each other and the size.
+
+    Raises:
+        RuntimeError: if not.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch._validate_sparse_csc_tensor_args(torch.tensor([0, 1, 2]), torch.tensor([1, 0]), torch.ones(2), (2, 2))
+    """
+    del check_pinning
+    _make().check_parts(ccol_indices, row_indices, values, size, layouts.sparse_csc)
+
+
+@composite(operands=("crow_indices", "col_indices", "values"), method=False)
+@schemas("(Tensor crow_indices, Tensor col_indices, Tensor values, int[] size, bool? check_pinning=None) -> ()")
+def _validate_sparse_bsr_tensor_args(
+    crow_indices: Tensor, col_indices: Tensor, values: Tensor, size: Any, check_pinning: bool | None = None
+) -> None:
+    """Checks that the parts of a BSR tensor fit each other and the size.
+
+    Raises:
+        RuntimeError: if not.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch._validate_sparse_bsr_tensor_args(torch.tensor([0, 1, 2]), torch.tensor([1, 0]), torch.ones(2, 1, 1), (2, 2))
+    """
+    del check_pinning
+    _make().check_parts(crow_indices, col_indices, values, size, layouts.sparse_bsr)
+
+
+@composite(operands=("ccol_indices", "row_indices", "values"), method=False)
+@schemas("(Tensor ccol_indices, Tensor row_indices, Tensor values, int[] size, bool? check_pinning=None) -> ()")
+def _validate_sparse_bsc_tensor_args(
+    ccol_indices: Tensor, row_indices: Tensor, values: Tensor, size: Any, check_pinning: bool | None = None
+) -> None:
+    """Checks that the parts of a BSC tensor fit each other and the size.
+
+    Raises:
+        RuntimeError: if not.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch._validate_sparse_bsc_tensor_args(torch.tensor([0, 1, 2]), torch.tensor([1, 0]), torch.ones(2, 1, 1), (2, 2))
+    """
+    del check_pinning
+    _make().check_parts(ccol_indices, row_indices, values, size, layouts.sparse_bsc)
+
+
 # ---- conversions and parts of dense tensors --------------------------------------------------------------------------------------
 
 

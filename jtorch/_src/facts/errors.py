@@ -179,6 +179,16 @@ def given_twice(function: str, argument: str) -> TypeError:
     return TypeError(f"{function}() got multiple values for argument '{argument}'")
 
 
+def no_kernel(name: str, backend: str) -> NotImplementedError:
+    """torch's error for an operator that a layout or device has no kernel for, such as ``fill_.Scalar`` and ``SparseCPU``."""
+    return NotImplementedError(
+        f"Could not run 'aten::{name}' with arguments from the '{backend}' backend. This could be because the operator doesn't exist for "
+        "this backend, or was omitted during the selective/custom build process (if using custom build). If you are a Facebook employee "
+        "using PyTorch on mobile, please visit https://fburl.com/ptmfixes for possible resolutions. "
+        f"'aten::{name}' is only available for these backends: [CPU, CUDA, Meta]."
+    )
+
+
 def not_offered(name: str, why: str) -> NotImplementedError:
     """The error of everything that jtorch leaves out: it names the function and the reason."""
     return NotImplementedError(f"{name} is not offered by jtorch: {why}")

@@ -13,6 +13,7 @@ import numpy as np
 from jax import lax
 
 from ._declare import Array
+from ._hosted import hosted
 
 
 def _with_derivative_of(plain: Callable[[Array], Array]) -> Callable[[Callable[[Array], Array]], Callable[[Array], Array]]:
@@ -176,11 +177,24 @@ def sqrt(z: Array) -> Array:
     return lax.complex(real, imag)
 
 
+@hosted(lambda: np.hypot, ns=8)
+def hypotenuse(input: Array, other: Array) -> Array:
+    """``sqrt(input**2 + other**2)``, rounded once, or nearly so in double precision."""
+    x, y = (v.astype(np.float64) for v in (input, other))
+    if input.dtype == np.float64:  # only there do the squares leave the range: a power of two brings them back, and costs no digit
+        large = jnp.maximum(jnp.abs(x), jnp.abs(y))
+        scale = jnp.where(large > 2.0**500, 2.0**-600, jnp.where(large < 2.0**-500, 2.0**600, 1.0))
+        found = jnp.sqrt((x * scale) ** 2 + (y * scale) ** 2) / scale
+    else:
+        found = jnp.sqrt(x * x + y * y)
+    infinite = jnp.isinf(x) | jnp.isinf(y)  # even beside NaN
+    return jnp.where(infinite, jnp.asarray(np.inf, found.dtype), found).astype(input.dtype)
+
+
 @_with_derivative_of(jnp.abs)
 def magnitude(z: Array) -> Array:
     """The absolute value: infinite if a part is, whatever the other."""
-    a, b = _parts(z)
-    return jnp.where(jnp.isinf(a) | jnp.isinf(b), np.asarray(np.inf, a.dtype), jnp.abs(z))
+    return hypotenuse(*_parts(z))
 
 
 @jax.custom_jvp

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..facts import dtypes
+from . import _complex
 from ._declare import Array, Number, comparison, op, unary
 from ._facts import schemas
 from ._numeric import is_bool, is_complex, is_float, is_integral, require, scalar_name
@@ -148,8 +149,9 @@ def isclose(input: Array, other: Array, rtol: float = 1e-05, atol: float = 1e-08
         return close
     if is_integral(input):
         input, other = (x.astype(dtypes.get_default_dtype().np) for x in (input, other))
-    allowed = atol + jnp.abs(rtol * other)
-    distance = jnp.abs(input - other)
+    size = _complex.magnitude if is_complex(input) else jnp.abs
+    allowed = atol + size(rtol * other)
+    distance = size(input - other)
     return close | (jnp.isfinite(distance) & (distance <= allowed))
 
 

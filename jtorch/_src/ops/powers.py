@@ -14,7 +14,6 @@ from . import _complex, _loops
 from ._declare import Array, Number, Power, binary, defvjp, pointwise, unary
 from ._derivatives import A, D, derivative
 from ._facts import schemas
-from ._hosted import hosted
 from ._nodes import Made
 from ._numeric import conj, inverse_sqrt, is_bool, is_complex, is_integral, quotient, require, unsupported, wide, zeros_where
 from .indexing import check_fits
@@ -330,20 +329,7 @@ def hypot(input: Array, other: Array) -> Array:
         tensor([ 5., 13.])
     """
     require("hypot_cpu", input)
-    return _hypot(*jnp.broadcast_arrays(input, other))
-
-
-@hosted(lambda: np.hypot, ns=8)
-def _hypot(input: Array, other: Array) -> Array:
-    x, y = (v.astype(np.float64) for v in (input, other))
-    if input.dtype == np.float64:  # only there do the squares leave the range: a power of two brings them back, and costs no digit
-        large = jnp.maximum(jnp.abs(x), jnp.abs(y))
-        scale = jnp.where(large > 2.0**500, 2.0**-600, jnp.where(large < 2.0**-500, 2.0**600, 1.0))
-        found = jnp.sqrt((x * scale) ** 2 + (y * scale) ** 2) / scale
-    else:
-        found = jnp.sqrt(x * x + y * y)
-    infinite = jnp.isinf(x) | jnp.isinf(y)  # even beside NaN
-    return jnp.where(infinite, jnp.asarray(np.inf, found.dtype), found).astype(input.dtype)
+    return _complex.hypotenuse(*jnp.broadcast_arrays(input, other))
 
 
 def _hypot_rule(g: Array, result: Array, input: Array, other: Array) -> tuple[Array, Array]:

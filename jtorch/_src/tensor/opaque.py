@@ -20,6 +20,7 @@ from ..bind.everything import PUBLIC
 from ..bind.forms import OPERATORS, inplace_names, paths_of
 from ..engine import SPECIAL, Laid, numbers_of, record
 from ..facts import dtypes, layouts
+from ..facts.errors import no_kernel
 from ..ops._declare import OPS, Op
 from ..ops.views import VIEWS
 from .printing import _grad_fn_name, add_suffixes, numbers
@@ -105,12 +106,7 @@ def _values(t: Any) -> Any:
 
 def could_not_run(name: str) -> NotImplementedError:
     """torch's error for an operation that the layout has no kernel for."""
-    return NotImplementedError(
-        f"Could not run 'aten::{name}' with arguments from the 'MkldnnCPU' backend. This could be because the operator doesn't exist for "
-        "this backend, or was omitted during the selective/custom build process (if using custom build). If you are a Facebook employee "
-        "using PyTorch on mobile, please visit https://fburl.com/ptmfixes for possible resolutions. "
-        f"'aten::{name}' is only available for these backends: [CPU, CUDA, Meta]."
-    )
+    return no_kernel(name, "MkldnnCPU")
 
 
 def opaque(dense: Tensor) -> OpaqueTensor:
