@@ -108,7 +108,7 @@ def elu_backward(grad_output: Tensor, alpha: Any, scale: Any, input_scale: Any, 
 
 @kernel(A.log_sigmoid_forward)
 def log_sigmoid_forward(self: Tensor) -> Any:
-    return F.logsigmoid(self), self.new_zeros((0,))
+    return F.logsigmoid(self), T.exp(-self.abs())
 
 
 @kernel(A.log_sigmoid_backward)
@@ -353,14 +353,14 @@ def _upsample(name: str, mode: str, n: int, aligned: bool) -> None:
 
     packet = getattr(A, name)
     kernel(packet, packet.default)(forward)
-    if n == 2 or name.endswith("1d"):
-        kernel(getattr(A, f"{name}_backward"))(backward)
+    kernel(getattr(A, f"{name}_backward"))(backward)
 
 
 for _name, _mode, _n, _aligned in (
     ("upsample_nearest1d", "nearest", 1, False), ("upsample_nearest2d", "nearest", 2, False), ("upsample_nearest3d", "nearest", 3, False),
     ("upsample_linear1d", "linear", 1, True), ("upsample_bilinear2d", "bilinear", 2, True), ("upsample_bicubic2d", "bicubic", 2, True),
-    ("upsample_trilinear3d", "trilinear", 3, True),
+    ("upsample_trilinear3d", "trilinear", 3, True), ("_upsample_nearest_exact1d", "nearest-exact", 1, False),
+    ("_upsample_nearest_exact2d", "nearest-exact", 2, False), ("_upsample_nearest_exact3d", "nearest-exact", 3, False),
 ):  # fmt: skip
     _upsample(_name, _mode, _n, _aligned)
 

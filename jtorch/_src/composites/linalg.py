@@ -177,7 +177,7 @@ def lstsq(input: Tensor, b: Any, rcond: float | None = None, *, driver: str | No
     rtol = _tolerance(driver, dtypes.finfo(input.dtype).eps, max(m, n), rcond)
     solution = L.pinv(input, rtol=rtol) @ right
     rank = input.new_empty((0,), dtype=dtypes.int64) if driver == "gels" else L.matrix_rank(input, rtol=rtol).expand(batch)
-    values = L.svdvals(input) if driver in ("gelsd", "gelss") else input.new_empty((0,), dtype=input.dtype.to_real())
+    values = L.svdvals(input.detach()) if driver in ("gelsd", "gelss") else input.new_empty((0,), dtype=input.dtype.to_real())
     residuals = solution.reshape(-1)[:0].abs()  # empty, but with a history, as in torch
     if m > n and driver != "gelsy" and (driver == "gels" or bool((rank == n).all())):
         residuals = (input @ solution - right).abs().square().sum(-2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..aten import (
     routes_factories,
     routes_linalg,
+    routes_losses,
     routes_math,
     routes_nn,
     routes_recurrent,
@@ -14,5 +15,6 @@ from ..aten import (
 )
 
 LOADED = (
-    routes_factories, routes_linalg, routes_math, routes_nn, routes_recurrent, routes_shape, routes_statistics, routes_tensor,
+    routes_factories, routes_linalg, routes_losses, routes_math, routes_nn, routes_recurrent, routes_shape, routes_statistics,
+    routes_tensor,
 )  # fmt: skip
