@@ -78,8 +78,8 @@ def test_calls_on_plain_tensors():
 _HINGE = """zeros_like.default empty_like.default fill_.Scalar sub_.Tensor clamp_min_.default ne.Scalar where.self ne.Scalar where.self
     add.Tensor mean.default"""
 _COSINE = """sum.dim_IntList mul.Tensor sum.dim_IntList mul.Tensor sum.dim_IntList add.Scalar mul.Tensor sum.dim_IntList add.Scalar
-    mul.Tensor sqrt_.default div.Tensor zeros_like.default empty_like.default fill_.Scalar sub_.Tensor sub.Scalar clamp_min_.default eq.Scalar
-    where.self eq.Scalar where.self add.Tensor mean.default"""
+    mul.Tensor sqrt_.default div.Tensor zeros_like.default empty_like.default fill_.Scalar sub_.Tensor sub.Scalar clamp_min_.default
+    eq.Scalar where.self eq.Scalar where.self add.Tensor mean.default"""
 _NORM = "sub.Tensor add.Scalar norm.ScalarOpt_dim"
 _GAUSSIAN = """lt.Scalar any.default _local_scalar_dense.default clone.default clamp_.default log.default sub.Tensor pow.Tensor_Scalar
     div.Tensor add.Tensor mul.Tensor mean.default"""
