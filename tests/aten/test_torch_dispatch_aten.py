@@ -75,6 +75,21 @@ def test_calls_on_plain_tensors():
         aten.add.Tensor(t, t, foo=1)
 
 
+_HINGE = """zeros_like.default empty_like.default fill_.Scalar sub_.Tensor clamp_min_.default ne.Scalar where.self ne.Scalar where.self
+    add.Tensor mean.default"""
+_COSINE = """sum.dim_IntList mul.Tensor sum.dim_IntList mul.Tensor sum.dim_IntList add.Scalar mul.Tensor sum.dim_IntList add.Scalar
+    mul.Tensor sqrt_.default div.Tensor zeros_like.default empty_like.default fill_.Scalar sub_.Tensor sub.Scalar clamp_min_.default
+    eq.Scalar where.self eq.Scalar where.self add.Tensor mean.default"""
+_NORM = "sub.Tensor add.Scalar norm.ScalarOpt_dim"
+_GAUSSIAN = """lt.Scalar any.default _local_scalar_dense.default clone.default clamp_.default log.default sub.Tensor pow.Tensor_Scalar
+    div.Tensor add.Tensor mul.Tensor mean.default"""
+_SOFT = """log_sigmoid_forward.default mul.Tensor rsub.Scalar neg.default log_sigmoid_forward.default mul.Tensor add.Tensor neg.default
+    sum.dim_IntList div.Tensor mean.default"""
+_RESPONSE = """view.default mul.Tensor unsqueeze.default constant_pad_nd.default avg_pool2d.default squeeze.dim mul.Tensor add.Tensor
+    pow.Tensor_Scalar div.Tensor"""
+_AREAS = """slice.Tensor slice.Tensor sub.Tensor slice.Tensor slice.Tensor add.Tensor mul.Tensor sum.dim_IntList div.Scalar"""
+_ONE_HOT = "max.default _local_scalar_dense.default unsqueeze.default eq.Tensor _to_copy.default"
+
 CASES: dict[str, list[tuple[str, Any]]] = {
     "arithmetic": [
         ("mul.Tensor", lambda x: x * 2), ("sub.Tensor", lambda x: x - x), ("rsub.Scalar", lambda x: 1 - x),
@@ -122,6 +137,24 @@ CASES: dict[str, list[tuple[str, Any]]] = {
         ("_log_softmax.default nll_loss_forward.default", lambda x: F.cross_entropy(x, torch.tensor([0, 1]))),
         ("", lambda x: F.dropout(x, 0.5, False)), ("mse_loss.default", lambda x: F.mse_loss(x, x)),
     ],
+    "losses": [
+        (_HINGE, lambda x: F.hinge_embedding_loss(x, x)), (_COSINE, lambda x: F.cosine_embedding_loss(x, x, x.sum(1))),
+        (f"{_NORM} {_NORM} add.Scalar sub.Tensor clamp_min.default mean.default", lambda x: F.triplet_margin_loss(x, x, x)),
+        (_GAUSSIAN, lambda x: F.gaussian_nll_loss(x, x, x)),
+        ("mul.Tensor exp.default sub.Tensor mean.default", lambda x: F.poisson_nll_loss(x, x)),
+        (_SOFT, lambda x: F.multilabel_soft_margin_loss(x, x)),
+    ],
+    "of several steps": [
+        ("unsqueeze.default upsample_nearest1d.default", lambda x: F.interpolate(x[None], scale_factor=2, recompute_scale_factor=True)),
+        ("unsqueeze.default _upsample_nearest_exact1d.default", lambda x: F.interpolate(x[None], 6, mode="nearest-exact")),
+        (_RESPONSE, lambda x: F.local_response_norm(x.view(1, 2, 3), 2)), (_AREAS, lambda x: torch.trapezoid(x, x)),
+        ("sort.default", torch.msort), ("ones_like.default", torch.isreal), ("view.default diag_embed.default", torch.diagflat),
+        ("mm.default mm.default view.default", lambda x: torch.linalg.multi_dot([torch.ones(1, 2), x, torch.ones(3, 3)])),
+        ("unsqueeze.default expand.default cumprod.default new_ones.default cat.default", torch.linalg.vander),
+        ("sum.default linspace.Scalar_Tensor", lambda x: torch.linspace(0, x.sum(), 3)),
+        ("sum.default unsqueeze.default nonzero.default unbind.int", lambda x: x.sum().nonzero(as_tuple=True)),
+        (f"_to_copy.default {_ONE_HOT}", lambda x: F.one_hot(x.long())),
+    ],
 }  # fmt: skip
 
 
@@ -132,7 +165,22 @@ def test_operators_of_functions(family):
         x = W(torch.ones(2, 3))
         W.log.clear()
         call(x)
-        assert " ".join(n.removeprefix("aten.") for n in names(W.log)) == want
+        assert " ".join(n.removeprefix("aten.") for n in names(W.log)) == " ".join(want.split())
+
+
+def test_gradients_below_the_functions():
+    W = wrapper()
+    x = W(torch.tensor([[1.0, 2.0, 3.0]])).requires_grad_()
+    calls = (lambda x: torch.nextafter(x, x + 1), lambda x: x.mean(0), lambda x: x.sum().mean(0), lambda x: x.sum().mean(-1, keepdim=True))
+    for call in calls:
+        (found,) = torch.autograd.grad(call(x).sum(), x)
+        plain = torch.tensor([[1.0, 2.0, 3.0]], requires_grad=True)
+        (wanted,) = torch.autograd.grad(call(plain).sum(), plain)
+        assert type(found) is W and found.elem.tolist() == wanted.tolist()
+    packed, pivots = torch.linalg.lu_factor(x.T @ x + W(torch.eye(3)))
+    assert [t.requires_grad for t in torch.lu_unpack(packed, pivots)] == [False, True, True]
+    parts = torch.linalg.lstsq(torch.ones(3, 2, requires_grad=True), torch.ones(3, 1), driver="gelsd")
+    assert [t.requires_grad for t in parts] == [True, True, False, False]
 
 
 def test_softmax_arguments():

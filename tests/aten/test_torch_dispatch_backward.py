@@ -447,3 +447,33 @@ def test_targets_of_cross_entropies_have_gradients(logits: bool) -> None:
             loss(x, y, **{k: make(v) if k.endswith("weight") else v for k, v in options.items()}).backward()
             found.append(y.grad)
         assert torch.allclose(found[0], getattr(found[1], "elem", found[1]))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, w, b: F.layer_norm(x, (2, 3), w.view(2, 3), b.view(2, 3), 0.5),
+        lambda x, w, b: F.layer_norm(x, (3,), None, None, 0.5),
+        lambda x, w, b: F.group_norm(x.view(2, 2, 3), 2, w[:2], b[:2], 0.5),
+        lambda x, w, b: F.group_norm(x.view(2, 6), 3, w, b, 0.5),
+    ],
+)
+def test_normalizing_takes_the_epsilon_of_the_call(call):
+    x, w, b = [torch.randn(*s, dtype=torch.float64, requires_grad=True) for s in ((2, 2, 3), (6,), (6,))]
+    out = call(x, w, b)
+    g = torch.randn(out.shape, dtype=torch.float64)
+    wanted = torch.autograd.grad(out, (x, w, b), g, allow_unused=True, create_graph=True)
+    with torch.utils._python_dispatch.BaseTorchDispatchMode():
+        found = torch.autograd.grad(call(x, w, b), (x, w, b), g, allow_unused=True, create_graph=True)
+    for one, other in zip(found, wanted, strict=True):
+        assert (one is None) == (other is None) and (one is None or torch.allclose(one, other))
+    again, second = [torch.autograd.grad(t[0].square().sum(), x)[0] for t in (found, wanted)]
+    assert torch.allclose(again, second)
+
+
+def test_real_parts_of_conjugates_under_modes():
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    (wanted,) = torch.autograd.grad(torch.fft.hfft(x).sum(), x)
+    with torch.utils._python_dispatch.BaseTorchDispatchMode():
+        (found,) = torch.autograd.grad(torch.fft.hfft(x).sum(), x)
+    assert torch.allclose(found, wanted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from .. import hooks
 from ..bind.cores import COMPOSITES
@@ -16,8 +16,8 @@ from .generic import generic_rule
 from .overloads import OpOverload, aten
 from .rules import Rule
 
-#: One operator of no public function, and one without a formula, that no gradient goes through; the others' declarations say it.
-_WITHOUT = frozenset(("native_dropout_mask", "nextafter"))
+#: An operator of no public function that no gradient goes through; the others' declarations say it.
+_WITHOUT = frozenset(("native_dropout_mask",))
 
 
 @functools.cache
@@ -28,6 +28,12 @@ def without_gradient() -> set[str]:
         if not record.differentiable or getattr(record, "family", "") in ("factory", "like"):
             found |= {record.name, flat(record.path), (getattr(record, "aten", None) or record.name).partition(".")[0]}
     return found
+
+
+@functools.cache
+def constant_results() -> dict[str, Collection[int]]:
+    """The results without a derivative, by their numbers, for the names of operators that have some."""
+    return {(op.aten or flat(op.path)).partition(".")[0]: op.constant for op in OPS.values() if op.constant}
 
 
 @functools.cache
@@ -57,6 +63,9 @@ def find(func: OpOverload, functional_of: Callable[[OpOverload], OpOverload | No
         if func._opname in without_gradient():
             return None
         found = _by_name(func) or generic_rule(func)
+        constant = constant_results().get(func._opname)
+        if found is not None and constant is not None:
+            found.results = tuple([j for j in range(len(schema.returns)) if j not in constant])
         if found is not None:
             rules()[func.__name__] = found
         return found

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...autograd.grad_mode import MODE
-from ...core import Tensor
+from ...core import Tensor, lazy_bits
 from ..facts.devices import of_placement
 from ..facts.layouts import contiguous_format, preserve_format, strided
 from ..ops.views import view_strides
@@ -138,5 +138,14 @@ def times_slope(x: Any, g: Any) -> Any:
 
 
 def real(x: Any) -> Any:
-    """The real part of a complex tensor."""
+    """The real part of a complex tensor; of a conjugate it is that of what is conjugated."""
+    if lazy_bits(x)[0]:
+        x = A._conj.default(x)
     return A.select.int(A.view_as_real.default(x), x._aval.ndim, 0)
+
+
+def imag(x: Any) -> Any:
+    """The imaginary part of a complex tensor; of a conjugate it is the negative of that of what is conjugated."""
+    if lazy_bits(x)[0]:
+        return A.neg.default(imag(A._conj.default(x)))
+    return A.select.int(A.view_as_real.default(x), x._aval.ndim, 1)

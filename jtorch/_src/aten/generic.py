@@ -106,7 +106,7 @@ def _vjp(func: OpOverload) -> Any:
             out = kernel_of(func)(rest)
         finally:
             MODE.enabled = enabled
-        outs = list(out) if isinstance(out, (tuple, list)) else [out]
+        outs = [o for o in (out if isinstance(out, (tuple, list)) else [out]) if o is not None]  # those that a node counts
         pairs = [(o, g) for o, g in zip(outs, grads, strict=True) if g is not None and o._rg]
         if not pairs:
             found = iter([None] * len(wanted))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...autograd.grad_mode import no_grad
 from ...core import Tensor
 from ..bind.cores import write
 from ..bind.everything import _C, F, T
@@ -108,7 +109,7 @@ def elu_backward(grad_output: Tensor, alpha: Any, scale: Any, input_scale: Any, 
 
 @kernel(A.log_sigmoid_forward)
 def log_sigmoid_forward(self: Tensor) -> Any:
-    return F.logsigmoid(self), self.new_zeros((0,))
+    return F.logsigmoid(self), T.exp(-self.abs())
 
 
 @kernel(A.log_sigmoid_backward)
@@ -162,15 +163,28 @@ def native_layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | Non
 def native_layer_norm_backward(
     grad_out: Any, input: Any, normalized_shape: Any, mean: Any, rstd: Any, weight: Tensor | None, bias: Tensor | None, output_mask: Any
 ) -> Any:
-    del mean, rstd
-    return tuple(
-        vjp(
-            lambda x, w, b: F.layer_norm(x, tuple(normalized_shape), w, b),
-            [input, weight, bias],
-            grad_out,
-            output_mask,
-        )
-    )
+    del mean
+    dims = list(range(-len(normalized_shape), 0))
+    eps = _added(input, rstd, dims)
+
+    def normalized(x: Any, w: Any, b: Any) -> Any:
+        out = _standardised(x, dims, eps)
+        out = out if w is None else out * w
+        return (out if b is None else out + b).to(x.dtype)
+
+    return tuple(vjp(normalized, [input, weight, bias], grad_out, output_mask))
+
+
+def _added(x: Any, rstd: Any, dims: list[int]) -> Any:
+    """What was added to the variance, as the operator is told its result alone."""
+    with no_grad():
+        return T.pow(rstd, -2) - x.to(rstd.dtype).var(dims, correction=0, keepdim=True)
+
+
+def _standardised(x: Any, dims: list[int], eps: Any) -> Any:
+    x = x.to(eps.dtype)
+    centred = x - x.mean(dims, keepdim=True)
+    return centred * T.rsqrt(centred.square().mean(dims, keepdim=True) + eps)
 
 
 @kernel(A.native_group_norm)
@@ -182,9 +196,17 @@ def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
 def native_group_norm_backward(
     grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Tensor | None, N: int, C: int, HxW: int, group: int, output_mask: Any
 ) -> Any:
-    del mean, rstd, N, HxW
+    del mean
     bias = input.new_zeros((C,)) if output_mask[2] else None
-    return tuple(vjp(lambda x, w, b: F.group_norm(x, group, w, b), [input, weight, bias], grad_out, output_mask))
+    parts, channels = (N, group, C // group * HxW), (1, C, *[1] * (input._aval.ndim - 2))
+    eps = _added(input.reshape(parts), rstd.unsqueeze(-1), [-1])
+
+    def normalized(x: Any, w: Any, b: Any) -> Any:
+        out = _standardised(x.reshape(parts), [-1], eps).reshape(x.shape)
+        out = out if w is None else out * w.reshape(channels)
+        return (out if b is None else out + b.reshape(channels)).to(x.dtype)
+
+    return tuple(vjp(normalized, [input, weight, bias], grad_out, output_mask))
 
 
 @kernel(A.native_batch_norm)
@@ -353,14 +375,14 @@ def _upsample(name: str, mode: str, n: int, aligned: bool) -> None:
 
     packet = getattr(A, name)
     kernel(packet, packet.default)(forward)
-    if n == 2 or name.endswith("1d"):
-        kernel(getattr(A, f"{name}_backward"))(backward)
+    kernel(getattr(A, f"{name}_backward"))(backward)
 
 
 for _name, _mode, _n, _aligned in (
     ("upsample_nearest1d", "nearest", 1, False), ("upsample_nearest2d", "nearest", 2, False), ("upsample_nearest3d", "nearest", 3, False),
     ("upsample_linear1d", "linear", 1, True), ("upsample_bilinear2d", "bilinear", 2, True), ("upsample_bicubic2d", "bicubic", 2, True),
-    ("upsample_trilinear3d", "trilinear", 3, True),
+    ("upsample_trilinear3d", "trilinear", 3, True), ("_upsample_nearest_exact1d", "nearest-exact", 1, False),
+    ("_upsample_nearest_exact2d", "nearest-exact", 2, False), ("_upsample_nearest_exact3d", "nearest-exact", 3, False),
 ):  # fmt: skip
     _upsample(_name, _mode, _n, _aligned)
 

@@ -109,15 +109,20 @@ def eye(
     return finish(A.eye.default(n, **more) if m is None else A.eye.m(n, m, **more), requires_grad)
 
 
+def _with_ends(packet: OpOverloadPacket, start: Any, end: Any) -> Any:
+    kinds = ["Tensor" if isinstance(x, Tensor) else "Scalar" for x in (start, end)]
+    return packet.default if kinds == ["Scalar", "Scalar"] else getattr(packet, "_".join(kinds))
+
+
 @route(T.linspace)
 def linspace(
     start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: Any = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """``linspace.default``."""
-    if out is not None or isinstance(start, Tensor) or isinstance(end, Tensor):
+    """``linspace.default``, or the overload for ends that are tensors."""
+    if out is not None:
         return NotImplemented
-    return finish(A.linspace.default(start, end, steps, **options(dtype, device, pin_memory, layout)), requires_grad)
+    return finish(_with_ends(A.linspace, start, end)(start, end, steps, **options(dtype, device, pin_memory, layout)), requires_grad)
 
 
 @route(T.logspace)
@@ -125,10 +130,10 @@ def logspace(
     start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: Any = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """``logspace.default``."""
-    if out is not None or isinstance(start, Tensor) or isinstance(end, Tensor):
+    """``logspace.default``, or the overload for ends that are tensors."""
+    if out is not None:
         return NotImplemented
-    return finish(A.logspace.default(start, end, steps, base, **options(dtype, device, pin_memory, layout)), requires_grad)
+    return finish(_with_ends(A.logspace, start, end)(start, end, steps, base, **options(dtype, device, pin_memory, layout)), requires_grad)
 
 
 @route(T.randint)

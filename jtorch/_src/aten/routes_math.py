@@ -156,6 +156,8 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
     """``nonzero.default``, taken apart into one tensor for each dimension if asked."""
     if out is not None:
         return A.nonzero.out(input, out=out)
+    if as_tuple and not input._aval.ndim:
+        input = A.unsqueeze.default(input, 0)
     found = A.nonzero.default(input)
     return tuple(A.unbind.int(found, 1)) if as_tuple else found
 

@@ -210,7 +210,7 @@ def batch_norm(
     eps: float = 1e-5,
 ) -> Any:  # fmt: skip
     """The first result of ``native_batch_norm``."""
-    if training and math.prod(input._aval.shape) // max(input._aval.shape[1], 1) == 1:
+    if input._aval.ndim < 2 or (training and math.prod(input._aval.shape) // max(input._aval.shape[1], 1) == 1):
         return NotImplemented
     return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
@@ -233,13 +233,19 @@ def instance_norm(
     momentum: float = 0.1, eps: float = 1e-5,
 ) -> Any:  # fmt: skip
     """``native_batch_norm`` of every example as channels of its own."""
-    if not use_input_stats or running_mean is not None:
+    if (not use_input_stats or input._aval.ndim < 3) or (running_mean is None) != (running_var is None):
         return NotImplemented
     b, c, *rest = input._aval.shape
-    weight = None if weight is None else A.repeat.default(weight, [b])
-    bias = None if bias is None else A.repeat.default(bias, [b])
+    if math.prod(rest) == 1:
+        return NotImplemented
+    given = (weight, bias, running_mean, running_var)
+    repeated = [None if t is None else A.repeat.default(t, [b]) for t in given]
     flat = A.view.default(contiguous(input), [1, b * c, *rest])
-    made = _batch_norm(flat, weight, bias, running_mean, running_var, True, momentum, eps)
+    made = _batch_norm(flat, *repeated, True, momentum, eps)
+    for running, of_all in zip(given[2:], repeated[2:], strict=True):
+        if running is not None:
+            with no_grad():
+                A.copy_.default(A.alias.default(running), A.mean.dim(A.view.default(of_all, [b, c]), [0]))
     return A.view.default(made, [b, c, *rest])
 
 
@@ -446,14 +452,21 @@ def interpolate(
     names = {
         ("nearest", 1): "upsample_nearest1d", ("nearest", 2): "upsample_nearest2d", ("nearest", 3): "upsample_nearest3d",
         ("linear", 1): "upsample_linear1d", ("bilinear", 2): "upsample_bilinear2d", ("bicubic", 2): "upsample_bicubic2d",
-        ("trilinear", 3): "upsample_trilinear3d",
+        ("trilinear", 3): "upsample_trilinear3d", **{("nearest-exact", d): f"_upsample_nearest_exact{d}d" for d in (1, 2, 3)},
     }  # fmt: skip
-    if mode == "area" and size is not None and n in (1, 2, 3):
+    if mode == "area" and (size is None) != (scale_factor is None) and n in (1, 2, 3) and align_corners is None and not antialias:
+        if size is None:
+            size = [scaled(m, float(s)) for m, s in zip(input._aval.shape[2:], _ints(scale_factor, n), strict=True)]
         return hooks.lowering.get().route_of(f"nn.functional.adaptive_avg_pool{n}d")(input, _ints(size, n))
     name = names.get((mode, n))
-    if name is None or antialias or recompute_scale_factor or (size is None) == (scale_factor is None):
+    if name is None or antialias or (size is None) == (scale_factor is None):
         return NotImplemented
-    if mode == "nearest" and align_corners is not None:
+    if recompute_scale_factor:
+        if scale_factor is None:
+            return NotImplemented
+        size, scale_factor = [scaled(m, float(s)) for m, s in zip(input._aval.shape[2:], _ints(scale_factor, n), strict=True)], None
+    nearest = mode in ("nearest", "nearest-exact")
+    if nearest and align_corners is not None:
         return NotImplemented
     if size is not None:
         sizes: list[int] = _ints(size, n)
@@ -462,7 +475,7 @@ def interpolate(
         scales = [float(s) for s in _ints(scale_factor, n)]
         sizes = [scaled(m, s) for m, s in zip(input._aval.shape[2:], scales, strict=True)]
     packet = getattr(A, name)
-    if mode == "nearest":
+    if nearest:
         return packet.default(input, sizes, *scales)
     return packet.default(input, sizes, bool(align_corners), *scales)
 

@@ -199,10 +199,33 @@ _split_along("dsplit", lambda _: 2)
 # ---- differences and areas -------------------------------------------------------------------------------------------------------
 
 
+def _areas(y: Any, x: Any, dx: Any, dim: int) -> Any:
+    """Twice the areas between neighbouring points, and the dimension along which they lie."""
+    ndim, n = y._aval.ndim, y._aval.shape[dim] if y._aval.ndim else 0
+    if not n or dx is not None or not isinstance(x, Tensor) or dtypes.bool_ in (y._aval.torch_dtype, x._aval.torch_dtype):
+        return NotImplemented
+    dim %= ndim
+    shape = x._aval.shape
+    if len(shape) == 1:
+        x = A.view.default(x, [n if d == dim else 1 for d in range(ndim)])
+    elif len(shape) < ndim:
+        x = A.view.default(x, [*[1] * (ndim - len(shape)), *shape])
+    along = dim - ndim + x._aval.ndim
+    if (shape[0] if len(shape) == 1 else x._aval.shape[along]) != n:
+        return NotImplemented
+    before, after = A.slice.Tensor(x, along, 0, -1), A.slice.Tensor(x, along, 1)
+    steps = A.sub.Tensor(after, before)
+    pairs = A.add.Tensor(A.slice.Tensor(y, dim, 0, -1), A.slice.Tensor(y, dim, 1))
+    return A.mul.Tensor(pairs, steps), dim
+
+
 @route(T.trapezoid, T.trapz)
 def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
-    """Half of the ends and the sum of the rest, for points at equal distances."""
-    if x is not None or isinstance(dx, Tensor) or not y._aval.ndim or not y._aval.shape[dim]:
+    """Half of the ends and the sum of the rest, for points at equal distances; else the areas between neighbours."""
+    if x is not None:
+        areas = _areas(y, x, dx, dim)
+        return areas if areas is NotImplemented else A.div.Scalar(A.sum.dim_IntList(areas[0], [areas[1]]), 2.0)
+    if isinstance(dx, Tensor) or not y._aval.ndim or not y._aval.shape[dim]:
         return NotImplemented
     last = A.select.int(y, dim, -1)
     ends = A.mul.Scalar(A.add.Tensor(A.select.int(y, dim, 0), last), 0.5)
@@ -211,8 +234,11 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
 
 @route(T.cumulative_trapezoid)
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
-    """Running sums of means of neighbours, for points at equal distances."""
-    if x is not None or isinstance(dx, Tensor) or not y._aval.ndim:
+    """Running sums of means of neighbours, for points at equal distances; else of the areas between them."""
+    if x is not None:
+        areas = _areas(y, x, dx, dim)
+        return areas if areas is NotImplemented else A.div.Scalar(A.cumsum.default(*areas), 2.0)
+    if isinstance(dx, Tensor) or not y._aval.ndim:
         return NotImplemented
     before, after = A.slice.Tensor(y, dim, 0, -1), A.slice.Tensor(y, dim, 1)
     dx = 1 if dx is None else dx

@@ -34,7 +34,7 @@ def _to_copy(input: Array, dtype: Dtype) -> Array:
 
 def _to(g: Any, self_: Any) -> Any:
     if g._aval.torch_dtype.is_complex and not self_.dtype.is_complex:
-        g = A.select.int(A.view_as_real.default(g), g._aval.ndim, 0)
+        g = D.real(g)
         if g._aval.torch_dtype is self_.dtype:
             return g
     return A._to_copy.default(g, dtype=self_.dtype, layout=strided, device=self_.device)

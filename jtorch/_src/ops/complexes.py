@@ -194,12 +194,7 @@ def _complex_rule(g: Array, *_: object) -> tuple[Array, Array]:
 defvjp(complex, _complex_rule)
 
 
-def _imag(x: Any) -> Any:
-    """The imaginary part of a complex tensor."""
-    return A.select.int(A.view_as_real.default(x), x._aval.ndim, 1)
-
-
-derivative(A.complex, real=lambda g: D.real(g), imag=lambda g: _imag(g))
+derivative(A.complex, real=lambda g: D.real(g), imag=lambda g: D.imag(g))
 
 
 @pointwise(

@@ -453,6 +453,28 @@ derivative(
     ),
 )
 derivative(
+    A.upsample_nearest3d,
+    self=lambda g, self_, output_size, scales_d, scales_h, scales_w: A.upsample_nearest3d_backward.default(
+        g, output_size, self_.shape, scales_d, scales_h, scales_w
+    ),
+)
+derivative(
+    A._upsample_nearest_exact1d,
+    self=lambda g, self_, output_size, scales: A._upsample_nearest_exact1d_backward.default(g, output_size, self_.shape, scales),
+)
+derivative(
+    A._upsample_nearest_exact2d,
+    self=lambda g, self_, output_size, scales_h, scales_w: A._upsample_nearest_exact2d_backward.default(
+        g, output_size, self_.shape, scales_h, scales_w
+    ),
+)
+derivative(
+    A._upsample_nearest_exact3d,
+    self=lambda g, self_, output_size, scales_d, scales_h, scales_w: A._upsample_nearest_exact3d_backward.default(
+        g, output_size, self_.shape, scales_d, scales_h, scales_w
+    ),
+)
+derivative(
     A.upsample_linear1d,
     self=lambda g, self_, output_size, align_corners, scales: A.upsample_linear1d_backward.default(
         g, output_size, self_.shape, align_corners, scales
@@ -462,6 +484,12 @@ derivative(
     A.upsample_bilinear2d,
     self=lambda g, self_, output_size, align_corners, scales_h, scales_w: A.upsample_bilinear2d_backward.default(
         g, output_size, self_.shape, align_corners, scales_h, scales_w
+    ),
+)
+derivative(
+    A.upsample_trilinear3d,
+    self=lambda g, self_, output_size, align_corners, scales_d, scales_h, scales_w: A.upsample_trilinear3d_backward.default(
+        g, output_size, self_.shape, align_corners, scales_d, scales_h, scales_w
     ),
 )
 derivative(

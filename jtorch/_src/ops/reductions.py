@@ -182,7 +182,7 @@ derivative(A.mean, self=lambda g, self_: A.div.Scalar(A.expand.default(g, self_.
 derivative(
     A.mean.dim,
     self=lambda g, self_, dim, keepdim: A.div.Scalar(
-        _sum_formula(g, self_, dim, keepdim), math.prod(self_.shape[d] for d in D.dims_of(dim, self_.ndim))
+        _sum_formula(g, self_, dim, keepdim), math.prod(self_.shape[d] for d in D.dims_of(dim, self_.ndim)) if self_.ndim else 1
     ),
 )
 

@@ -290,6 +290,11 @@ def _nextafter_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Arra
 
 
 defvjp(nextafter, _nextafter_rule)
+derivative(
+    A.nextafter,
+    self=lambda g, self, other: A.where.self(A.ne.Tensor(self, other), g, D.zero_of(g)),
+    other=lambda g: D.zeros(g),
+)
 
 
 # ---- replacing -------------------------------------------------------------------------------------------------------------------

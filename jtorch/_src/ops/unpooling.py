@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from ..facts import dtypes
 from ..facts.errors import HIGHEST_LONG
 from ._declare import Array, defvjp, guard_range, op
+from ._derivatives import A, derivative
 from ._facts import schemas
 from .adaptive_pooling import _refuse
 
@@ -185,3 +187,16 @@ def max_unpool3d(
 
 for _n, _kernel in enumerate((max_unpool1d, max_unpool2d, max_unpool3d), 1):
     defvjp(_kernel, _unpool_rule(_n), saves=("indices",))
+
+
+def _unpool_formula(n: int) -> Any:
+    def formula(g: Any, self_: Any, indices: Any) -> Any:
+        flat = [*self_.shape[:-n], -1]
+        indices = A.view.default(indices, flat)
+        return A.view.default(A.gather.default(A.view.default(g, flat), -1, indices), self_.shape)
+
+    return formula
+
+
+derivative(A.max_unpool2d, self=_unpool_formula(2))
+derivative(A.max_unpool3d, self=_unpool_formula(3))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..aten import (
     routes_factories,
     routes_linalg,
+    routes_losses,
     routes_math,
     routes_nn,
     routes_products,
@@ -16,6 +17,6 @@ from ..aten import (
 )
 
 LOADED = (
-    routes_factories, routes_linalg, routes_math, routes_nn, routes_products, routes_recurrent, routes_sequences, routes_shape,
-    routes_statistics, routes_tensor,
+    routes_factories, routes_linalg, routes_losses, routes_math, routes_nn, routes_products, routes_recurrent, routes_sequences,
+    routes_shape, routes_statistics, routes_tensor,
 )  # fmt: skip
