@@ -71,8 +71,9 @@ class Rprop(Optimizer):
     @_use_grad_for_differentiable
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates the parameters once; see ``Optimizer.step``."""
-        parts = {"etas": ("etaminus", "etaplus"), "step_sizes": ("step_size_min", "step_size_max")}
-        return update_lists(self, closure, rprop, torch._C._fused_rprop, "prev step_size step", (1, 1, 2, 1), **parts)
+        whole, buffers = torch._C._fused_rprop, "prev step_size step"
+        etas, sizes = ("etaminus", "etaplus"), ("step_size_min", "step_size_max")
+        return update_lists(self, closure, rprop, whole, buffers, (1, 1, 2, 1), etas=etas, step_sizes=sizes)
 
 
 def rprop(

@@ -36,7 +36,7 @@ def _by_scipy() -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     def sums(table: np.ndarray, indices: np.ndarray) -> np.ndarray:
         (count, width), last = indices.shape, table.shape[0] - 1
         if 0 < indices.size * table.shape[1] <= _FEW:
-            return np.add.reduce(table.take(indices, 0, None, "clip"), 1, None, None, False, 0)
+            return np.add.reduce(table.take(indices, 0, None, "clip"), axis=1, initial=0)
         from scipy.sparse import csr_array
 
         # Wrong ones come here too, where an error is on its way; SciPy's loop would read whatever memory they name.
