@@ -150,7 +150,9 @@ def _index_grad(
     share = c.share(wide(g), reduction)
     probabilities = jnp.exp((c.x - top) - log_sum)
     if not label_smoothing:
-        return cast((probabilities - c.hot(number(1, c.x), number(0, c.x))) * (share * c.outer(c.weights)), input.dtype)
+        # What does not count gets 0, also where nothing counts and the mean has no value.
+        scale = jnp.where(c.outer(c.counted), share * c.outer(c.weights), number(0, c.x))
+        return cast((probabilities - c.hot(number(1, c.x), number(0, c.x))) * scale, input.dtype)
     even = number(label_smoothing / c.classes, c.x)
     at_class = c.outer(c.weights) * number(1 - label_smoothing, c.x)
     everywhere, total = (even, number(label_smoothing, c.x)) if c.weight is None else (even * c.along_classes(), even * jnp.sum(c.weight))

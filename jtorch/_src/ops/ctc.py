@@ -139,9 +139,9 @@ def _ctc_rule(
     n = jnp.arange(labels.shape[0])[None, :, None]
     sums = jnp.zeros_like(log_probs).at[frames[:, None, None], n, labels[None]].add(share, mode="drop")
     grad = (jnp.exp(log_probs) - sums) * g[None, :, None]
+    # What cannot be said in so many steps has no gradient, in torch: NaN, or 0 where that was asked for.
+    grad = jnp.where(jnp.isposinf(loss)[None, :, None], number(0 if zero_infinity else np.nan, grad), grad)
     grad = jnp.where(inside, grad, number(0, grad))
-    if zero_infinity:
-        grad = jnp.where(jnp.isposinf(loss)[None, :, None], number(0, grad), grad)
     return grad, None, None, None
 
 
