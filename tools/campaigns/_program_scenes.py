@@ -287,6 +287,9 @@ with torch.no_grad(): {l}.add_({l}.grad, alpha=-0.1)|{new} = {l}.detach(); {new}
 {new} = torch.nn.utils.clip_grad_norm_([{l}], 1.0)|{new} = {g}.clone(); {new}.detach_(); {new}.requires_grad_({g}.requires_grad)
 {new} = {f}.double().nan_to_num(0, 1, -1).clamp(-3, 3)|{new} = {l} * 1; {new}[...] = 0; {new} = {new} + {l}
 {new} = {l}.expand(2, *{l}.shape).clone(); {new}[0] *= 2; {new}.sum().abs().backward()
+{new} = torch.autograd.grad(torch.nn.functional.cross_entropy({f}.reshape(1, -1), torch.tensor([-100])), {f}, allow_unused=True)[0]
+{new} = torch.nn.functional.lp_pool1d({f}.reshape(1, -1), float("inf"), 1); {new}.sum().backward()
+{new} = torch.nn.functional.lp_pool1d({f}.reshape(1, -1).abs().round(), 2, 1); {new}.sum().backward()
 """
 
 MODELS = """
