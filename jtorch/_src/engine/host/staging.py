@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .batches import batched
+from .direct import where
 from .generated import made
 from .places import settled
 from .recipes import Recipe, Step, Unstaged, recipe_of
@@ -235,6 +236,26 @@ class _Stager:
                 self.quiet.discard(reshape[2])
                 reshape[0], reshape[1], reshape[2] = None, (), -1  # nothing depends on it
 
+    def cast_choices(self) -> None:
+        """Makes choices between 1 and 0 the conversions that they are: these take a third of the time."""
+        for step in self.steps:
+            if step[0] is not where:
+                continue
+            at, yes, no = step[1]
+            out = self.specs[step[2]]
+            if (
+                self.specs[at].shape == out.shape
+                and out.ndim
+                and out.dtype.isbuiltin == 1
+                and self._is_number(yes, 1)
+                and self._is_number(no, 0)
+            ):
+                step[0], step[1] = methodcaller("astype", out.dtype), (at,)
+
+    def _is_number(self, i: int, n: int) -> bool:
+        x = self.template[i - self.given] if i >= self.given else None
+        return x is not None and not x.ndim and x.tobytes() == x.dtype.type(n).tobytes()
+
     def fold(self, steps: list[list[Any]]) -> list[list[Any]]:
         """Computes what depends on nothing but constants once and for all, where it is small."""
         left = []
@@ -300,6 +321,7 @@ def stage(what: Any, known: Mapping[int, Any] | None = None) -> Program:
     stager = _Stager(settled(recipe, known))
     stager.leave_to_ufuncs(stager.outs)
     stager.keep_axes(stager.outs)
+    stager.cast_choices()
     steps = _needed(stager.fold(_needed(stager.steps, stager.outs)), stager.outs)
     stager.bare_numbers(steps)
     joined = batched(steps, stager.specs, stager.outs, stager.costs)
