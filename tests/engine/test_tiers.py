@@ -15,6 +15,7 @@ import pytest
 
 import jtorch as torch
 from jtorch._src.engine import calls, execution, flush, numbers_of, programs, run, stats, tiers, values
+from jtorch._src.engine.host.staging import stage
 
 
 @pytest.fixture(autouse=True)
@@ -30,6 +31,15 @@ def _auto() -> Iterator[None]:
 def array(t: Any) -> Any:
     flush()
     return t._read().array
+
+
+def program_of(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """What NumPy runs for the last call that a function makes."""
+    made: list[Any] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tiers, "stage", lambda recipe: made.append(stage(recipe)) or made[-1])
+        array(function(*args, **kwargs))
+    return made[-1]
 
 
 def compiling(monkeypatch: pytest.MonkeyPatch, **seconds: float) -> None:
@@ -99,6 +109,16 @@ def test_what_numpy_does_faster_stays(monkeypatch: pytest.MonkeyPatch) -> None:
         ):  # fmt: skip
             assert {type(array(once())) for _ in range(30)} == {np.ndarray}
         assert np.ndarray is not type([array(torch.lcm(x, x + 1)) for _ in range(60)][-1])  # as other large kernels do not
+
+
+def test_products_take_the_compiler_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiling(monkeypatch, KERNEL=1e-4, EQUATION=0.0)
+    x, w, depthwise = torch.ones(4, 64, 12, 12), torch.ones(64, 64, 3, 3), torch.ones(64, 1, 3, 3)
+    a = torch.ones(300, 300)
+    with execution("immediate"):
+        assert all(type(array(a @ a)) is np.ndarray for _ in range(40))
+        apart = [program_of(torch.nn.functional.conv2d, x, k, padding=1, groups=64 // k.shape[1]).even for k in (w, depthwise)]
+    assert apart[0] > 0 == apart[1]
 
 
 @pytest.mark.parametrize(("processors", "kept"), [(2, True), (8, False)])

@@ -140,7 +140,7 @@ def equal(input: Tensor, other: Any) -> bool:
     """
     if not isinstance(other, Tensor):
         raise must_be_tensor("equal", "other", 2, other)
-    return input.shape == other.shape and _C._equal(input, other).item()
+    return input._aval.shape == other._aval.shape and _C._equal(input, other).item()
 
 
 @composite(method=True, operands=("input", "other"))

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
 
 import jtorch as torch
 from jtorch._src.engine.host import Unstaged, recipes, short, stage, staging
+from jtorch._src.engine.host.direct import where
 from jtorch._src.engine.host.pointwise import rounded_once
 from jtorch._src.engine.host.rules import Rule, load
 
@@ -189,3 +191,16 @@ def test_sums_that_overflow_say_nothing() -> None:
         for _ in range(8):
             found = x - x.sum(1, keepdim=True)  # NumPy's warnings are errors in these tests
     assert found.isinf().all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.uint8, np.complex64])
+def test_choices_between_one_and_zero_are_conversions(dtype: Any) -> None:
+    one, zero = np.ones((), dtype), np.zeros((), dtype)
+    x = np.array([[2.0, -1.0, np.nan], [0.0, -0.0, np.inf]])
+    for yes, no, converted in ((one, zero, True), (zero, one, False), (one, -zero, np.dtype(dtype).kind in "iu")):
+        program = stage(jax.make_jaxpr(lambda x, yes=yes, no=no: jnp.where(x > 0, yes, no))(x))
+        assert any(step[0] is where for step in program.steps) != converted
+        (found,) = program(x)
+        wanted = np.where(x > 0, yes, no)
+        assert found.dtype == dtype
+        assert found.tobytes() == wanted.tobytes()

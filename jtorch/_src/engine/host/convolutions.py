@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .kinds import FLOAT32, kind
-from .products import cast_around, default_precision, exact_in, seconds
+from .products import cast_around, default_precision, even_in, exact_in, seconds
 from .rules import BYTE, CALL, Compute, Equation, nbytes, rule
 from .windows import padder
 
@@ -77,7 +77,17 @@ def _cost(e: Equation) -> float:
     return 12 * CALL + seconds(e.out.dtype, f.flops) + BYTE * (2 * f.columns + 4 * nbytes((*e.ins, *e.outs)))
 
 
-@rule("conv_general_dilated", cost=_cost)
+def _even(e: Equation) -> float:
+    f = _form(e, np.dtype(e.out.dtype))
+    return seconds(e.out.dtype, f.flops) if even_in(e.out.dtype) and not _is_depthwise(f) else 0.0
+
+
+def _is_depthwise(f: Form) -> bool:
+    """Whether a convolution adds up shifted inputs, by which XLA's code has less memory go by."""
+    return f.features == 1 and f.groups >= _GROUPS and math.prod(f.kernel) <= _TAPS
+
+
+@rule("conv_general_dilated", cost=_cost, even=_even)
 def _convolution(e: Equation) -> Compute | None:
     p, (a, b) = e.params, e.ins
     da, db, out = np.dtype(a.dtype), np.dtype(b.dtype), np.dtype(e.out.dtype)
@@ -130,7 +140,7 @@ def _arranged(e: Equation, f: Form) -> Compute:
 def _core(f: Form) -> Compute:
     if math.prod(f.kernel) == 1 and f.groups == 1:
         return _pointwise(f)
-    if f.features == 1 and f.groups >= _GROUPS and math.prod(f.kernel) <= _TAPS:
+    if _is_depthwise(f):
         return _depthwise(f)
     weights = f.outs * f.features * math.prod(f.kernel) * f.dtype.itemsize
     most = min(_COLUMNS, _CACHED_COLUMNS) if f.groups == 1 and weights < _CACHED else _COLUMNS

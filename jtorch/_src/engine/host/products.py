@@ -46,7 +46,17 @@ def default_precision(precision: Any) -> bool:
     return precision is None or all(isinstance(p, lax.Precision) for p in (precision if isinstance(precision, tuple) else (precision,)))
 
 
-@rule("dot_general", cost=_dot_cost)
+def even_in(dtype: np.dtype) -> bool:
+    """Whether products of a dtype are BLAS's, which takes no longer for them than XLA's code: for large ones often less."""
+    return np.dtype(dtype).kind in "fc" and np.dtype(dtype).itemsize > 2
+
+
+def _dot_even(e: Equation) -> float:
+    (ca, _), _ = e.params["dimension_numbers"]
+    return seconds(e.out.dtype, e.out.size * math.prod([e.ins[0].shape[i] for i in ca])) if even_in(e.out.dtype) else 0.0
+
+
+@rule("dot_general", cost=_dot_cost, even=_dot_even)
 def _dot_general(e: Equation) -> Compute | None:
     a, b = e.ins
     p = e.params

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .direct import dot
+from .direct import count_nonzero, dot
 from .kinds import FLOAT32, identity, kind
 from .rules import BYTE, CALL, Compute, Equation, Fixed, nbytes, rule
 
@@ -73,6 +73,8 @@ def reducer(name: str, aval: Any, axes: tuple[int, ...], shape: tuple[int, ...])
         return lambda *_: constant
     reduce, axis = ufunc.reduce, _axis(axes, aval.ndim)
     k = kind(dtype)
+    if k == "b" and axis is None and not shape and ufunc in (np.logical_and, np.logical_or) and aval.size <= _LARGE:
+        return _counted(ufunc is np.logical_and, aval.size)
     if k == "h":
         return lambda x: reduce(x.astype(FLOAT32), axis).astype(dtype)
     if name == "add" and dtype.itemsize == {"f": 4, "c": 8}.get(k):
@@ -81,6 +83,16 @@ def reducer(name: str, aval: Any, axes: tuple[int, ...], shape: tuple[int, ...])
         # NumPy would make small integers larger.
         return Fixed(reduce, (axis, dtype), (axis, dtype, None, True))
     return Fixed(reduce, (axis,), (axis, None, None, True))
+
+
+def _counted(every: bool, size: int) -> Compute:
+    """Whether all of a few bools are true, or any: counting them takes a third of the time."""
+
+    def counted(x: np.ndarray) -> Any:
+        return np.bool_(count_nonzero(x) == size if every else count_nonzero(x) != 0)
+
+    counted.quiet = True  # type: ignore[attr-defined]
+    return counted
 
 
 def _sum(aval: Any, axes: tuple[int, ...], axis: Any) -> Compute:

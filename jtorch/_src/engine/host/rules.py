@@ -79,6 +79,7 @@ class Rule(NamedTuple):
         broadcasts: that what ``make`` returns broadcasts its operands as ufuncs do.
         quiet: that it moves numbers but computes none, so that NumPy has nothing to complain of.
         kept: that XLA's code takes longer, so that compiling it is a loss.
+        even: ``even(equation)``: how many of these seconds XLA's code takes as well, so that compiling it neither saves nor loses them.
         streams: ``streams(equation)``: whether NumPy's vector code waits for memory, so that XLA's code for this alone takes as long.
     """
 
@@ -88,6 +89,7 @@ class Rule(NamedTuple):
     quiet: bool = False
     kept: bool = False
     streams: Callable[[Equation], bool] | None = None
+    even: Callable[[Equation], float] | None = None
 
 
 def same(x: Any) -> Any:
@@ -155,18 +157,20 @@ def rule(
     quiet: bool = False,
     kept: bool = False,
     streams: Callable[[Equation], bool] | None = None,
+    even: Callable[[Equation], float] | None = None,
 ) -> Any:
     """Declares the rule of the primitives ``names``: the function below is its ``make``.
 
     The operands that the returned function gets are NumPy arrays, or NumPy scalars where they have no dimensions, of exactly the dtype and
     shape of ``equation.ins``, laid out in any way; bools are 0 or 1. Nothing may be written into them. The result must have the dtype and
     the shape of ``equation.out``; it may be a view of an operand, laid out in any way, or a NumPy scalar. Errors of floating point are
-    ignored. A function whose attribute ``anew`` is true always returns an array that nobody else has.
+    ignored. A function whose attribute ``anew`` is true always returns an array that nobody else has; one whose attribute ``quiet`` is true
+    computes nothing that NumPy could complain of.
     """
 
     def declare(make: Callable[[Equation], Made]) -> Callable[[Equation], Made]:
         for name in names:
-            RULES[name] = Rule(make, cost or by_bytes(weight), broadcasts, quiet, kept, streams)
+            RULES[name] = Rule(make, cost or by_bytes(weight), broadcasts, quiet, kept, streams, even)
         return make
 
     return declare

@@ -180,7 +180,7 @@ class _Writer:
 
     def _is_quiet(self, step: Any) -> bool:
         compute, ins, out, _ = step
-        if type(compute) is itemgetter or (out if type(out) is int else out[0]) in self.program.quiet:
+        if type(compute) is itemgetter or getattr(compute, "quiet", False) or (out if type(out) is int else out[0]) in self.program.quiet:
             return True
         if type(compute) is not np.ufunc:
             return False

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .batches import batched
+from .direct import where
 from .generated import made
 from .places import settled
 from .recipes import Recipe, Step, Unstaged, recipe_of
@@ -33,20 +34,21 @@ class Program:
         cost: about how many seconds a run takes, by the constants of the rules.
         calling: how many of them go into calling NumPy, whatever the sizes are.
         kept: how many of them go into what XLA would not do faster.
+        even: how many of them XLA's code takes as well.
         steps: what computes, the numbers of its operands, the number or numbers of its results, and which values are not needed after it.
         streams: that no more than one call makes large values, by vector code of NumPy's, which waits for memory.
         specs: shape and dtype of each value.
         quiet: the (first) results of steps in which NumPy has nothing to complain of.
     """
 
-    __slots__ = ("calling", "cost", "given", "kept", "outs", "quiet", "run", "runs", "specs", "steps", "streams", "template")
+    __slots__ = ("calling", "cost", "even", "given", "kept", "outs", "quiet", "run", "runs", "specs", "steps", "streams", "template")
 
     def __init__(
         self, template: list[Any], steps: list[Any], outs: list[int], given: int, cost: float, specs: list[Any], quiet: set[int]
     ) -> None:
         self.template, self.steps, self.outs, self.given, self.cost = template, steps, outs, given, cost
         self.specs, self.quiet = specs, quiet
-        self.kept = 0.0
+        self.kept = self.even = 0.0
         self.streams = False
         self.calling = CALL * len(steps)
         self.runs = 0
@@ -118,7 +120,7 @@ class _Stager:
         self.specs: list[Any] = [*recipe.ins, *[specs[-1 - k] for k in range(more)]]
         self.template: list[Any] = list(recipe.constants)
         self.steps: list[list[Any]] = []
-        self.cost = self.kept = 0.0
+        self.cost = self.kept = self.even = 0.0
         self.costs: dict[Any, float] = {}  # of each step, by its result
         self.broadcasting: list[bool] = []  # whether each step broadcasts its operands itself
         self.quiet: set[int] = set()
@@ -167,6 +169,8 @@ class _Stager:
         self.cost += cost
         if rule.kept:
             self.kept += cost
+        elif rule.even is not None:
+            self.even += rule.even(equation)
         made = tuple(outs) if s.several else outs[0]
         self.costs[made] = cost
         self.steps.append([compute, tuple([at[i] for i in ins]), made, ()])
@@ -231,6 +235,26 @@ class _Stager:
                 reduction[0], reduction[2] = Fixed(compute.function, compute.kept), reshape[2]
                 self.quiet.discard(reshape[2])
                 reshape[0], reshape[1], reshape[2] = None, (), -1  # nothing depends on it
+
+    def cast_choices(self) -> None:
+        """Makes choices between 1 and 0 the conversions that they are: these take a third of the time."""
+        for step in self.steps:
+            if step[0] is not where:
+                continue
+            at, yes, no = step[1]
+            out = self.specs[step[2]]
+            if (
+                self.specs[at].shape == out.shape
+                and out.ndim
+                and out.dtype.isbuiltin == 1
+                and self._is_number(yes, 1)
+                and self._is_number(no, 0)
+            ):
+                step[0], step[1] = methodcaller("astype", out.dtype), (at,)
+
+    def _is_number(self, i: int, n: int) -> bool:
+        x = self.template[i - self.given] if i >= self.given else None
+        return x is not None and not x.ndim and x.tobytes() == x.dtype.type(n).tobytes()
 
     def fold(self, steps: list[list[Any]]) -> list[list[Any]]:
         """Computes what depends on nothing but constants once and for all, where it is small."""
@@ -297,6 +321,7 @@ def stage(what: Any, known: Mapping[int, Any] | None = None) -> Program:
     stager = _Stager(settled(recipe, known))
     stager.leave_to_ufuncs(stager.outs)
     stager.keep_axes(stager.outs)
+    stager.cast_choices()
     steps = _needed(stager.fold(_needed(stager.steps, stager.outs)), stager.outs)
     stager.bare_numbers(steps)
     joined = batched(steps, stager.specs, stager.outs, stager.costs)
@@ -305,7 +330,7 @@ def stage(what: Any, known: Mapping[int, Any] | None = None) -> Program:
     _give_up(steps, stager.outs, sizes, stager.given, stager.template)
     cost = stager.cost - joined.saved
     program = Program(stager.template, [tuple(s) for s in steps], stager.outs, stager.given, cost, stager.specs, stager.quiet)
-    program.kept, program.calling = stager.kept, joined.calling
+    program.kept, program.even, program.calling = stager.kept, stager.even, joined.calling
     large = [step[2] for step in steps if type(step[2]) is not int or sizes[step[2]] > LARGE]
     program.streams = len(large) == 1 and large[0] in stager.streaming
     return program
