@@ -96,7 +96,7 @@ def test_a_handler_anywhere_in_the_engine(optimizer, reads):
 @pytest.mark.parametrize("scene", ["compiled", "immediate", "hooks"])
 def test_a_handler_anywhere_that_stops(scene):
     loop = campaign.Loop(scene, "sgd")
-    trials = list(campaign.every(loop, stride=409, begin=5, most=5, reads=False, within="jtorch", fresh=False))
+    trials = list(campaign.every(loop, stride=199, begin=5, most=5, reads=False, within="jtorch", fresh=False))
     assert len(trials) >= 4
     assert not [(what, wrong) for what, wrong in trials if wrong is not None]
 
