@@ -139,3 +139,62 @@ def test_many_have_histories_and_tangents() -> None:
     np.testing.assert_allclose(found.numpy(), [0.6, 0.8], rtol=1e-6)
     _, tangent = torch.func.jvp(lambda x: torch._foreach_mul([x, *plain], 2.0)[0], (torch.ones(2),), (torch.ones(2),))
     assert tangent.tolist() == [2.0, 2.0]
+
+
+def _lists(n: int, seed: int) -> list[list[torch.Tensor]]:
+    rng = np.random.default_rng(seed)
+    return [[torch.tensor(rng.uniform(0.5, 2, 1 + i % 3), dtype=torch.float32) for i in range(n)] for _ in range(3)]
+
+
+LISTS_OF_MANY: list[tuple[str, Any, Any]] = [
+    ("add", lambda a, b, c: ([a, b], {"alpha": 0.3}), lambda x, y, z: x + 0.3 * y),
+    ("add", lambda a, b, c: ([a, b], {}), lambda x, y, z: x + y),
+    ("sub", lambda a, b, c: ([a, b], {"alpha": 2}), lambda x, y, z: x - 2 * y),
+    ("mul", lambda a, b, c: ([a, b], {}), lambda x, y, z: x * y),
+    ("div", lambda a, b, c: ([a, b], {}), lambda x, y, z: x / y),
+    ("lerp", lambda a, b, c: ([a, b, 0.1], {}), lambda x, y, z: x + 0.1 * (y - x)),
+    ("lerp", lambda a, b, c: ([a, b, 0.75], {}), lambda x, y, z: y - (y - x) * 0.25),
+    ("addcmul", lambda a, b, c: ([a, b, c, 0.5], {}), lambda x, y, z: x + 0.5 * (y * z)),
+    ("addcdiv", lambda a, b, c: ([a, b, c], {"value": -0.5}), lambda x, y, z: x - 0.5 * (y / z)),
+]
+
+
+@pytest.mark.parametrize(("name", "given", "formula"), LISTS_OF_MANY)
+@pytest.mark.parametrize("n", [3, 12])
+def test_operations_of_lists(name: str, given: Any, formula: Any, n: int) -> None:
+    a, b, c = _lists(n, 0)
+    expected = [formula(x.numpy().copy(), y.numpy().copy(), z.numpy().copy()) for x, y, z in zip(a, b, c, strict=True)]
+    args, options = given(a, b, c)
+    for found, e in zip(getattr(torch, f"_foreach_{name}")(*args, **options), expected, strict=True):
+        np.testing.assert_allclose(found.numpy(), e, 1e-6)
+    assert [t._version for t in a] == [0] * n
+    graph = (torch.ones(1, requires_grad=True) * a[0]).sum()
+    getattr(torch, f"_foreach_{name}_")(*args, **options)
+    for t, e in zip(a, expected, strict=True):
+        np.testing.assert_allclose(t.numpy(), e, 1e-6)
+        assert t._version == 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        graph.backward()
+
+
+def test_lists_that_share_tensors_are_written_one_after_the_other() -> None:
+    a = [torch.full((2,), float(i)) for i in range(10)]
+    torch._foreach_add_(a, [a[-1], *a[:-1]])
+    assert [t[0].item() for t in a] == [9.0, *[9.0 + sum(range(1, i + 1)) for i in range(1, 10)]]
+    b = [torch.full((2,), float(i)) for i in range(10)]
+    torch._foreach_add_(b, b)
+    assert [t[0].item() for t in b] == [2.0 * i for i in range(10)]
+    c = [torch.full((2,), float(i)) for i in range(10)]
+    torch._foreach_mul_(c, [t.detach() for t in reversed(c)])
+    assert [t[0].item() for t in c] == [0.0, 8.0, 14.0, 18.0, 20.0, 100.0, 108.0, 98.0, 64.0, 0.0]
+
+
+def test_gradients_of_lists() -> None:
+    a, b, _ = _lists(10, 1)
+    a[4].requires_grad_()
+    b[5].requires_grad_()
+    sum(t.sum() for t in torch._foreach_mul(a, b)).backward()
+    np.testing.assert_array_equal(a[4].grad.numpy(), b[4].numpy())  # pyright: ignore[reportOptionalMemberAccess]
+    np.testing.assert_array_equal(b[5].grad.numpy(), a[5].numpy())  # pyright: ignore[reportOptionalMemberAccess]
+    with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+        torch._foreach_add_(a, b)

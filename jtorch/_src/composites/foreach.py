@@ -64,6 +64,33 @@ def _write_alone(items: Sequence[Any], whole: Callable[[Sequence[Any]], tuple[Te
     return () if len(alone) == len(items) else [t for t in items if t._al is not None or t._ver < 0]
 
 
+def _all_alike(items: Sequence[Any], *others: Any) -> bool:
+    """Whether one operation may take several lists: of plain tensors of single or double precision, each of its item's shape."""
+    if not all(isinstance(o, (list, tuple)) and len(o) == len(items) for o in others) or not all(map(_together, (items, *others))):
+        return False
+    first = items[0]._v.aval
+    dtype, device, shapes = first.torch_dtype, first.device, [t._v.aval.shape for t in items]
+    if dtype.itemsize < 4:
+        return False
+    for other in others:
+        a = other[0]._v.aval
+        if a.torch_dtype is not dtype or a.device != device or [t._v.aval.shape for t in other] != shapes:
+            return False
+    return True
+
+
+def _written_alike(items: Sequence[Any], *others: Any) -> bool:
+    """As ``_all_alike``, where the results go into the first list: nothing that one item is computed from is an item before it."""
+    if not _all_alike(items, *others) or not _apart(items):
+        return False
+    ids = set(map(id, items))
+    return all(other is items or ids.isdisjoint(map(id, other)) for other in others)
+
+
+def _is_plain_number(number: Any) -> bool:
+    return type(number) in (float, int)
+
+
 def _is_factor(number: Any, item: Any) -> bool:
     """Whether a number, or a tensor without dimensions, is one that what is like an item can be multiplied by in its dtype."""
     if type(number) in (float, int):
@@ -72,6 +99,18 @@ def _is_factor(number: Any, item: Any) -> bool:
         return False
     a = number._aval
     return a.ndim == 0 and a.torch_dtype is item.torch_dtype and a.device == item.device
+
+
+def _multiplied(items: Sequence[Any], other: Any, inplace: bool = False) -> tuple[Tensor, ...] | None:
+    """The products of ``_foreach_mul``, where one operation can compute them."""
+    if not isinstance(other, (list, tuple)):
+        return None if inplace and not _apart(items) else _scaled(items, other)
+    return BELOW._products_of_each(items, other) if (_written_alike if inplace else _all_alike)(items, other) else None
+
+
+def _divided(items: Sequence[Any], other: Any, inplace: bool = False) -> tuple[Tensor, ...] | None:
+    """The quotients of ``_foreach_div``, where one operation can compute them."""
+    return BELOW._quotients_of_each(items, other) if (_written_alike if inplace else _all_alike)(items, other) else None
 
 
 def _scaled(items: Sequence[Any], factor: Any) -> tuple[Tensor, ...] | None:
@@ -157,7 +196,7 @@ for _op in _UNARY:
     _unary(_op)
 
 
-def _binary(name: str, op: str, whole: Callable[[Sequence[Any], Any], tuple[Tensor, ...] | None] | None = None) -> None:
+def _binary(name: str, op: str, whole: Callable[..., tuple[Tensor, ...] | None] | None = None) -> None:
     """Declares ``_foreach_<name>`` and its in-place form for an operation of two operands; ``whole`` computes all at once, if it can."""
 
     def plain(self: Any, other: Any = None, *, scalar: Any = None, scalars: Any = None) -> Any:
@@ -170,7 +209,7 @@ def _binary(name: str, op: str, whole: Callable[[Sequence[Any], Any], tuple[Tens
     def inplace(self: Any, other: Any = None, *, scalar: Any = None, scalars: Any = None) -> Any:
         items = _tensors(f"_foreach_{name}_", self)
         given = _other(f"_foreach_{name}_", other, scalar, scalars)
-        if whole is not None and _apart(items) and (made := whole(items, given)) is not None:
+        if whole is not None and (made := whole(items, given, True)) is not None:
             write_all(items, made)
             return items
         return [PUBLIC[f"Tensor.{op}_"](t, o) for t, o in zip(items, _each(items, given), strict=True)]
@@ -196,7 +235,7 @@ def _other(name: str, other: Any, scalar: Any, scalars: Any) -> Any:
 
 for _op, _function in {"mul": "mul", "div": "div", "clamp_max": "clamp_max", "clamp_min": "clamp_min",
                        "maximum": "clamp_min", "minimum": "clamp_max"}.items():  # fmt: skip
-    _binary(_op, _function, _scaled if _op == "mul" else None)
+    _binary(_op, _function, {"mul": _multiplied, "div": _divided}.get(_op))
 
 
 def _terms(name: str, alpha: Any, other: Any, scalar: Any, scalars: Any) -> Any:
@@ -213,12 +252,19 @@ def _sums(name: str, sign: int) -> None:
 
     def plain(self: Any, other: Any = None, *, alpha: Any = 1, scalar: Any = None, scalars: Any = None) -> Any:
         items = _tensors(f"_foreach_{name}", self)
-        given = _each(items, _terms(f"_foreach_{name}", alpha, other, scalar, scalars))
+        found = _terms(f"_foreach_{name}", alpha, other, scalar, scalars)
+        if _is_plain_number(alpha) and _all_alike(items, found):
+            return BELOW._sums_of_each(items, found, sign * alpha, sign * alpha != 1)
+        given = _each(items, found)
         return tuple([PUBLIC[name](t, o, alpha=alpha) for t, o in zip(items, given, strict=True)])
 
     def inplace(self: Any, other: Any = None, *, alpha: Any = 1, scalar: Any = None, scalars: Any = None) -> Any:
         items = _tensors(f"_foreach_{name}_", self)
-        given = _each(items, _terms(f"_foreach_{name}_", alpha, other, scalar, scalars))
+        found = _terms(f"_foreach_{name}_", alpha, other, scalar, scalars)
+        if _is_plain_number(alpha) and _written_alike(items, found):
+            write_all(items, BELOW._sums_of_each(items, found, sign * alpha, sign * alpha != 1))
+            return items
+        given = _each(items, found)
         return [PUBLIC[f"Tensor.{name}_"](t, o, alpha=alpha) for t, o in zip(items, given, strict=True)]
 
     what = "plus" if sign > 0 else "minus"
@@ -288,12 +334,17 @@ def _addc(op: str) -> None:
     def plain(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, *, scalars: Any = None) -> Any:
         items = _tensors(f"_foreach_{op}", self)
         _same_length(items, tensor1, tensor2)
+        if scalars is None and _is_plain_number(value) and _all_alike(items, tensor1, tensor2):
+            return BELOW._terms_of_each(items, tensor1, tensor2, value, op == "addcdiv")
         rows = zip(items, tensor1, tensor2, values(items, value, scalars), strict=True)
         return tuple([PUBLIC[op](t, a, b, value=v) for t, a, b, v in rows])
 
     def inplace(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, *, scalars: Any = None) -> Any:
         items = _tensors(f"_foreach_{op}_", self)
         _same_length(items, tensor1, tensor2)
+        if scalars is None and _is_plain_number(value) and _written_alike(items, tensor1, tensor2):
+            write_all(items, BELOW._terms_of_each(items, tensor1, tensor2, value, op == "addcdiv"))
+            return items
         rows = zip(items, tensor1, tensor2, values(items, value, scalars), strict=True)
         return [PUBLIC[f"Tensor.{op}_"](t, a, b, value=v) for t, a, b, v in rows]
 
@@ -330,6 +381,9 @@ def _foreach_lerp(self: Sequence[Tensor], tensors1: Any, weights: Any = None, *,
     """
     items = _tensors("_foreach_lerp", self)
     _same_length(items, tensors1)
+    number = weight if weights is None else weights
+    if _is_plain_number(number) and _all_alike(items, tensors1):
+        return BELOW._lerps_of_each(items, tensors1, number)
     return tuple([T.lerp(a, b, w) for a, b, w in zip(items, tensors1, _weights(items, weights, weight), strict=True)])
 
 
@@ -347,6 +401,10 @@ def _foreach_lerp_(self: Sequence[Tensor], tensors1: Any, weights: Any = None, *
     """
     items = _tensors("_foreach_lerp_", self)
     _same_length(items, tensors1)
+    number = weight if weights is None else weights
+    if _is_plain_number(number) and _written_alike(items, tensors1):
+        write_all(items, BELOW._lerps_of_each(items, tensors1, number))
+        return items
     return [a.lerp_(b, w) for a, b, w in zip(items, tensors1, _weights(items, weights, weight), strict=True)]
 
 
