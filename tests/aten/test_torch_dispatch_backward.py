@@ -454,6 +454,7 @@ def test_targets_of_cross_entropies_have_gradients(logits: bool) -> None:
     [
         lambda x, w, b: F.layer_norm(x, (2, 3), w.view(2, 3), b.view(2, 3), 0.5),
         lambda x, w, b: F.layer_norm(x, (3,), None, None, 0.5),
+        lambda x, w, b: F.layer_norm(x[0].flatten(), (6,), w, b, 0.5),
         lambda x, w, b: F.group_norm(x.view(2, 2, 3), 2, w[:2], b[:2], 0.5),
         lambda x, w, b: F.group_norm(x.view(2, 6), 3, w, b, 0.5),
     ],
@@ -477,3 +478,23 @@ def test_real_parts_of_conjugates_under_modes():
     with torch.utils._python_dispatch.BaseTorchDispatchMode():
         (found,) = torch.autograd.grad(torch.fft.hfft(x).sum(), x)
     assert torch.allclose(found, wanted)
+
+
+def test_transformations_of_wrappers():
+    W = wrapper()
+    x, rows = torch.tensor([1.0, 2.0, 4.0]), torch.arange(6.0).view(2, 3)
+    calls = [
+        lambda x: torch.func.jacrev(lambda v: v * v.sin())(x),
+        lambda x: torch.func.jacrev(lambda v: F.layer_norm(v, (3,)))(x),
+        lambda x: torch.func.hessian(lambda v: (v**3).sum())(x),
+        lambda x: torch.vmap(torch.dot, (0, None))(x * rows, x),
+        lambda x: torch.vmap(lambda row: torch.where(row > 1, row, x.sum()))(rows),
+        lambda x: torch.vmap(torch.func.grad(lambda row: (row * x).sin().sum()))(rows),
+    ]
+    for call in calls:
+        found = call(W(x))
+        assert type(found) is W and torch.allclose(found.elem, call(x), atol=1e-5)
+    log = W.log
+    log.clear()
+    torch.vmap(lambda row: row * W(x))(rows)
+    assert operators(log) == ["mul.Tensor"] and log[0][1][0].shape == (2, 3)  # the class sees all examples
