@@ -484,9 +484,9 @@ def test_transformations_of_wrappers():
     W = wrapper()
     x, rows = torch.tensor([1.0, 2.0, 4.0]), torch.arange(6.0).view(2, 3)
     calls = [
-        lambda x: torch.func.jacrev(lambda v: v * v.sin())(x),
-        lambda x: torch.func.jacrev(lambda v: F.layer_norm(v, (3,)))(x),
-        lambda x: torch.func.hessian(lambda v: (v**3).sum())(x),
+        torch.func.jacrev(lambda v: v * v.sin()),
+        torch.func.jacrev(lambda v: F.layer_norm(v, (3,))),
+        torch.func.hessian(lambda v: (v**3).sum()),
         lambda x: torch.vmap(torch.dot, (0, None))(x * rows, x),
         lambda x: torch.vmap(lambda row: torch.where(row > 1, row, x.sum()))(rows),
         lambda x: torch.vmap(torch.func.grad(lambda row: (row * x).sin().sum()))(rows),
