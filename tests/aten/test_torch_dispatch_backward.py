@@ -498,3 +498,11 @@ def test_transformations_of_wrappers():
     log.clear()
     torch.vmap(lambda row: row * W(x))(rows)
     assert operators(log) == ["mul.Tensor"] and log[0][1][0].shape == (2, 3)  # the class sees all examples
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_views_of_wrappers_know_their_base(requires_grad):
+    x = wrapper()(torch.arange(4.0), requires_grad=requires_grad)
+    seen = x.view(2, 2)
+    assert seen._base is x and seen._is_view() and seen.select(0, 1)._base is x
+    assert x._base is None and (x * 2)._base is None
