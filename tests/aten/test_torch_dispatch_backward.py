@@ -506,3 +506,29 @@ def test_views_of_wrappers_know_their_base(requires_grad):
     seen = x.view(2, 2)
     assert seen._base is x and seen._is_view() and seen.select(0, 1)._base is x
     assert x._base is None and (x * 2)._base is None
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("grid_sampler_2d_backward.default", lambda x: F.grid_sample(x.view(1, 1, 2, 4), torch.zeros(1, 2, 2, 2), align_corners=False)),
+        (
+            "grid_sampler_3d_backward.default",
+            lambda x: F.grid_sample(x.view(1, 1, 2, 2, 2), torch.zeros(1, 1, 2, 2, 3), align_corners=False),
+        ),
+        ("adaptive_max_pool3d_backward.default", lambda x: F.adaptive_max_pool3d(x.view(1, 2, 2, 2), 1)),
+        ("reflection_pad3d_backward.default", lambda x: F.pad(x.view(1, 1, 2, 2, 2), (1, 1, 1, 1, 1, 1), "reflect")),
+        ("replication_pad3d_backward.default", lambda x: F.pad(x.view(1, 1, 2, 2, 2), (1, 1, 1, 1, 1, 1), "replicate")),
+        ("upsample_trilinear3d_backward.default", lambda x: F.interpolate(x.view(1, 1, 2, 2, 2), 3, mode="trilinear")),
+        ("soft_margin_loss_backward.default", lambda x: F.soft_margin_loss(x, torch.ones(8))),
+        ("gather.default", lambda x: F.max_unpool2d(x.view(1, 2, 2, 2), torch.tensor([0, 2, 8, 10] * 2).view(1, 2, 2, 2), 2)),
+    ],
+)
+def test_gradients_of_windows_are_operators(name, call):
+    W = wrapper()
+    values = torch.linspace(-1, 1, 8)
+    plain, x = values.clone().requires_grad_(), W(values).requires_grad_()
+    (wanted,) = torch.autograd.grad(call(plain).square().sum(), plain)
+    W.log.clear()
+    (found,) = torch.autograd.grad(call(x).square().sum(), x)
+    assert name in operators(W.log) and torch.allclose(found.elem, wanted)

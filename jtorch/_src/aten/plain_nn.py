@@ -326,8 +326,7 @@ def _adaptive(n: int) -> None:
         return through(lambda x: getattr(F, f"adaptive_max_pool{n}d")(x, grad_output._aval.shape[-n:]), self, grad_output)
 
     kernel(getattr(A, f"adaptive_max_pool{n}d"))(largest)
-    if n == 2:
-        kernel(A.adaptive_max_pool2d_backward)(largest_backward)
+    kernel(getattr(A, f"adaptive_max_pool{n}d_backward"))(largest_backward)
 
 
 def _unpool(n: int) -> None:
@@ -389,6 +388,21 @@ for _name, _mode, _n, _aligned in (
     ("_upsample_nearest_exact2d", "nearest-exact", 2, False), ("_upsample_nearest_exact3d", "nearest-exact", 3, False),
 ):  # fmt: skip
     _upsample(_name, _mode, _n, _aligned)
+
+
+def _sampled(packet: Any) -> None:
+    sample = getattr(T, packet.__name__.removesuffix("_backward"))
+
+    @kernel(packet)
+    def backward(
+        grad_output: Any, input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool, mask: Any
+    ) -> Any:
+        ways = (interpolation_mode, padding_mode, align_corners)
+        return tuple(vjp(lambda x, places: sample(x, places, *ways), [input, grid], grad_output, mask))
+
+
+_sampled(A.grid_sampler_2d_backward)
+_sampled(A.grid_sampler_3d_backward)
 
 
 @kernel(A.im2col)
