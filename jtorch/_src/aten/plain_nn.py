@@ -29,8 +29,8 @@ def _softmax(self: Tensor, dim: int, half_to_float: bool = False) -> Any:
 
 @kernel(A._safe_softmax)
 def _safe_softmax(self: Tensor, dim: int, dtype: Any = None) -> Any:
-    out = T.softmax(self, dim, dtype=dtype)
-    return out.masked_fill((self == float("-inf")).all(dim, True), 0.0)  # nothing to attend to: zeros, not nan
+    nothing = (self == float("-inf")).all(dim, True)  # to attend to: zeros, not nan, and so are gradients
+    return T.softmax(self.masked_fill(nothing, 0.0), dim, dtype=dtype).masked_fill(nothing, 0.0)
 
 
 @kernel(A._log_softmax)
