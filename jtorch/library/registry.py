@@ -245,7 +245,15 @@ class UserOp:
             else:
                 flat.append(values[i])
         out = self.function.apply([len(v) if isinstance(v, (list, tuple)) else None for v in values], *flat)
+        if self.returns_lists:
+            return tuple(_nested(out[0], out[1:]))
         return list(out) if self.returns_list and isinstance(out, tuple) else out
+
+    @property
+    def returns_lists(self) -> bool:
+        """Whether one of several results is a list of tensors."""
+        returns = self.overload._schema.returns
+        return len(returns) > 1 and any(x.type == "Tensor[]" for x in returns)
 
     @property
     def returns_list(self) -> bool:
@@ -285,6 +293,8 @@ class UserOp:
         if any(t.device.type == "meta" for t in tensors):
             if self.fake is not None:
                 return self.fake(*args, **kwargs)
+            if self.overload._schema.is_mutable and not self.overload._schema.returns:
+                return None  # nothing of the tensors but their elements could change
             if self.jax is None:
                 raise RuntimeError(
                     f"There was no fake impl registered for {self.label}. This is necessary for torch.compile/export/fx tracing to work. "
@@ -447,6 +457,8 @@ def _function_of(op: UserOp) -> Any:
 
     def forward(counts: Any, *flat: Any) -> Any:
         out = op.compute(op.regroup(counts, flat))
+        if op.returns_lists:  # Function sees tensors among its results only
+            return _spread(out)
         return tuple(out) if isinstance(out, list) else out
 
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -454,9 +466,14 @@ def _function_of(op: UserOp) -> Any:
         ctx._counts = counts
         all_needs = ctx.needs_input_grad[1:]
         ctx.needs_input_grad = _grouped(op, counts, all_needs)
+        if op.returns_lists:
+            ctx._lengths = output[0]
+            output = tuple(_nested(output[0], output[1:]))
         op.set_up(ctx, op.regroup(counts, flat), list(output) if op.returns_list and isinstance(output, tuple) else output)
 
     def backward(ctx: Any, *grads: Any) -> Any:
+        if op.returns_lists:
+            grads = tuple(_nested(ctx._lengths, grads[1:]))
         got = op.gradients(ctx, (list(grads),) if op.returns_list else grads)
         arguments = overload._schema.arguments
         if len(got) < len(arguments):
@@ -475,13 +492,32 @@ def _function_of(op: UserOp) -> Any:
         return tuple(flat)
 
     def vmap(info: Any, in_dims: Any, counts: Any, *flat: Any) -> Any:
-        return over_examples(op, info, in_dims[1:], counts, flat)
+        out, dims = over_examples(op, info, in_dims[1:], counts, flat)
+        if not op.returns_lists:
+            return out, dims
+        spread = _spread(out)
+        if isinstance(dims, (list, tuple)):
+            return spread, (None, *_spread(dims)[1:])
+        return spread, (None, *[dims] * (len(spread) - 1))
 
     plain: dict[str, Any] = {"forward": forward, "setup_context": setup_context, "backward": backward, "vmap": vmap}
     name = f"GeneratedBackwardFor_{overload._namespace}_{overload._opname}_{overload._overloadname}"
     methods = {n: staticmethod(f) for n, f in plain.items()}
     kind: Any = type(torch.autograd.Function)
     return kind(name, (torch.autograd.Function,), methods)
+
+
+def _spread(results: Sequence[Any]) -> tuple[Any, ...]:
+    """How long the lists among several results are (None for what is no list), and all of them one by one."""
+    lengths = tuple([len(x) if isinstance(x, (list, tuple)) else None for x in results])
+    flat = [t for x in results for t in (x if isinstance(x, (list, tuple)) else (x,))]
+    return (lengths, *flat)
+
+
+def _nested(lengths: Sequence[int | None], flat: Sequence[Any]) -> list[Any]:
+    """The inverse of ``_spread``."""
+    rest = iter(flat)
+    return [next(rest) if n is None else [next(rest) for _ in range(n)] for n in lengths]
 
 
 def _grouped(op: UserOp, counts: Sequence[int | None], flat: Sequence[Any]) -> tuple[Any, ...]:
@@ -498,6 +534,9 @@ def over_examples(op: UserOp, info: Any, in_dims: Sequence[Any], counts: Sequenc
     if op.jax is not None and op.kernel_for(values) is None:
         mapped = torch.func.vmap(lambda *examples: _tupled(op.jax(op.regroup(counts, examples))), in_dims=tuple(in_dims))  # type: ignore[misc]
         return mapped(*flat), 0
+    if op.returns_lists:
+        name = f"{op.overload._namespace}::{op.overload._opname}"
+        raise RuntimeError(f"Batching rule not implemented for {name}. We could not generate a fallback.")
     rows = []
     for i in range(info.batch_size):
         example = [x if d is None else x.select(d, i) for x, d in zip(flat, in_dims, strict=True)]

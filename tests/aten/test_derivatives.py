@@ -66,9 +66,11 @@ def test_operators_and_parts_that_formulas_name_exist(path: Path) -> None:
 
 #: Operands that have no derivative: places, conditions, and what PyTorch does not differentiate by.
 CONSTANT = {"atol", "attn_mask", "condition", "index", "indices", "mask", "noise", "pos_weight", "rtol", "running_mean", "running_var"}
-CONSTANT_OF = {name: {"target", "weight"} for name in ("nll_loss_forward.default", "nll_loss2d_forward.default")} | {
-    name: {"weight"} for name in ("binary_cross_entropy.default", "binary_cross_entropy_with_logits.default")
-}
+CONSTANT_OF = (
+    {name: {"target", "weight"} for name in ("nll_loss_forward.default", "nll_loss2d_forward.default")}
+    | {name: {"weight"} for name in ("binary_cross_entropy.default", "binary_cross_entropy_with_logits.default")}
+    | {"soft_margin_loss.default": {"target"}}
+)
 
 
 @pytest.mark.parametrize("stated", STATED, ids=lambda s: s.operators[0])

@@ -275,3 +275,27 @@ def test_losses_of_operators_take_the_mean_where_functions_of_torch_do_not():
     for name, more in (("kl_div", ()), ("hinge_embedding_loss", ()), ("soft_margin_loss", ()), ("binary_cross_entropy_with_logits", ())):
         operator = getattr(torch.ops.aten, name)
         assert torch.equal(operator(x, y, *more), operator(x, y, *more, reduction=0).mean())
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2, -1, None])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_quantiles_of_several_dimensions(dim, keepdim):
+    values = torch.tensor([3.0, 1.0, 4.0, 1.5, 5.0, 9.0, 2.0, 6.0, 5.5, 3.5, 8.0, 7.0, 0.5, 2.5, 4.5, 6.5, 8.5, 0.0]).view(3, 2, 3)
+    x, W = values.clone().requires_grad_(), wrapper()
+    for q in (0.3, torch.tensor([0.25, 0.5])):
+        for function in (torch.quantile, torch.nanquantile):
+            wanted = function(x, q, dim, keepdim)
+            assert torch.allclose(function(W(values), q, dim, keepdim).elem, wanted)
+            with torch.utils._python_dispatch.BaseTorchDispatchMode():
+                found = function(x, q, dim, keepdim)
+                (grad,) = torch.autograd.grad(found.square().sum(), x)
+            assert torch.allclose(found, wanted)
+            assert torch.allclose(grad, torch.autograd.grad(wanted.square().sum(), x)[0])
+
+
+def test_softmax_of_nothing_has_no_gradient():
+    x = torch.tensor([[1.0, 2.0], [-float("inf"), -float("inf")]], requires_grad=True)
+    out = torch.ops.aten._safe_softmax(x, 1)
+    assert out[1].tolist() == [0.0, 0.0]
+    (grad,) = torch.autograd.grad(out[:, 0].sum(), x)
+    assert torch.allclose(grad, torch.tensor([[0.1966119, -0.1966119], [0.0, 0.0]]))

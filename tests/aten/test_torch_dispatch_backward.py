@@ -454,6 +454,7 @@ def test_targets_of_cross_entropies_have_gradients(logits: bool) -> None:
     [
         lambda x, w, b: F.layer_norm(x, (2, 3), w.view(2, 3), b.view(2, 3), 0.5),
         lambda x, w, b: F.layer_norm(x, (3,), None, None, 0.5),
+        lambda x, w, b: F.layer_norm(x[0].flatten(), (6,), w, b, 0.5),
         lambda x, w, b: F.group_norm(x.view(2, 2, 3), 2, w[:2], b[:2], 0.5),
         lambda x, w, b: F.group_norm(x.view(2, 6), 3, w, b, 0.5),
     ],
@@ -477,3 +478,57 @@ def test_real_parts_of_conjugates_under_modes():
     with torch.utils._python_dispatch.BaseTorchDispatchMode():
         (found,) = torch.autograd.grad(torch.fft.hfft(x).sum(), x)
     assert torch.allclose(found, wanted)
+
+
+def test_transformations_of_wrappers():
+    W = wrapper()
+    x, rows = torch.tensor([1.0, 2.0, 4.0]), torch.arange(6.0).view(2, 3)
+    calls = [
+        torch.func.jacrev(lambda v: v * v.sin()),
+        torch.func.jacrev(lambda v: F.layer_norm(v, (3,))),
+        torch.func.hessian(lambda v: (v**3).sum()),
+        lambda x: torch.vmap(torch.dot, (0, None))(x * rows, x),
+        lambda x: torch.vmap(lambda row: torch.where(row > 1, row, x.sum()))(rows),
+        lambda x: torch.vmap(torch.func.grad(lambda row: (row * x).sin().sum()))(rows),
+    ]
+    for call in calls:
+        found = call(W(x))
+        assert type(found) is W and torch.allclose(found.elem, call(x), atol=1e-5)
+    log = W.log
+    log.clear()
+    torch.vmap(lambda row: row * W(x))(rows)
+    assert operators(log) == ["mul.Tensor"] and log[0][1][0].shape == (2, 3)  # the class sees all examples
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_views_of_wrappers_know_their_base(requires_grad):
+    x = wrapper()(torch.arange(4.0), requires_grad=requires_grad)
+    seen = x.view(2, 2)
+    assert seen._base is x and seen._is_view() and seen.select(0, 1)._base is x
+    assert x._base is None and (x * 2)._base is None
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("grid_sampler_2d_backward.default", lambda x: F.grid_sample(x.view(1, 1, 2, 4), torch.zeros(1, 2, 2, 2), align_corners=False)),
+        (
+            "grid_sampler_3d_backward.default",
+            lambda x: F.grid_sample(x.view(1, 1, 2, 2, 2), torch.zeros(1, 1, 2, 2, 3), align_corners=False),
+        ),
+        ("adaptive_max_pool3d_backward.default", lambda x: F.adaptive_max_pool3d(x.view(1, 2, 2, 2), 1)),
+        ("reflection_pad3d_backward.default", lambda x: F.pad(x.view(1, 1, 2, 2, 2), (1, 1, 1, 1, 1, 1), "reflect")),
+        ("replication_pad3d_backward.default", lambda x: F.pad(x.view(1, 1, 2, 2, 2), (1, 1, 1, 1, 1, 1), "replicate")),
+        ("upsample_trilinear3d_backward.default", lambda x: F.interpolate(x.view(1, 1, 2, 2, 2), 3, mode="trilinear")),
+        ("soft_margin_loss_backward.default", lambda x: F.soft_margin_loss(x, torch.ones(8))),
+        ("gather.default", lambda x: F.max_unpool2d(x.view(1, 2, 2, 2), torch.tensor([0, 2, 8, 10] * 2).view(1, 2, 2, 2), 2)),
+    ],
+)
+def test_gradients_of_windows_are_operators(name, call):
+    W = wrapper()
+    values = torch.linspace(-1, 1, 8)
+    plain, x = values.clone().requires_grad_(), W(values).requires_grad_()
+    (wanted,) = torch.autograd.grad(call(plain).square().sum(), plain)
+    W.log.clear()
+    (found,) = torch.autograd.grad(call(x).square().sum(), x)
+    assert name in operators(W.log) and torch.allclose(found.elem, wanted)

@@ -243,3 +243,36 @@ def test_schemas(source: str, schema: str) -> None:
 def test_triton_is_refused() -> None:
     with pytest.raises(NotImplementedError, match=r"jax.experimental.pallas"):
         library.triton_op("tests::tri", lambda x: x, mutates_args=())
+
+
+def test_lists_among_several_results_have_a_history():
+    def split(x: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        return x * 2, [x.clone(), x + 1]
+
+    x, seen = torch.tensor([1.0, 2.0], requires_grad=True), []
+
+    def backward(ctx, grad, grads):
+        seen.append((grad.tolist(), [g.tolist() for g in grads]))
+        return grad * 2 + grads[0] + grads[1]
+
+    plain = torch.library.custom_op("lists_of_results::plain", split, mutates_args=())
+    whole, parts = plain(x)
+    assert isinstance(parts, list) and [t.requires_grad for t in (whole, *parts)] == [True, True, True]
+    with pytest.raises(RuntimeError, match="no autograd formula was registered"):
+        parts[0].sum().backward()
+    op = torch.library.custom_op("lists_of_results::split", split, mutates_args=())
+    op.register_autograd(backward)
+    whole, parts = op(x)
+    (whole.sum() + 3 * parts[1].sum()).backward()
+    assert seen == [([1.0, 1.0], [[0.0, 0.0], [3.0, 3.0]])] and x.grad.tolist() == [5.0, 5.0]
+    with pytest.raises(RuntimeError, match="Batching rule not implemented for lists_of_results::split"):
+        torch.vmap(op)(x.detach())
+
+
+def test_what_only_writes_needs_no_fake():
+    def increase(x: torch.Tensor) -> None:
+        x.add_(1)
+
+    op = torch.library.custom_op("only_writes::increase", increase, mutates_args=("x",))
+    assert op(torch.empty(2, device="meta")) is None
+    assert torch.library.opcheck(op, (torch.ones(2),))["test_faketensor"] == "SUCCESS"

@@ -51,7 +51,8 @@ def invoke(func: OpOverload, values: list[Any]) -> Any:
     state = STATE
     tensors = operands(func, values)
     if state.off or not (state.modes or state.forced or any(type(t) is not Tensor and handles(type(t)) for t in tensors)):
-        return run(func, values)
+        # Inside a transformation a plain tensor may stand for wrappers outside.
+        return run_inside(run, func, values) if not state.off and transformed(tensors) else run(func, values)
     parts = None if state.whole or func in state.apart else parts_of(func)
     if parts is not None:
         args, kwargs = func.trimmed(values)
@@ -196,7 +197,7 @@ def dispatched(func: OpOverload, values: list[Any], tensors: Sequence[Tensor]) -
     found = classes(tensors)
     if not modes and not found:
         return run(func, values)
-    if modes and transformed(tensors):
+    if transformed(tensors):  # transformations come first: who is asked sees what they do to the tensors outside
         return run_inside(run, func, values)
     args, kwargs = func.trimmed(values)
     if SYMBOLIC:  # handlers see SymInt

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...autograd.grad_mode import no_grad
 from ...core import Tensor
 from ..bind.cores import write
 from ..bind.everything import _C, F, T
@@ -30,8 +29,8 @@ def _softmax(self: Tensor, dim: int, half_to_float: bool = False) -> Any:
 
 @kernel(A._safe_softmax)
 def _safe_softmax(self: Tensor, dim: int, dtype: Any = None) -> Any:
-    out = T.softmax(self, dim, dtype=dtype)
-    return out.masked_fill((self == float("-inf")).all(dim, True), 0.0)  # nothing to attend to: zeros, not nan
+    nothing = (self == float("-inf")).all(dim, True)  # to attend to: zeros, not nan, and so are gradients
+    return T.softmax(self.masked_fill(nothing, 0.0), dim, dtype=dtype).masked_fill(nothing, 0.0)
 
 
 @kernel(A._log_softmax)
@@ -165,26 +164,31 @@ def native_layer_norm_backward(
 ) -> Any:
     del mean
     dims = list(range(-len(normalized_shape), 0))
-    eps = _added(input, rstd, dims)
-
-    def normalized(x: Any, w: Any, b: Any) -> Any:
-        out = _standardised(x, dims, eps)
-        out = out if w is None else out * w
-        return (out if b is None else out + b).to(x.dtype)
-
-    return tuple(vjp(normalized, [input, weight, bias], grad_out, output_mask))
-
-
-def _added(x: Any, rstd: Any, dims: list[int]) -> Any:
-    """What was added to the variance, as the operator is told its result alone."""
-    with no_grad():
-        return T.pow(rstd, -2) - x.to(rstd.dtype).var(dims, correction=0, keepdim=True)
+    part, scale = _standardised(input, rstd, dims)
+    grad = grad_out.to(part.dtype)
+    others = list(range(part._aval.ndim - len(dims)))
+    return (
+        _of_standardised(grad if weight is None else grad * weight, part, scale, dims).to(input.dtype) if output_mask[0] else None,
+        _summed(grad * part, others, weight) if output_mask[1] and weight is not None else None,
+        _summed(grad, others, bias) if output_mask[2] and bias is not None else None,
+    )
 
 
-def _standardised(x: Any, dims: list[int], eps: Any) -> Any:
-    x = x.to(eps.dtype)
+def _summed(x: Any, dims: list[int], like: Any) -> Any:
+    return (x.sum(dims) if dims else x).to(like.dtype)
+
+
+def _standardised(x: Any, rstd: Any, dims: list[int]) -> Any:
+    """``x`` less its mean by its deviation, and the inverse of that: ``rstd``, as a function of ``x`` for second derivatives."""
+    x = x.to(rstd.dtype)
     centred = x - x.mean(dims, keepdim=True)
-    return centred * T.rsqrt(centred.square().mean(dims, keepdim=True) + eps)
+    var = centred.square().mean(dims, keepdim=True)
+    scale = T.rsqrt(var + (T.pow(rstd, -2) - var).detach())  # what was added to the variance: operators are told the result alone
+    return centred * scale, scale
+
+
+def _of_standardised(g: Any, part: Any, scale: Any, dims: list[int]) -> Any:
+    return scale * (g - g.mean(dims, keepdim=True) - part * (g * part).mean(dims, keepdim=True))
 
 
 @kernel(A.native_group_norm)
@@ -197,16 +201,16 @@ def native_group_norm_backward(
     grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Tensor | None, N: int, C: int, HxW: int, group: int, output_mask: Any
 ) -> Any:
     del mean
-    bias = input.new_zeros((C,)) if output_mask[2] else None
-    parts, channels = (N, group, C // group * HxW), (1, C, *[1] * (input._aval.ndim - 2))
-    eps = _added(input.reshape(parts), rstd.unsqueeze(-1), [-1])
-
-    def normalized(x: Any, w: Any, b: Any) -> Any:
-        out = _standardised(x.reshape(parts), [-1], eps).reshape(x.shape)
-        out = out if w is None else out * w.reshape(channels)
-        return (out if b is None else out + b.reshape(channels)).to(x.dtype)
-
-    return tuple(vjp(normalized, [input, weight, bias], grad_out, output_mask))
+    shape, channels = (N, group, C // group * HxW), (1, C, *[1] * (input._aval.ndim - 2))
+    part, scale = _standardised(input.reshape(shape), rstd.unsqueeze(-1), [-1])
+    grad = grad_out.to(part.dtype)
+    scaled = grad if weight is None else grad * weight.reshape(channels)
+    others = [d for d in range(input._aval.ndim) if d != 1]
+    return (
+        _of_standardised(scaled.reshape(shape), part, scale, [-1]).reshape(input.shape).to(input.dtype) if output_mask[0] else None,
+        _summed(grad * part.reshape(input.shape), others, weight) if output_mask[1] and weight is not None else None,
+        _summed(grad, others, input if weight is None else weight) if output_mask[2] else None,
+    )
 
 
 @kernel(A.native_batch_norm)
@@ -322,8 +326,7 @@ def _adaptive(n: int) -> None:
         return through(lambda x: getattr(F, f"adaptive_max_pool{n}d")(x, grad_output._aval.shape[-n:]), self, grad_output)
 
     kernel(getattr(A, f"adaptive_max_pool{n}d"))(largest)
-    if n == 2:
-        kernel(A.adaptive_max_pool2d_backward)(largest_backward)
+    kernel(getattr(A, f"adaptive_max_pool{n}d_backward"))(largest_backward)
 
 
 def _unpool(n: int) -> None:
@@ -385,6 +388,21 @@ for _name, _mode, _n, _aligned in (
     ("_upsample_nearest_exact2d", "nearest-exact", 2, False), ("_upsample_nearest_exact3d", "nearest-exact", 3, False),
 ):  # fmt: skip
     _upsample(_name, _mode, _n, _aligned)
+
+
+def _sampled(packet: Any) -> None:
+    sample = getattr(T, packet.__name__.removesuffix("_backward"))
+
+    @kernel(packet)
+    def backward(
+        grad_output: Any, input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool, mask: Any
+    ) -> Any:
+        ways = (interpolation_mode, padding_mode, align_corners)
+        return tuple(vjp(lambda x, places: sample(x, places, *ways), [input, grid], grad_output, mask))
+
+
+_sampled(A.grid_sampler_2d_backward)
+_sampled(A.grid_sampler_3d_backward)
 
 
 @kernel(A.im2col)

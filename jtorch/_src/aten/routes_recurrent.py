@@ -147,12 +147,13 @@ def float_power(input: Tensor, exponent: Any, *, out: Any = None) -> Any:
 
 @route(F.grid_sample, T.grid_sampler)
 def grid_sample(input: Tensor, grid: Any, mode: Any = "bilinear", padding_mode: Any = "zeros", align_corners: Any = None) -> Any:
-    """``grid_sampler_2d.default``."""
-    if input._aval.ndim != 4:
+    """``grid_sampler_2d.default`` or ``grid_sampler_3d.default``."""
+    if input._aval.ndim not in (4, 5):
         return NotImplemented
     ways = {"bilinear": 0, "nearest": 1, "bicubic": 2}.get(mode, mode)
     edges = {"zeros": 0, "border": 1, "reflection": 2}.get(padding_mode, padding_mode)
-    return A.grid_sampler_2d.default(input, grid, ways, edges, bool(align_corners))
+    sampler = A.grid_sampler_2d if input._aval.ndim == 4 else A.grid_sampler_3d
+    return sampler.default(input, grid, ways, edges, bool(align_corners))
 
 
 @route(F.dropout2d, F.dropout1d, F.dropout3d)

@@ -76,9 +76,8 @@ def _quantile(ignore_nan: bool) -> Any:
             ordered = A.sort.default(flatten(input) if shape else reshape(input, [1]))[0]
             kept = [1] * len(shape) if keepdim else []
         else:
-            moved = input if d == len(shape) - 1 else A.unsqueeze.default(A.transpose.int(input, d, -1), -1)
-            if moved is not input:
-                moved = A.squeeze.dim(moved, -1)
+            # A new last dimension changes places with the one that is reduced, so that the others keep their order.
+            moved = input if d == len(shape) - 1 else A.transpose.int(A.unsqueeze.default(input, -1), d, -1)
             ordered = A.sort.default(moved)[0]
             kept = [1 if i == d else n for i, n in enumerate(shape)] if keepdim else [n for i, n in enumerate(shape) if i != d]
         n = ordered._aval.shape[-1]

@@ -381,7 +381,7 @@ def record_stream(self: Tensor, s: Any) -> Any:
 # ---- what the runtime tells about a tensor -----------------------------------------------------------------------------------------
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), dispatched="never")
 def _is_view(self: Tensor) -> Any:
     """Whether the tensor is a view of another one.
 

@@ -423,6 +423,9 @@ def adaptive_max_pool3d(
     return _adaptive_max("adaptive_max_pool3d", 3, input, output_size, return_indices)
 
 
+derivative(A.adaptive_max_pool3d, results=(0,), self=lambda g, self, result1: A.adaptive_max_pool3d_backward.default(g, self, result1))
+
+
 @op(
     namespace="nn.functional",
     aliases=("adaptive_max_pool1d",),

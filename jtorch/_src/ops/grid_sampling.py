@@ -13,6 +13,7 @@ import numpy as np
 
 from ..facts import dtypes
 from ._declare import Array, op
+from ._derivatives import A, derivative
 from ._facts import schemas
 from ._hosted import hosted
 from ._sizes import counted, counting, fewer, numbers
@@ -304,6 +305,20 @@ def grid_sampler_3d(input: Array, grid: Array, interpolation_mode: int, padding_
         tensor([[[[[3.5000]]]]])
     """
     return _of_rank(5, input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+derivative(
+    A.grid_sampler_2d,
+    input__grid=lambda g, input, grid, interpolation_mode, padding_mode, align_corners, wants: A.grid_sampler_2d_backward.default(
+        g, input, grid, interpolation_mode, padding_mode, align_corners, wants
+    ),
+)
+derivative(
+    A.grid_sampler_3d,
+    input__grid=lambda g, input, grid, interpolation_mode, padding_mode, align_corners, wants: A.grid_sampler_3d_backward.default(
+        g, input, grid, interpolation_mode, padding_mode, align_corners, wants
+    ),
+)
 
 
 def _of_rank(ndim: int, input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:

@@ -607,6 +607,12 @@ def soft_margin_loss(
     return reduced(cast(jnp.log1p(jnp.exp(-t * x)), input.dtype), reduction)  # type: ignore[operator]
 
 
+derivative(
+    A.soft_margin_loss,
+    self=lambda g, self, target, reduction: A.soft_margin_loss_backward.default(g, self, target, reduction),
+)
+
+
 @op(
     namespace="nn.functional",
     aten="hinge_embedding_loss",
