@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+import jtorch as torch
+
 from .._src.facts.errors import not_offered
 from . import registry
 from .kernels import JaxKernel
@@ -17,10 +19,16 @@ _defined: dict[str, CustomOpDef] = {}
 
 
 def _types(device_types: Any) -> list[str | None]:
-    """Device types as a list; None stands for all."""
-    if device_types is None or isinstance(device_types, str):
-        return [device_types]
-    return list(device_types)
+    """Device types as a list; None stands for all.
+
+    Raises:
+        RuntimeError: for a type that there is not.
+    """
+    found = [device_types] if device_types is None or isinstance(device_types, str) else list(device_types)
+    for kind in found:
+        if kind is not None and kind != "jax":
+            torch.device(kind)
+    return found
 
 
 class CustomOpDef:
@@ -33,6 +41,7 @@ class CustomOpDef:
         if previous is not None:
             registry.forget(previous._opoverload)
         self._opoverload: UserOverload = registry.define(namespace, f"{name}{schema}")
+        self._user.opaque = True
         self._user.where = str(sys.modules.get(fn.__module__, fn.__module__))
         _defined[self._qualname] = self
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from .._src.facts.errors import not_offered
 from . import registry
-from .custom import CustomOpDef, _types
+from .custom import CustomOpDef
 from .kernels import JaxKernel
 from .registry import KEYS, UserOverload
 
@@ -202,18 +202,27 @@ def impl(qualname: Any, types: Any, func: Any = None, *, lib: Library | None = N
 def register_kernel(
     op: Any, device_types: str | Sequence[str] | None, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None
 ) -> Any:
-    """The kernel of an operator for some device types (None: all; ``"jax"``: a function of JAX arrays); also a decorator."""
+    """The kernel of an operator for some device types; also a decorator.
+
+    ``None``, and ``"default"`` for an operator that was not made by ``custom_op``, stand for all; ``"jax"`` for a function of JAX
+    arrays. Keys such as ``"CPU"`` are taken as by ``impl``, and the operator may be defined later.
+
+    Raises:
+        ValueError: for something else than types of devices.
+        RuntimeError: for a type that there is not.
+    """
     if isinstance(op, CustomOpDef):
         return op.register_kernel(device_types, func)
-    del lib
-    overload = registry.found(op)
+    if not isinstance(op, (str, UserOverload)):
+        raise ValueError(f"register_kernel({op}): got unexpected type for op: {type(op)}")
+    if isinstance(op, UserOverload):
+        op = op._name
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
-        for device in _types(device_types):
-            if device == "jax":
-                overload.user.jax = JaxKernel(overload._schema, fn)
-            else:
-                overload.user.kernels[device] = fn
+        types = [device_types] if device_types is None or isinstance(device_types, str) else list(device_types)
+        if "jax" in types:
+            registry.when_defined(op, lambda overload: setattr(overload.user, "jax", JaxKernel(overload._schema, fn)))
+        impl(op, ["default" if kind is None else kind for kind in types if kind != "jax"], fn, lib=lib)
         return fn
 
     return register if func is None else register(func)

@@ -205,6 +205,7 @@ class UserOp:
         self.autocast_keys: dict[str, Callable[..., Any]] = {}
         self.dispatch: dict[type, Callable[..., Any]] = {}
         self.where = ""  # where the Python function comes from, for messages
+        self.opaque = False  # made by ``custom_op``: autograd does not look into its kernels, which are held to what the schema says
         overload.kernel = self.run
         overload.derivative = self._derivative()
         self.function = _function_of(self)
@@ -234,6 +235,8 @@ class UserOp:
         """Runs the operator on plain tensors, and lets autograd remember it."""
         if self.autograd_key is not None and not BELOW.active:
             return self.autograd_key(*self.given(values)[0], **self.given(values)[1])
+        if not self.opaque and self.rule is None and (kernel := self.kernel_for(values)) is not None:
+            return self._seen_through(kernel, values)
         if self.overload._schema.is_mutable:
             return self.compute(values)
         if self.jax is not None and self.rule is None and self.kernel_for(values) is None:
@@ -248,6 +251,23 @@ class UserOp:
         if self.returns_lists:
             return tuple(_nested(out[0], out[1:]))
         return list(out) if self.returns_list and isinstance(out, tuple) else out
+
+    def _seen_through(self, kernel: Callable[..., Any], values: list[Any]) -> Any:
+        """A kernel in whose functions autograd sees: nothing was registered that says otherwise."""
+        args, kwargs = self.given(values)
+        out = kernel(*args, **kwargs)
+        if not torch.is_grad_enabled() or self.overload._schema.is_mutable:
+            return out
+        if not any(t.requires_grad for t in operands(self.overload, values)):
+            return out
+
+        def noted(x: Any) -> Any:
+            """A result that no function of PyTorch's made of the operands has a gradient that nobody knows."""
+            if not isinstance(x, Tensor) or x.requires_grad or not (x.dtype.is_floating_point or x.dtype.is_complex):
+                return x
+            return _Unknown.apply(no_formula(self.overload), x, *[t for t in operands(self.overload, values) if t.requires_grad])
+
+        return type(out)([noted(x) for x in out]) if type(out) in (list, tuple) else noted(out)
 
     @property
     def returns_lists(self) -> bool:
@@ -392,10 +412,7 @@ class UserOp:
             RuntimeError: if there is none.
         """
         if self.rule is None:
-            raise RuntimeError(
-                f"Trying to backward through {self.overload} but no autograd formula was registered. Please use register_autograd to add "
-                "one."
-            )
+            raise RuntimeError(no_formula(self.overload))
         got = self.rule[0](ctx, *grads)
         return got if isinstance(got, tuple) else (got,)
 
@@ -427,6 +444,24 @@ class UserOp:
             return chosen if len(names) > 1 else chosen[0]
 
         return Rule([(names, formula, uses)], None)
+
+
+def no_formula(overload: UserOverload) -> str:
+    """The words for an operator whose derivative nobody registered."""
+    return f"Trying to backward through {overload} but no autograd formula was registered. Please use register_autograd to add one."
+
+
+class _Unknown(torch.autograd.Function):
+    """A result of a kernel whose gradient nobody knows."""
+
+    @staticmethod
+    def forward(ctx: Any, words: str, result: Tensor, *operands: Tensor) -> Tensor:  # the operands get the history
+        ctx.words = words
+        return result.view_as(result)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise RuntimeError(ctx.words)
 
 
 def _memory(t: Tensor) -> Any:

@@ -276,3 +276,51 @@ def test_what_only_writes_needs_no_fake():
     op = torch.library.custom_op("only_writes::increase", increase, mutates_args=("x",))
     assert op(torch.empty(2, device="meta")) is None
     assert torch.library.opcheck(op, (torch.ones(2),))["test_faketensor"] == "SUCCESS"
+
+
+@pytest.mark.parametrize("key", ["default", "cpu", "CPU", "CompositeExplicitAutograd", None, ("default", "cuda")])
+def test_kernels_of_defined_operators_by_any_key(key: Any) -> None:
+    name = f"keys_{abs(hash(key))}"
+    torch.library.define(f"mylib::{name}", "(Tensor x) -> Tensor")
+    torch.library.register_kernel(f"mylib::{name}", key)(lambda x: x * 3)
+    x = torch.ones(2, requires_grad=True)
+    getattr(torch.ops.mylib, name)(x).sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [3, 3]
+
+
+def test_kernels_may_come_before_the_operator() -> None:
+    torch.library.register_kernel("mylib::comes_later", "default")(lambda x: x + 5)
+    torch.library.define("mylib::comes_later", "(Tensor x) -> Tensor")
+    assert torch.ops.mylib.comes_later(torch.ones(1)).tolist() == [6]
+
+
+def test_autograd_sees_into_kernels_that_write() -> None:
+    torch.library.define("mylib::doubled_", "(Tensor(a!) x) -> ()")
+    torch.library.impl("mylib::doubled_", "cpu")(lambda x: (x.mul_(2), None)[1])
+    x = torch.ones(2, requires_grad=True)
+    y = x * 1
+    torch.ops.mylib.doubled_(y)
+    y.sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [2, 2]
+
+
+def test_results_without_a_known_gradient_say_so() -> None:
+    torch.library.define("mylib::by_numpy", "(Tensor x) -> Tensor")
+    torch.library.impl("mylib::by_numpy", "cpu")(lambda x: torch.from_numpy(x.detach().numpy() * 2))
+    x = torch.ones(2, requires_grad=True)
+    out = torch.ops.mylib.by_numpy(x)
+    assert out.tolist() == [2, 2] and out.requires_grad
+    with pytest.raises(RuntimeError, match="no autograd formula was registered"):
+        out.sum().backward()
+    torch.library.define("mylib::part", "(Tensor x) -> Tensor")
+    torch.library.impl("mylib::part", "cpu")(lambda x: x[:1])
+    assert torch.ops.mylib.part(torch.arange(3.0)).tolist() == [0]
+
+
+def test_unknown_types_of_devices_are_refused() -> None:
+    @torch.library.custom_op("mylib::for_some", mutates_args=())
+    def for_some(x: torch.Tensor) -> torch.Tensor:
+        return x.clone()
+
+    with pytest.raises(RuntimeError, match="Expected one of cpu, cuda"):
+        for_some.register_kernel("default")(lambda x: x)

@@ -124,6 +124,12 @@ def test_inside_transformations(at: int) -> None:
     assert torch.allclose(found[0], run(), rtol=1e-4, atol=1e-5)
 
 
+def test_modules_inside_gradients() -> None:
+    layer = torch.nn.Linear(4, 5).requires_grad_(False)
+    found = counted(lambda: func.grad(lambda x: layer(x).sum())(torch.ones(3, 4))).get_flop_counts()
+    assert {name: sum(counts.values()) for name, counts in found.items()} == {"Linear": 240, "Global": 240}
+
+
 def test_second_forward_derivatives() -> None:
     run = func.jacfwd(func.jacfwd(lambda x: (x @ filled(4, 5)).sin().sum()))
     found: list[torch.Tensor] = []

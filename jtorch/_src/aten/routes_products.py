@@ -99,11 +99,7 @@ def _product(x: Examples, one: int, two: int) -> Tensor:
 
 
 @_rule("matmul")
-@_rule("mm")
-@_rule("bmm")
-@_rule("mv")
-@_rule("dot")
-def _(x: Examples, input: int, other: int, **_: Any) -> Any:
+def _of_two(x: Examples, input: int, other: int) -> Any:
     return _product(x, input, other)
 
 
@@ -241,7 +237,7 @@ def _parts(
         inner, mine = tangents
         return _derivative(inner, mine, tensors, flags, numbers, arguments, varied)
     info = call.extra
-    rule = RULES.get(info.op.path)
+    rule = RULES.get(info.op.path) or (_of_two if info.op.ranks else None)  # products whose operands have fixed ranks
     if rule is None or len(info.layout) != len(info.op.params) or (info.op.fwd is not None and info.tracked is None):
         return NotImplemented
     args, kwargs = arguments(info.op, info.layout, list(range(len(tensors))), numbers)

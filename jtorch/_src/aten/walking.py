@@ -243,26 +243,26 @@ def grad(outs: Any, targets: Any, given: Any, retain_graph: Any, create_graph: b
         engine._want(task, targets)
         engine._WALKS.stack.append(task)
         task.run(nodes)
+        found: list[Any] = []
+        for i, edge in enumerate(edges):
+            if type(edge) is tuple:
+                g = task.captured.get((id(edge[0]), edge[1]))
+            else:
+                entry = task.leaf_grads.get(id(edge))
+                g = None if entry is None else entry[1]
+            if g is None and not allow_unused:
+                raise RuntimeError(
+                    f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this "
+                    "is the desired behavior."
+                )
+            g = as_tensor(g, create_graph)
+            if g is not None and type(edge) is not tuple and edge._hooks:
+                g = engine.run_tensor_hooks(edge._hooks, g)
+            found.append(g)
         engine._call_back(task)
     finally:
         MODE.enabled = enabled
         engine._left(task)
-    found: list[Any] = []
-    for i, edge in enumerate(edges):
-        if type(edge) is tuple:
-            g = task.captured.get((id(edge[0]), edge[1]))
-        else:
-            entry = task.leaf_grads.get(id(edge))
-            g = None if entry is None else entry[1]
-        if g is None and not allow_unused:
-            raise RuntimeError(
-                f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this is the "
-                "desired behavior."
-            )
-        g = as_tensor(g, create_graph)
-        if g is not None and type(edge) is not tuple and edge._hooks:
-            g = engine.run_tensor_hooks(edge._hooks, g)
-        found.append(g)
     return tuple(found)
 
 
