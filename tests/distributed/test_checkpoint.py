@@ -203,9 +203,10 @@ def test_several_processes(name: str) -> None:
     check("checkpoints", 3, name)
 
 
-def test_a_killed_process_leaves_the_earlier_checkpoint(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", ["save", "async_save"])
+def test_a_killed_process_leaves_the_earlier_checkpoint(how: str, tmp_path: Path) -> None:
     environment = dict(os.environ, WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
-    command = [sys.executable, str(PROGRAMS / "killed_saving.py"), str(tmp_path)]
+    command = [sys.executable, str(PROGRAMS / "killed_saving.py"), str(tmp_path), how]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     started = [subprocess.Popen(command, env=dict(environment, RANK=str(rank)), **pipes) for rank in range(2)]
     try:

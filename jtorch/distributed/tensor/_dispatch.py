@@ -194,7 +194,10 @@ class Dispatcher:
             found = self._rule(call)
             if found is None:
                 return self._gathered(call)
-            plan = make_plan(call, found)
+            try:
+                plan = make_plan(call, found)
+            except _UnknownSizes:
+                return self._gathered(call)
             if key is not None:
                 if len(_plans) > 10_000:
                     _plans.clear()
@@ -371,15 +374,27 @@ def meta_of(t: Any) -> TensorMeta:
 # ---- plans -----------------------------------------------------------------------------------------------------------------------
 
 
+class _UnknownSizes(NotImplementedError):
+    """What an operator gives is not told by the operands' shapes, as where a mask is an index."""
+
+
 def results(call: Call) -> list[TensorMeta | None]:
-    """What the operator gives, found on tensors without data."""
+    """What the operator gives, found on tensors without data.
+
+    Raises:
+        NotImplementedError: if that takes their numbers.
+    """
     made = [torch.empty_strided(tuple(s.shape), tuple(s.stride), dtype=s._meta().dtype, device="meta") for s in call.specs]
     values = call.with_leaves(made)
     for a, i in zip(call.schema.arguments, range(len(values)), strict=True):
         if a.type.startswith("Device"):
             values[i] = torch.device("meta")
     args, kwargs = call.func.trimmed(values)
-    return [meta_of(o) if isinstance(o, torch.Tensor) else None for o in _flat(call.func(*args, **kwargs))]
+    try:
+        outs = call.func(*args, **kwargs)
+    except NotImplementedError as e:
+        raise _UnknownSizes(str(e)) from e
+    return [meta_of(o) if isinstance(o, torch.Tensor) else None for o in _flat(outs)]
 
 
 def make_plan(call: Call, find: Any) -> Plan:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import os
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ import jtorch as torch
 
 from ..modules.module import Module
 from ._reducer import GradBucket, Reducer
+
+#: Dtypes as C++ calls them.
+_C_NAMES = {"Float": "float", "Double": "double", "Half": "c10::Half", "BFloat16": "c10::BFloat16"}
 
 __all__ = ["DistributedDataParallel"]
 
@@ -242,20 +246,35 @@ class DistributedDataParallel(Module):
         self.reducer.be_static()
 
     def _get_ddp_logging_data(self) -> dict[str, Any]:
-        """Facts about the module, under PyTorch's names; libraries look for advice to give in it."""
-        distributed = torch.distributed
-        return {
-            "world_size": distributed.get_world_size(self.process_group),
-            "rank": distributed.get_rank(self.process_group),
-            "module_name": type(self.module).__name__,
+        """Facts about the module, under PyTorch's names; libraries look for advice to give in it.
+
+        Differs from torch: times and sizes of buckets are left out: the gradients of a pass travel together.
+        """
+        distributed, parameters = torch.distributed, self.reducer.parameters
+        facts: dict[str, Any] = {
             "backend_name": distributed.get_backend(self.process_group),
-            "find_unused_parameters": self.find_unused_parameters,
-            "gradient_as_bucket_view": self.gradient_as_bucket_view,
-            "broadcast_buffers": self.broadcast_buffers,
-            "static_graph": self.static_graph,
-            "num_parameter_tensors": len(self.reducer.parameters),
+            "device_ids": ", ".join(map(str, self.device_ids or ())),
+            "dtypes": ", ".join(sorted({_C_NAMES.get(p.dtype.scalar_name, p.dtype.scalar_name) for p in parameters})),
+            "module_name": type(self.module).__name__,
+            "broadcast_buffers": int(self.broadcast_buffers),
             "bucket_cap_bytes": self.bucket_bytes_cap,
+            "find_unused_parameters": int(self.find_unused_parameters),
+            "gradient_as_bucket_view": int(self.gradient_as_bucket_view),
+            "has_sync_bn": int(any(isinstance(m, torch.nn.SyncBatchNorm) for m in self.modules())),
+            "is_multi_device_module": int(self.is_multi_device_module),
+            "num_parameter_tensors": len(parameters),
+            "output_device": -1 if self.output_device is None else torch.device(self.output_device).index or 0,
+            "rank": distributed.get_rank(self.process_group),
+            "total_parameter_size_bytes": sum(p.numel() * p.element_size() for p in parameters),
+            "world_size": distributed.get_world_size(self.process_group),
         }
+        for name in ("MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES", "GLOO_SOCKET_IFNAME", "TORCH_DISTRIBUTED_DEBUG"):
+            facts[name.lower()] = os.environ.get(name, "N/A")
+        if self.reducer.hook is not None:
+            facts["comm_hook"] = getattr(self.reducer.hook[1], "__qualname__", "")
+        if self.static_graph:
+            facts["static_graph"] = 1
+        return facts
 
     @property
     def broadcast_buffers(self) -> bool:

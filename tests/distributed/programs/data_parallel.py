@@ -42,7 +42,10 @@ def check_gradients_are_those_of_the_whole_batch() -> None:
             assert torch.allclose(p.grad, q.grad, atol=1e-6), options
         assert next(iter(model.state_dict())) == "module.0.weight"
         facts = model._get_ddp_logging_data()
-        assert (facts["world_size"], facts["rank"], facts["static_graph"]) == (WORLD, RANK, "static_graph" in options)
+        assert (facts["world_size"], facts["rank"], facts.get("static_graph", 0)) == (WORLD, RANK, "static_graph" in options)
+        size = sum(p.numel() * 4 for p in model.parameters())
+        assert (facts["total_parameter_size_bytes"], facts["dtypes"], facts["output_device"]) == (size, "float", -1)
+        assert facts["master_addr"] == "127.0.0.1" and "comm_hook" not in facts
 
 
 class Widths(nn.Module):

@@ -353,6 +353,16 @@ def check_operators_without_a_rule() -> None:
     assert (t > 0).nonzero().full_tensor().tolist() == (x > 0).nonzero().tolist()
 
 
+def check_masks_as_indices() -> None:
+    """How many elements a mask takes is known once it is read: the whole is gathered."""
+    x = torch.arange(-5.0, 7.0).reshape(4, 3)
+    t, plain = spread(x, ROWS).requires_grad_(), x.clone().requires_grad_()
+    same(t[t > 0].full_tensor().detach(), x[x > 0])
+    (t[t.sum(1) > 0] ** 2).sum().backward()
+    (plain[plain.sum(1) > 0] ** 2).sum().backward()
+    same(t.grad.full_tensor(), plain.grad)
+
+
 def check_random_numbers() -> None:
     x = torch.zeros(6, 4)
     torch.manual_seed(5)

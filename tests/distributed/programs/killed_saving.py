@@ -23,4 +23,8 @@ class Killed(dcp.DefaultSavePlanner):
 
 dist.init_process_group("gloo")
 dcp.save({name: torch.ones(1000) for name in ("a", "b", "c", "d")}, checkpoint_id=sys.argv[1])
-dcp.save({name: torch.full((1000,), 2.0) for name in ("a", "b", "c", "d")}, checkpoint_id=sys.argv[1], planner=Killed())
+second = {name: torch.full((1000,), 2.0) for name in ("a", "b", "c", "d")}
+if sys.argv[2] == "save":
+    dcp.save(second, checkpoint_id=sys.argv[1], planner=Killed())
+else:
+    dcp.async_save(second, checkpoint_id=sys.argv[1], planner=Killed()).result()
