@@ -104,7 +104,6 @@ LINES: dict[str, str] = {
         fx._utils: first_call_function_nn_module_stack get_node_context lazy_format_graph_code
         fx.experimental._backward_state: BackwardState
         fx.experimental.accelerator_partitioner: DAG Partitioner PartitionResult
-        fx.experimental.const_fold: FoldedGraphModule get_unique_attr_name_in_module split_const_subgraphs
         fx.experimental.debug: set_trace
         fx.experimental.graph_gradual_typechecker: GraphTypeChecker Refine register_inference_rule
         fx.experimental.merge_matmul: split_result_tensors may_depend_on are_nodes_independent merge_matmul

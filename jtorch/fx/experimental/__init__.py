@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from . import proxy_tensor, rewriter, symbolic_shapes
+from . import const_fold, proxy_tensor, rewriter, symbolic_shapes
 
-__all__ = ["proxy_tensor", "rewriter", "symbolic_shapes"]
+__all__ = ["const_fold", "proxy_tensor", "rewriter", "symbolic_shapes"]
