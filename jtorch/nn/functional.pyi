@@ -163,11 +163,11 @@ def log_softmax(input: Tensor, dim: _int | None = None, _stacklevel: Any = 3, dt
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``log(sigmoid(input))``, without overflow on the way."""
 def lp_pool1d(input: Tensor, norm_type: _int | _float, kernel_size: _int, stride: _int | Sequence[_int] | None = None, ceil_mode: _bool = False) -> Tensor:
-    """The ``norm_type``-norm (without absolute values) of each window of a sequence."""
+    """The ``norm_type``-norm of each window of a sequence: without absolute values, but of the sizes where ``norm_type`` ..."""
 def lp_pool2d(input: Tensor, norm_type: _int | _float, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, ceil_mode: _bool = False) -> Tensor:
-    """The ``norm_type``-norm (without absolute values) of each window of an image."""
+    """The ``norm_type``-norm of each window of an image, as ``lp_pool1d``."""
 def lp_pool3d(input: Tensor, norm_type: _int | _float, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, ceil_mode: _bool = False) -> Tensor:
-    """The ``norm_type``-norm (without absolute values) of each window of a volume."""
+    """The ``norm_type``-norm of each window of a volume, as ``lp_pool1d``."""
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """``max(0, -target * (input1 - input2) + margin)``: ``target`` is 1 where the first input should rank higher, -1 where ..."""
 def max_pool1d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any:
