@@ -213,7 +213,7 @@ def test_what_is_known_of_a_function_is_not_spread(trees: dict[Path, ast.Module]
     assert sum(counts) / len(counts) <= 0.41
     assert max(counts) <= 4
     also = structure.spread(trees, references=True).values()  # an attribute is found when it is loaded, but it is a place to look at, too
-    assert sum(map(len, also)) / len(also) <= 1.43
+    assert sum(map(len, also)) / len(also) <= 1.445
 
 
 #: Modules that import each other, inside functions too, and why.
