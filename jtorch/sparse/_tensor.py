@@ -227,7 +227,7 @@ TABLE: dict[str, Callable[..., Any]] = {}
 OPERATORS = {
     "__radd__": "add", "__rmul__": "mul", "__iadd__": "add_", "__isub__": "sub_", "__imul__": "mul_", "__itruediv__": "div_",
     "__truediv__": "div", "true_divide": "div", "divide": "div", "multiply": "mul", "subtract": "sub", "negative": "neg",
-    "__ifloordiv__": "floor_divide_", "__floordiv__": "floor_divide", "__pow__": "pow", "__neg__": "neg", "__abs__": "abs",
+    "__ifloordiv__": "floor_divide_", "__floordiv__": "floor_divide", "__pow__": "pow", "__neg__": "neg", "__abs__": "abs", "__eq__": "eq",
     "__matmul__": "matmul", "absolute": "abs", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan", "arctanh": "atanh", "fix": "trunc",
     "concat": "cat", "concatenate": "cat", "swapaxes": "transpose", "swapdims": "transpose", "adjoint": "mT", "spmm": "mm",
 }  # fmt: skip
@@ -303,7 +303,8 @@ class _Layout:
 
 def _aten(path: str, name: str, args: tuple[Any, ...]) -> str:
     """The ATen overload that an error names."""
-    bound = BOUND.get(path) or BOUND.get(path.removeprefix("Tensor.")) or BOUND.get(path.removeprefix("Tensor.").rstrip("_"))
+    plain = path.removeprefix("Tensor.")
+    bound = BOUND.get(path) or BOUND.get(plain) or BOUND.get(plain.rstrip("_")) or (BOUND.get(name) if plain in OPERATORS else None)
     if bound is None or not bound.op.aten:
         return _OVERLOADS.get(name, name)
     aten = bound.op.aten

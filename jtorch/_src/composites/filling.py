@@ -262,7 +262,7 @@ def fill(name: str, self: Any, generator: Generator | None, draw: Draw) -> Any:
         raise must_be_tensor(name, "self", 1, self)
     check_inplace(self)
     aval, strides = self._aval, self._strides
-    if strides is None and aval.nbytes <= limits.SMALL and undisturbed() and values.on_host(aval.device) and outside_jax():
+    if strides is None and values.on_host(aval.device) and aval.nbytes <= limits.SMALL and undisturbed() and outside_jax():
         twister = twister_of(generator)  # the short way of ``numbers``, for what it knows of a tensor that is there
         with twister.lock:
             found = draw(twister, aval.size, True)

@@ -260,10 +260,11 @@ def inplace(t: Tensor, result: Tensor) -> Tensor:
         if (v.trace is SPECIAL or old.trace is SPECIAL) and STOPPING.within is not None:
             return assign(t, v, (result._node, result._nr) if result._rg else None)
         # Unless somebody else holds the old value, a graph mostly, nobody needs to be told that it is superseded.
-        if _refs(old) > ALONE:
-            stale(old, t, t._ver, result._node)
+        held = _refs(old) > ALONE
         t._v = v
         t._ver += 1
+        if held:
+            stale(old, t, t._ver - 1, result._node)
         if result._rg:
             t._node, t._nr, t._rg = result._node, result._nr, True
             if t._retains:

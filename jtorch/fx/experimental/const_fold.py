@@ -69,8 +69,8 @@ def get_unique_attr_name_in_module(mod_traced: torch.nn.Module, name: str) -> st
     if name[0].isdigit():
         name = f"_{name}"
     while hasattr(mod_traced, name):
-        stem, number = re.fullmatch(r"(.*?)(?:_(\d+))?", name).groups()  # type: ignore[union-attr]
-        name = f"{stem}_{int(number or 0) + 1}"
+        stem, cut, number = name.rpartition("_")
+        name = f"{stem}_{int(number) + 1}" if cut and number.isdecimal() else f"{name}_1"
     return name
 
 
