@@ -114,8 +114,8 @@ def test_the_host_tier_is_told_from_compiled_programs(tier) -> None:
     matmul = next(e for e in prof.key_averages() if e.key == "aten::mm" or e.key == "aten::matmul")
     assert 0 < matmul.phases["host"] <= matmul.cpu_time_total
     assert "Host tier time total" in prof.key_averages().table()
-    step = torch.compile(lambda x: (x @ x).cos().sum() + 0.25)
-    x = torch.ones(41, 41)
+    step = torch.compile(lambda x: ((x * 3).cos() * x + x / 7).sum() + 0.25)
+    x = torch.ones(410, 410)
     tier("auto")
     with profile(programs=True) as prof, record_function("step"):
         for _ in range(4):
