@@ -80,7 +80,7 @@ def _repeated(x: Any, heads: int) -> Any:
         raise RuntimeError("Number of heads in key and value must divide the number of heads in ")
     if shape[-3] == heads:
         return x
-    spread = A.expand.default(A.unsqueeze.default(x, -3), [*shape[:-2], heads // shape[-3], *shape[-2:]])
+    spread = A.expand.default(A.unsqueeze.default(x, len(shape) - 2), [*shape[:-2], heads // shape[-3], *shape[-2:]])
     return A.view.default(A.clone.default(spread, memory_format=contiguous_format), [*shape[:-3], heads, *shape[-2:]])
 
 

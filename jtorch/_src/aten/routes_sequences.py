@@ -59,7 +59,7 @@ def _declare(function: Any, step: Step, fused: bool) -> None:
         weights = _of_layers(params, has_biases, layers * (1 + bidirectional))
         found, finals = _layers(walk, step, data, states, weights, layers, p if train else 0.0, 1 + bidirectional)
         if padded and args[8]:
-            found = A.transpose.int(found, 0, 1) if fused else A.transpose_.default(found, 0, 1)
+            found = A.transpose.int(found, 0, 1)  # in place in PyTorch for all but LSTM, which is lost on the history of a wrapper here
         return found, *finals
 
     route(function)(run)
@@ -99,7 +99,7 @@ def _layers(
             out, final = walk.over(linear(data, w_ih, b_ih), [s[at] for s in states], run, bool(direction))
             outputs.append(out)
             finals.append(final)
-        data = A.cat.default(outputs, outputs[0]._aval.ndim - 1) if directions == 2 else outputs[0]
+        data = A.cat.default(outputs, walk.last) if directions == 2 else outputs[0]
         if p and layer < layers - 1:
             data = dropout(data, p)
     return data, [A.stack.default(list(each)) for each in zip(*finals, strict=True)]
@@ -107,6 +107,8 @@ def _layers(
 
 class _Padded:
     """All sequences have the same length."""
+
+    last = 2
 
     @staticmethod
     def over(parts: Any, states: list[Any], run: Any, backwards: bool) -> tuple[Any, list[Any]]:
@@ -120,6 +122,8 @@ class _Padded:
 
 class _Packed:
     """Sequences of falling lengths, of which ``sizes`` says how many have each step."""
+
+    last = -1
 
     def __init__(self, sizes: list[int]) -> None:
         self.sizes = sizes
