@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -21,17 +21,32 @@ from ._numeric import require_full
 
 _polynomial = functools.partial(binary, namespace="special", promote="float", method=False, differentiable=False)
 
-#: One step of a recurrence: from (x, k, values at degrees k - 1 and k) to the value at degree k + 1.
-Step = Callable[[Array, Array, Array, Array], Array]
+
+class Recurrence(NamedTuple):
+    """Three terms, in arithmetic that arrays of JAX and of NumPy both have.
+
+    Attributes:
+        first: from x to the value at degree 1, and to what is the same at all degrees.
+        step: from that, the numbers of ``_counts`` at degree k, and the values at degrees k - 1 and k, to the value at degree k + 1.
+    """
+
+    first: Callable[[Any], tuple[Any, Any]]
+    step: Callable[[Any, tuple[Any, ...], Any, Any], Any]
 
 
-def _run(x: Array, degree: Array, at_1: Array, step: Step) -> Array:
-    """The values at ``degree``: 0 for a negative one, 1 for 0, ``at_1`` for 1, and on by ``step``."""
-    x, degree, at_1 = jnp.broadcast_arrays(x, degree, at_1)
+def _counts(k: Any) -> tuple[Any, ...]:
+    """``k``, ``k + 1``, ``2 k`` and ``2 k + 1``, rounded as the dtype of ``k`` has it."""
+    return k, k + 1, k + k, k + k + 1
+
+
+def _run(x: Array, degree: Array, recurrence: Recurrence) -> Array:
+    """The values at ``degree``: 0 for a negative one, 1 for 0, and on by the recurrence."""
+    x, degree = jnp.broadcast_arrays(x, degree)
+    at_1, alike = recurrence.first(x)
 
     def body(k: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
         before, current = state
-        following = step(x, k.astype(x.dtype), before, current)
+        following = recurrence.step(alike, _counts(k.astype(x.dtype)), before, current)
         going = k < degree
         return jnp.where(going, current, before), jnp.where(going, following, current)
 
@@ -54,16 +69,21 @@ def _sign_of_parity(n: Array, x: Array) -> Array:
 # ---- formulas --------------------------------------------------------------------------------------------------------------------
 
 
-def _doubled_step(x: Array, _: Array, before: Array, current: Array) -> Array:
-    return (x + x) * current - before
+def _doubled(twice: Any, _: Any, before: Any, current: Any) -> Any:
+    return twice * current - before
 
 
-def _first(kind: str) -> Callable[[Array], Array]:
-    """From x to Chebyshev's polynomial of degree 1 and a kind."""
-    more = {"v": -1, "w": 1}.get(kind)
-    if more is None:
-        return (lambda x: x) if kind == "t" else lambda x: x + x
-    return lambda x: x + x + more
+#: By kind of polynomial: Chebyshev's four, Hermite's of both normalisations, Laguerre's, Legendre's.
+_RECURRENCES = {
+    "t": Recurrence(lambda x: (x, x + x), _doubled),
+    "u": Recurrence(lambda x: (x + x, x + x), _doubled),
+    "v": Recurrence(lambda x: (x + x - 1, x + x), _doubled),
+    "w": Recurrence(lambda x: (x + x + 1, x + x), _doubled),
+    "h": Recurrence(lambda x: (x + x, x + x), lambda twice, k, before, current: twice * current - k[2] * before),
+    "he": Recurrence(lambda x: (x, x), lambda x, k, before, current: x * current - k[0] * before),
+    "l": Recurrence(lambda x: (1 - x, 1 - x), lambda less, k, before, current: ((k[2] + less) * current - k[0] * before) / k[1]),
+    "p": Recurrence(lambda x: (x, x), lambda x, k, before, current: (k[3] * x * current - k[0] * before) / k[1]),
+}
 
 
 def _closed(xp: Any, kind: str, degree: Any, angle: Any) -> Any:
@@ -94,7 +114,7 @@ def _chebyshev(x: Array, n: Array, kind: str, closed_from: int) -> Array:
     degree = n.astype(x.dtype)
     use_closed = (jnp.abs(x) < 1) & (n > closed_from)
     closed = _closed(jnp, kind, degree, jnp.arccos(jnp.clip(x, -1, 1)))
-    by_recurrence = _run(x, jnp.where(use_closed | (jnp.abs(x) == 1), jnp.minimum(n, 1), n), _first(kind)(x), _doubled_step)
+    by_recurrence = _run(x, jnp.where(use_closed | (jnp.abs(x) == 1), jnp.minimum(n, 1), n), _RECURRENCES[kind])
     found = jnp.where(use_closed, closed, by_recurrence)
     at_plus, at_minus = _ends(kind, degree, _sign_of_parity(n, x))
     found = jnp.where(x == 1, at_plus, jnp.where(x == -1, at_minus, found))
@@ -105,94 +125,38 @@ def _chebyshev(x: Array, n: Array, kind: str, closed_from: int) -> Array:
 _HIGHEST = (1 << 63) - 1
 #: The highest degrees torch computes in single and double precision.
 _HERMITE_LIMITS = {np.dtype(np.float32): 128, np.dtype(np.float64): 512}
-#: By kind of polynomial: from x to the value at degree 1, and the recurrence.
-_RECURRENCES: dict[str, tuple[Callable[[Array], Array], Step]] = {
-    "h": (lambda x: x + x, lambda x, k, p, q: (x + x) * q - (k + k) * p),
-    "he": (lambda x: x, lambda x, k, p, q: x * q - k * p),
-    "l": (lambda x: 1 - x, lambda x, k, p, q: (((k + k) + (1 - x)) * q - k * p) / (k + 1)),
-    "p": (lambda x: x, lambda x, k, p, q: ((k + k + 1) * x * q - k * p) / (k + 1)),
-}
 
 
 def _other(x: Array, n: Array, kind: str) -> Array:
     """Hermite's, Laguerre's and Legendre's polynomials."""
-    at_1, step = _RECURRENCES[kind]
     if not kind.startswith("h"):
-        return _run(x, _degree(n), at_1(x), step)
+        return _run(x, _degree(n), _RECURRENCES[kind])
     limit = _HERMITE_LIMITS[np.dtype(x.dtype)]
     n = _degree(n, limit)
-    found = _run(x, jnp.where(n > limit, 1, n), at_1(x), step)
+    found = _run(x, jnp.where(n > limit, 1, n), _RECURRENCES[kind])
     return jnp.where(n > limit, jnp.asarray(jnp.nan, x.dtype), found)
 
 
 # ---- by NumPy --------------------------------------------------------------------------------------------------------------------
 
 
-#: The recurrences again, with what is the same at each degree computed once: ``first(x)`` gives the value at degree 1 and what ``step``
-#: takes beside the degree, as an array without dimensions, and the values at the two degrees before.
-_Made = Callable[[np.ndarray], tuple[np.ndarray, Any]]
-_Next = Callable[[Any, tuple[np.ndarray, ...], np.ndarray, np.ndarray], np.ndarray]
-
-
-def _doubled(kind: str) -> tuple[_Made, _Next]:
-    """Chebyshev's polynomials of a kind."""
-    more = {"v": -1, "w": 1}.get(kind)
-
-    def first(x: np.ndarray) -> tuple[np.ndarray, Any]:
-        twice = np.add(x, x)
-        return x if kind == "t" else twice if more is None else np.add(twice, x.dtype.type(more)), twice
-
-    return first, lambda twice, _, before, current: np.subtract(np.multiply(twice, current), before)
-
-
-def _less_one(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    found = np.subtract(x.dtype.type(1), x)
-    return found, found
-
-
-def _step_of_h(twice: Any, k: tuple[np.ndarray, ...], before: np.ndarray, current: np.ndarray) -> np.ndarray:
-    return np.subtract(np.multiply(twice, current), np.multiply(k[2], before))
-
-
-def _step_of_he(x: Any, k: tuple[np.ndarray, ...], before: np.ndarray, current: np.ndarray) -> np.ndarray:
-    return np.subtract(np.multiply(x, current), np.multiply(k[0], before))
-
-
-def _step_of_l(less: Any, k: tuple[np.ndarray, ...], before: np.ndarray, current: np.ndarray) -> np.ndarray:
-    return np.divide(np.subtract(np.multiply(np.add(k[2], less), current), np.multiply(k[0], before)), k[1])
-
-
-def _step_of_p(x: Any, k: tuple[np.ndarray, ...], before: np.ndarray, current: np.ndarray) -> np.ndarray:
-    return np.divide(np.subtract(np.multiply(np.multiply(k[3], x), current), np.multiply(k[0], before)), k[1])
-
-
-_BY_NUMPY: dict[str, tuple[_Made, _Next]] = {
-    "h": (lambda x: (twice := np.add(x, x), twice), _step_of_h),
-    "he": (lambda x: (x, x), _step_of_he),
-    "l": (_less_one, _step_of_l),
-    "p": (lambda x: (x, x), _step_of_p),
-}
-
-
 @functools.lru_cache(2048)
-def _counts(k: int, dtype: np.dtype) -> tuple[np.ndarray, ...]:
-    """``k``, ``k + 1``, ``2 k`` and ``2 k + 1``, as formulas in a dtype round them: NumPy takes arrays without dimensions fastest."""
-    one = dtype.type(1)
-    number = dtype.type(k)
-    return np.asarray(number), np.asarray(number + one), np.asarray(number + number), np.asarray(number + number + one)
+def _kept_counts(k: int, dtype: np.dtype) -> tuple[np.ndarray, ...]:
+    """The same as arrays without dimensions, which NumPy takes fastest."""
+    return tuple(map(np.asarray, _counts(dtype.type(k))))
 
 
 def _by_numpy(kind: str, closed_from: int) -> Callable[..., np.ndarray]:
     """What computes the polynomials on the host: the formulas' operations for one degree at a time, without what masks the others."""
-    first, step = _doubled(kind) if closed_from else _BY_NUMPY[kind]
+    first, step = _RECURRENCES[kind]
 
     def recurrence(x: np.ndarray, n: int) -> np.ndarray:
         if not n:
             return np.ones_like(x)
-        current, more = first(x)
+        current, alike = first(x)
         before: Any = x.dtype.type(1)
         for k in range(1, n):
-            before, current = current, step(more, _counts(k, x.dtype), before, current)
+            before, current = current, step(alike, _kept_counts(k, x.dtype), before, current)
         return current
 
     def of_degree(x: np.ndarray, n: float) -> np.ndarray:
