@@ -15,7 +15,7 @@ from .by_names import reduction_of
 from .formulas import full_like
 from .functions import route
 from .overloads import aten
-from .routes_nn import _ints, _reduced, pairwise_distance
+from .routes_nn import _reduced, pairwise_distance
 from .routes_shape import meshgrid, reshape
 from .routes_tensor import is_wrapper
 
@@ -164,28 +164,6 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Any:
         num_classes = A._local_scalar_dense.default(A.max.default(input)) + 1
     classes = T.arange(num_classes, dtype=dtypes.int64, device=input.device)
     return A._to_copy.default(A.eq.Tensor(A.unsqueeze.default(input, -1), classes), dtype=dtypes.int64)
-
-
-def _unpool(n: int) -> None:
-    def run(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Any:
-        steps = _ints(kernel_size if stride is None else stride, n)
-        sizes = input._aval.shape[-n:]
-        usual = [(m - 1) * s - 2 * p + k for m, s, p, k in zip(sizes, steps, _ints(padding, n), _ints(kernel_size, n), strict=True)]
-        size = usual if output_size is None else list(output_size)[-n:]
-        if any(abs(m - u) >= s for m, u, s in zip(size, usual, steps, strict=True)):
-            return NotImplemented
-        if n == 3:
-            return A.max_unpool3d.default(input, indices, size, steps, _ints(padding, n))
-        if n == 2:
-            return A.max_unpool2d.default(input, indices, size)
-        found = A.max_unpool2d.default(A.unsqueeze.default(input, -1), A.unsqueeze.default(indices, -1), [*size, 1])
-        return A.squeeze.dim(found, -1)
-
-    route(getattr(F, f"max_unpool{n}d"))(run)
-
-
-for _n in (1, 2, 3):
-    _unpool(_n)
 
 
 # ---- other functions -------------------------------------------------------------------------------------------------------------
