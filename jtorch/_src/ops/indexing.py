@@ -77,7 +77,11 @@ def _by_take(dim: int) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     return lambda x, positions: x.take(positions, dim, None, "clip")
 
 
-@hosted(_by_take, ns=4.6, calls=4, dtypes=REALS, elementwise=False, alike=False, mixed=True)
+def _shape_of_inner(x: Any, positions: Any, *, dim: int) -> tuple[int, ...]:
+    return (*x.shape[:dim], *positions.shape, *x.shape[dim + 1 :])
+
+
+@hosted(_by_take, ns=4.6, calls=4, dtypes=REALS, elementwise=False, alike=False, mixed=True, shape=_shape_of_inner)
 def _inner(x: Array, positions: Array, *, dim: int) -> Array:
     """``x`` at a vector of positions along a dimension that others stand in front of."""
     folded, at = fold(x, dim, positions)
