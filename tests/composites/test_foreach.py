@@ -177,6 +177,14 @@ def test_operations_of_lists(name: str, given: Any, formula: Any, n: int) -> Non
         graph.backward()
 
 
+@pytest.mark.parametrize(("name", "options"), [("add", {"alpha": 0.7}), ("addcmul", {"value": 0.3}), ("addcdiv", {"value": 0.3})])
+@pytest.mark.parametrize("n", [3, 40])
+def test_lists_give_what_each_tensor_gives(name: str, options: dict[str, float], n: int) -> None:
+    lists = _lists(n, 2)[: 2 if name == "add" else 3]
+    for found, operands in zip(getattr(torch, f"_foreach_{name}")(*lists, **options), zip(*lists, strict=True), strict=True):
+        assert found.tolist() == getattr(torch, name)(*operands, **options).tolist()
+
+
 def test_lists_that_share_tensors_are_written_one_after_the_other() -> None:
     a = [torch.full((2,), float(i)) for i in range(10)]
     torch._foreach_add_(a, [a[-1], *a[:-1]])

@@ -21,8 +21,9 @@ from ._axes import to_dtype
 from ._declare import Array, Number, op
 from ._hosted import hosted
 from ._numeric import wide
-from .combining import lerp
+from .combining import addcdiv, addcmul, lerp
 from .norms import _power_sum
+from .pointwise import add, div, mul
 
 #: Tensors of at most so many elements are joined where one call of NumPy takes many of them, if there are not fewer than ``FEW``.
 SMALL, FEW = 1 << 12, 4
@@ -214,19 +215,19 @@ def _zeroed(tensors: list[Array]) -> tuple[Array, ...]:
 def _sums_of_each(tensors: list[Array], others: list[Array], alpha: Number, scaled: bool) -> tuple[Array, ...]:
     """Each tensor plus its one of the others, which is multiplied by ``alpha`` if ``scaled``."""
     pairs = zip(tensors, others, strict=True)
-    return tuple([x + _as(_exact(alpha), x) * y if scaled else x + y for x, y in pairs])
+    return tuple([add(x, y, alpha=_as(_exact(alpha), x)) if scaled else add(x, y) for x, y in pairs])
 
 
 @op(namespace="_C", differentiable=False)
 def _products_of_each(tensors: list[Array], others: list[Array]) -> tuple[Array, ...]:
     """Each tensor times its one of the others."""
-    return tuple([x * y for x, y in zip(tensors, others, strict=True)])
+    return tuple(map(mul, tensors, others))
 
 
 @op(namespace="_C", differentiable=False)
 def _quotients_of_each(tensors: list[Array], others: list[Array]) -> tuple[Array, ...]:
     """Each tensor by its one of the others."""
-    return tuple([x / y for x, y in zip(tensors, others, strict=True)])
+    return tuple(map(div, tensors, others))
 
 
 @op(namespace="_C", differentiable=False)
@@ -238,5 +239,5 @@ def _lerps_of_each(tensors: list[Array], ends: list[Array], weight: Number) -> t
 @op(namespace="_C", differentiable=False)
 def _terms_of_each(tensors: list[Array], firsts: list[Array], seconds: list[Array], value: Number, by: bool) -> tuple[Array, ...]:
     """Each tensor plus ``value`` times the product of two others, or their quotient with ``by``."""
-    triples = zip(tensors, firsts, seconds, strict=True)
-    return tuple([x + _as(_exact(value), x) * (a / b if by else a * b) for x, a, b in triples])
+    term = addcdiv if by else addcmul
+    return tuple([term(x, a, b, value=_as(_exact(value), x)) for x, a, b in zip(tensors, firsts, seconds, strict=True)])
