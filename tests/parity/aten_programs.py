@@ -566,9 +566,12 @@ t.rnn_tanh_cell(d.x, d.x2, d.s, d.s2, d.v3, d.v3b)
 t.rnn_relu_cell(d.x, d.x2, d.s, d.s2, d.v3, d.v3b)
 t.lstm_cell(d.x, (d.x2, d.x3), d.w12, d.w12, d.v12, d.v12)[0]
 t.gru_cell(d.x, d.x2, d.w33, d.w33, d.v9, d.v9)
+F.poisson_nll_loss(d.x, d.p)
 t.gru(d.b, t.zeros(1, 4, 3), [d.w33, d.w33, d.v9, d.v9], True, 1, 0.0, False, False, False)[0]
 t.gru(d.b, t.zeros(2, 4, 3), [d.w33, d.w33, d.v9, d.v9] * 2, True, 1, 0.0, False, True, False)[0]
+t.rnn_tanh(d.w, t.tensor([2, 1, 1]), t.zeros(2, 2, 3), [d.s, d.s, d.s2, d.s2], False, 1, 0.0, False, True)[0]
 t.rnn_relu(d.b, t.zeros(1, 4, 3), [d.s, d.s2, d.v3, d.v3b], True, 1, 0.0, False, False, False)[1]
+t.lstm(d.w, t.tensor([2, 1, 1]), (t.zeros(1, 2, 3), t.zeros(1, 2, 3)), [d.w12, d.w12, d.v12, d.v12], True, 1, 0.0, False, False)[0]
 t.lstm(d.b.double(), [t.zeros(1, 4, 3, dtype=t.float64)] * 2, [d.w12.double(), d.w12.double()], False, 1, 0.0, False, False, False)[0]
 d.x.addr(d.v2, d.v3)
 t.unsafe_chunk(d.x, 2, 1)[0]

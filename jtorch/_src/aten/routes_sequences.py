@@ -59,7 +59,7 @@ def _declare(function: Any, step: Step, fused: bool) -> None:
         weights = _of_layers(params, has_biases, layers * (1 + bidirectional))
         found, finals = _layers(walk, step, data, states, weights, layers, p if train else 0.0, 1 + bidirectional)
         if padded and args[8]:
-            found = A.transpose.int(found, 0, 1)  # in place in PyTorch for all but LSTM, which is lost on the history of a wrapper here
+            found = A.transpose.int(found, 0, 1) if fused else A.transpose_.default(found, 0, 1)
         return found, *finals
 
     route(function)(run)
@@ -120,6 +120,11 @@ class _Padded:
         return A.stack.default(found[::-1] if backwards else found), states
 
 
+def _parts(states: Sequence[Any], begin: int, end: int) -> list[Any]:
+    """The states of some sequences; the last kind is looked at first, which decides the order of gradients, as in PyTorch."""
+    return [A.slice.Tensor(s, 0, begin, end) for s in reversed(states)][::-1]
+
+
 class _Packed:
     """Sequences of falling lengths, of which ``sizes`` says how many have each step."""
 
@@ -138,8 +143,8 @@ class _Packed:
             x = A.slice.Tensor(parts, 0, start, start + size)
             start += size
             if size < before:
-                ended.append([A.slice.Tensor(s, 0, size, before) for s in states])
-                states = [A.slice.Tensor(s, 0, 0, size) for s in states]
+                ended.append(_parts(states, size, before))
+                states = _parts(states, 0, size)
             before = size
             states = run(x, states)
             found.append(states[0])
@@ -148,7 +153,7 @@ class _Packed:
 
     def _backwards(self, parts: Any, states: list[Any], run: Any) -> tuple[Any, list[Any]]:
         first, found, end, before = states, [], sum(self.sizes), self.sizes[-1]
-        states = [A.slice.Tensor(s, 0, 0, before) for s in first]
+        states = _parts(first, 0, before)
         for size in self.sizes[::-1]:
             if size > before:
                 states = [A.cat.default([s, A.slice.Tensor(f, 0, before, size)]) for s, f in zip(states, first, strict=True)]

@@ -157,7 +157,8 @@ def _cat_formula(g: Any, node: Any, dim: int) -> Any:
             found[k] = A.new_zeros.default(g, [0]) if edge is not None else None
             continue
         n = aval.shape[dim]
-        found[k] = A.slice.Tensor(g, dim, at, at + n) if edge is not None else None
+        part = A.slice.Tensor(g, dim, at, at + n)  # of operands without a history, too, as PyTorch takes it
+        found[k] = part if edge is not None else None
         at += n
     return found
 
