@@ -153,6 +153,8 @@ operator_routes = Hook("operator_routes")
 operator_recording = Hook("operator_recording")
 #: Calls of operators: the module.
 operator_calls = Hook("operator_calls")
+#: What is said of one of PyTorch's operators.
+operator_tags = Hook("operator_tags")
 #: Loads what enters the operators of a namespace that is asked for one.
 late_operators = Hook("late_operators")
 

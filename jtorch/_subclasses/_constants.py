@@ -10,6 +10,7 @@ from .._src.aten.calling import run
 from .._src.aten.state import Below, Kernel, modes_off
 from .._src.facts.devices import META
 from .._src.facts.size import SYMBOLIC, Size
+from .._src.facts.tags import Tag
 from .._src.tensor.cells import Storage
 from .._src.tensor.untyped_storage import storage_of
 from ..core import Tensor
@@ -49,7 +50,7 @@ class Constants:
         ``make`` gives the fake tensor of a new constant, in the memory of another if it is a view. A tensor that was written to is given
         back.
         """
-        if any(getattr(t, "constant", None) is None for t in tensors) or _draws(func):
+        if any(getattr(t, "constant", None) is None for t in tensors) or Tag.nondeterministic_seeded in func.tags:
             return None
         if not tensors and not _numbers_for_tensors(func, values):
             return None
@@ -76,12 +77,6 @@ class Constants:
 def may_be_known(t: Tensor) -> bool:
     """Whether the data of a tensor is worth knowing: that of one number is, as in PyTorch."""
     return t._aval.size <= 1 and str(t.layout) == "torch.strided" and t._aval.device != META
-
-
-def _draws(func: Any) -> bool:
-    """Whether an operator's result is random."""
-    name = func._opname
-    return "generator" in func._schema.places or "rand" in name or "dropout" in name
 
 
 def _numbers_for_tensors(func: Any, values: list[Any]) -> bool:

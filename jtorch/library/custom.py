@@ -14,6 +14,7 @@ from . import registry
 from .kernels import JaxKernel
 from .registry import UserOverload
 from .schemas import infer_schema
+from .tags import Tag
 
 _defined: dict[str, CustomOpDef] = {}
 
@@ -35,12 +36,12 @@ class CustomOpDef:
     """A user operator: call it, or register for it how it runs elsewhere, its derivative, its shapes, its rule for ``vmap``."""
 
     def __init__(self, namespace: str, name: str, schema: str, fn: Callable[..., Any], tags: Any = None) -> None:
-        self._namespace, self._name, self._init_fn, self._tags = namespace, name, fn, tags
+        self._namespace, self._name, self._init_fn, self._tags = namespace, name, fn, list(tags or ())
         self._schema = schema
         previous = _defined.get(self._qualname)
         if previous is not None:
             registry.forget(previous._opoverload)
-        self._opoverload: UserOverload = registry.define(namespace, f"{name}{schema}")
+        self._opoverload: UserOverload = registry.define(namespace, f"{name}{schema}", [Tag.pt2_compliant_tag, *self._tags])
         self._user.opaque = True
         self._user.where = str(sys.modules.get(fn.__module__, fn.__module__))
         _defined[self._qualname] = self

@@ -50,12 +50,11 @@ class Library:
         Raises:
             RuntimeError: for an operator that is defined already, or in a library of kind ``"IMPL"``.
         """
-        del tags
         if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
             raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
         if self.kind == "IMPL":
             raise RuntimeError("def(): cannot define an operator in a library of kind IMPL; use DEF or FRAGMENT")
-        made = registry.define(self.ns, re.sub(r"\s+", " ", schema).strip())
+        made = registry.define(self.ns, re.sub(r"\s+", " ", schema).strip(), tags)
         self._mine.append(made)
         return made._opname if made._overloadname == "default" else f"{made._opname}.{made._overloadname}"
 
@@ -166,7 +165,7 @@ def define(qualname: Any, schema: Any, alias_analysis: str = "", *, lib: Library
     if not isinstance(schema, str) or not re.fullmatch(r"\s*\(.*\) -> .*", schema, re.DOTALL):
         raise ValueError('define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> Tensor" but got "' + f'{schema}"')
     full = name if overload == "default" else f"{name}.{overload}"
-    _keep(lib, registry.define(namespace, f"{full}{schema.strip()}"))
+    _keep(lib, registry.define(namespace, f"{full}{schema.strip()}", tags))
     return None
 
 

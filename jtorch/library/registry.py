@@ -19,6 +19,7 @@ from .._src.aten.recording import Rule
 from .._src.aten.state import STATE, modes_off
 from ..dispatch import MISSING, override
 from .kernels import JaxKernel
+from .tags import Tag
 
 #: Device types as dispatch keys name them.
 KEYS = {"CPU": "cpu", "CUDA": "cuda", "XPU": "xpu", "MPS": "mps", "XLA": "xla", "Meta": "meta"}
@@ -100,8 +101,8 @@ def lookup(namespace: str, name: str) -> UserPacket | None:
     return found if isinstance(found, UserPacket) else None
 
 
-def define(namespace: str, text: str) -> UserOverload:
-    """Enters an operator from its schema, without the namespace.
+def define(namespace: str, text: str, tags: Any = ()) -> UserOverload:
+    """Enters an operator from its schema, without the namespace, with what is said of it: a tag, or several.
 
     Raises:
         RuntimeError: if there is one of that name already.
@@ -122,6 +123,7 @@ def define(namespace: str, text: str) -> UserOverload:
         )
     packet._signatures[overload] = text
     made = packet.__dict__[overload] = UserOverload(packet, overload, text)
+    made._tags = [tags] if isinstance(tags, Tag) else list(tags)
     for register in _PENDING.pop((namespace, name, overload), ()):
         register(made)
     return made

@@ -13,6 +13,8 @@ from .._src.aten import lowering as _lowering  # noqa: F401  (makes public funct
 from .._src.aten.state import STATE as _state
 from .._src.aten.state import push as _push
 from .._src.aten.state import remove as _remove
+from .._src.aten.wrapping import lay_out as _lay_out
+from .._src.facts.tags import Tag
 
 __all__ = [
     "BaseTorchDispatchMode",
@@ -171,8 +173,13 @@ def transform_subclass(t: Any, callback: Callable[[str, Any], Any], outer_size: 
 
 
 def return_and_correct_aliasing(func: Any, args: Sequence[Any], kwargs: Any, out: Any) -> Any:
-    """What a handler should return: the very argument that an in-place or ``out=`` operator changed, else ``out``."""
+    """What a handler should return: the very argument that an in-place or ``out=`` operator changed, else ``out``.
+
+    A wrapper whose size or strides an operator changes in place (``transpose_``) is given the new ones.
+    """
     schema = func._schema
+    if Tag.inplace_view in func.tags:
+        _lay_out(func, args, kwargs)
     written = []
     for i, a in enumerate(schema.arguments):
         if a.is_write and (not schema.outs or a.is_out):

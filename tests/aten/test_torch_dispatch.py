@@ -479,6 +479,60 @@ def test_return_and_correct_aliasing():
     assert pd.return_and_correct_aliasing(aten.add.Tensor, (x, 1), {}, "out") == "out"
 
 
+@pytest.mark.parametrize(
+    ("change", "shape"),
+    [
+        (lambda y: y.transpose_(0, 1), (3, 2)),
+        (lambda y: torch.ops.aten.transpose_.default(y, 0, 1), (3, 2)),
+        (lambda y: y.unsqueeze_(0), (1, 2, 3)),
+        (lambda y: y.unsqueeze_(0).squeeze_(), (2, 3)),
+        (lambda y: y.as_strided_((2, 2), (1, 2)), (2, 2)),
+    ],
+)
+def test_wrappers_follow_changes_of_their_size(change, shape):
+    class Follower(torch.Tensor):
+        @staticmethod
+        def __new__(cls, inner, requires_grad=False):
+            made = torch.Tensor._make_wrapper_subclass(cls, inner.shape, strides=inner.stride(), requires_grad=requires_grad)
+            made.inner = inner
+            return made
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            kwargs = kwargs or {}
+            given = tree_map(lambda x: x.inner if isinstance(x, cls) else x, (args, kwargs))
+            out = tree_map(lambda x: cls(x) if isinstance(x, torch.Tensor) else x, func(*given[0], **given[1]))
+            return pd.return_and_correct_aliasing(func, args, kwargs, out)
+
+    x, plain = Follower(torch.arange(6.0).reshape(2, 3), True), torch.arange(6.0).reshape(2, 3).requires_grad_()
+    y, expected = x * 2, plain * 2
+    assert change(y) is y
+    change(expected)
+    assert tuple(y.shape) == shape and y.stride() == expected.stride() and y.inner.tolist() == expected.tolist()
+    weights = torch.arange(1.0, y.numel() + 1).reshape(shape)
+    (found,) = torch.autograd.grad((y * Follower(weights)).sum(), x)
+    (wanted,) = torch.autograd.grad((expected * weights).sum(), plain)
+    assert found.inner.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "tags"),
+    [
+        ("add.Tensor", []),
+        ("transpose.int", []),
+        ("transpose_.default", ["inplace_view"]),
+        ("resize_.default", ["inplace_view"]),
+        ("rand.default", ["nondeterministic_seeded"]),
+        ("bernoulli_.float", ["nondeterministic_seeded"]),
+        ("native_dropout.default", ["nondeterministic_seeded"]),
+        ("native_dropout_backward.default", []),
+    ],
+)
+def test_operators_tell_what_is_said_of_them(name, tags):
+    packet, overload = name.split(".")
+    assert [tag.name for tag in getattr(getattr(torch.ops.aten, packet), overload).tags] == tags
+
+
 def test_generators_suspended_inside_a_mode():
     def numbers(mode):
         with mode:

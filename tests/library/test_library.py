@@ -240,6 +240,15 @@ def test_schemas(source: str, schema: str) -> None:
     assert library.infer_schema(scope["f"], mutates_args=()) == schema
 
 
+def test_tags_are_those_that_were_given() -> None:
+    with library._scoped_library("tagged", "DEF") as lib:
+        lib.define("one(Tensor x) -> Tensor", tags=torch.Tag.pointwise)
+        lib.define("none(Tensor x) -> Tensor")
+        assert torch.ops.tagged.one.default.tags == [torch.Tag.pointwise] and torch.ops.tagged.none.default.tags == []
+    made = custom_op("tagged::custom", lambda x: x.clone(), mutates_args=(), schema="(Tensor x) -> Tensor", tags=[torch.Tag.core])
+    assert made._opoverload.tags == [torch.Tag.pt2_compliant_tag, torch.Tag.core]
+
+
 def test_triton_is_refused() -> None:
     with pytest.raises(NotImplementedError, match=r"jax.experimental.pallas"):
         library.triton_op("tests::tri", lambda x: x, mutates_args=())

@@ -11,7 +11,8 @@ from ...core import Tensor
 from ...dispatch import ACTIVE, MISSING, PLAIN, override
 from ..facts import devices, dtypes
 from ..facts.size import SYMBOLIC
-from ..hooks import late_operators, operator_calls
+from ..facts.tags import Tag
+from ..hooks import late_operators, operator_calls, operator_tags
 from ..ops._declare import OPS
 from ..refusals import names as _refused
 from ..refusals import stand_ins as _refusals
@@ -102,6 +103,7 @@ class OpOverload:
         self.kernel: Any = None
         self.derivative: Any = NO_DEFAULT
         self.parts: Any = False
+        self._tags: list[Tag] | None = None
 
     @property
     def _schema(self) -> Schema:
@@ -130,9 +132,15 @@ class OpOverload:
         return self._schema.is_view
 
     @property
-    def tags(self) -> list[Any]:
-        """No operator is tagged here."""
-        return []
+    def tags(self) -> list[Tag]:
+        """What is said of the operator, by whoever defined it.
+
+        Differs from torch: of PyTorch's own operators only ``inplace_view`` and ``nondeterministic_seeded`` are told.
+        """
+        found = self._tags
+        if found is None:
+            found = self._tags = operator_tags(self)
+        return [*found]
 
     def name(self) -> str:
         """``aten::add.Tensor``."""

@@ -7,11 +7,13 @@ from typing import Any
 
 from ...autograd.grad_mode import MODE
 from ...core import INTERNAL, Tensor, contiguous_strides, format_strides, from_value
+from ..bind.everything import T
 from ..borders.pytree import known
 from ..engine import META, SPECIAL, aval_of, meta_value
 from ..facts import devices, dtypes, layouts
 from ..facts.errors import not_offered
-from .calling import handles
+from .calling import handles, run
+from .state import Below, Kernel, modes_off
 from .values import Look, NoData, strides_or_none
 
 _new = object.__new__
@@ -115,6 +117,21 @@ def follow(t: Any, stand_in: Tensor) -> None:
         if type(aval.size) is type(memory.aval.size) is int and aval.size > memory.aval.size:
             memory.aval = now.aval
         now.storage, now.counter, now.seen, now.made, now.rebased = memory, before.counter, before.seen, before.made, before.rebased
+
+
+def lay_out(func: Any, args: Sequence[Any], kwargs: Any) -> None:
+    """Gives the instance that an operator writes into the size and strides that it would give a tensor like it, which computes nothing."""
+
+    def stand_in(x: Any) -> Any:
+        if not isinstance(x, Tensor):
+            return x
+        strides = contiguous_strides(x._aval.shape) if x._strides is None else x._strides
+        return T.empty_strided(x._aval.shape, strides, dtype=x._aval.torch_dtype, device="meta")
+
+    with Below(), Kernel(), modes_off():
+        model, *others = map(stand_in, args)
+        run(func, func.complete((model, *others), kwargs or {}))
+    follow(args[0], model)
 
 
 def become(t: Any, other: Tensor) -> None:

@@ -27,7 +27,7 @@ from ..tensor.running import inplace, rebind
 from ..tensor.writing import INFERENCE, check_captured, check_inplace, check_lifted, overlapping
 
 
-@composite(namespace="Tensor", operands=("self",))
+@composite(namespace="Tensor", operands=("self",), lays_out=True)
 def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = None) -> Any:
     """Gives the tensor another size; its elements are those of its memory from its first one on, in order.
 
@@ -75,7 +75,7 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = No
     return self
 
 
-@composite(method=True, operands=("input", "the_template"))
+@composite(method=True, operands=("input", "the_template"), lays_out=True)
 def resize_as_(input: Tensor, the_template: Any, *, memory_format: Any = None) -> Any:
     """``resize_`` to the size of another tensor.
 
@@ -196,7 +196,7 @@ def _check_place(t: Any, storage: Storage, size: tuple[int, ...], stride: Any, o
     return strides
 
 
-@composite(namespace="Tensor", operands=("self", "source"), lazy="conj neg")
+@composite(namespace="Tensor", operands=("self", "source"), lays_out=True, lazy="conj neg")
 @schemas(
     "set.source_Storage(Tensor self, Storage source) -> Tensor ; _ =source_Storage_out",
     "set.source_Storage_storage_offset(Tensor self, Storage source, SymInt storage_offset, SymInt[] size, "

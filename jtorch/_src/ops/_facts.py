@@ -94,6 +94,7 @@ class Facts:
     or overloads (``"var.dim"``), of which this holds.
     ``lazy``: which views' bits its operator reads itself: ``"conj"``, ``"neg"``, or both; others get copies. ``"neg_"``: in place alone.
     ``wraps_numbers``: its operator takes a number for its second tensor, before it looks at overloads for numbers.
+    ``lays_out``: its operator changes the tensor's own size, strides or memory.
     """
 
     numbers_do: bool = False
@@ -120,6 +121,7 @@ class Facts:
     implicit: bool | tuple[str, ...] = False
     lazy: str = ""
     wraps_numbers: bool = False
+    lays_out: bool = False
 
     def is_native(self, path: str) -> bool:
         """Whether PyTorch has the public function ``path`` in C++."""

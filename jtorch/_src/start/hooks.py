@@ -244,6 +244,13 @@ def _operator_calls() -> Any:
     return calling
 
 
+@hooks.operator_tags.fill
+def _operator_tags() -> Any:
+    from ..aten.tags import tags_of
+
+    return tags_of
+
+
 # ---- modules, switches, devices --------------------------------------------------------------------------------------------------
 
 
