@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import dispatch
-from .._src.bind.cores import BOUND, POINTWISE
+from .._src.bind.bound import BOUND, POINTWISE
 from .._src.engine import SPECIAL, Laid, aval_of, numbers_of, record
 from .._src.facts import layouts
 from .._src.facts.errors import no_kernel

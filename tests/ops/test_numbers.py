@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import jtorch as torch
-from jtorch._src.bind.cores import BOUND
+from jtorch._src.bind.bound import BOUND
 
 
 def test_new_numbers_make_no_new_programs() -> None:

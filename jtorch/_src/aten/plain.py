@@ -6,7 +6,7 @@ from typing import Any
 
 from ...core import Tensor
 from ..bind import assertions
-from ..bind.cores import BOUND
+from ..bind.bound import BOUND
 from ..bind.everything import _C, L, M, T
 from ..facts import dtypes
 from ..facts.layouts import preserve_format

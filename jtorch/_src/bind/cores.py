@@ -22,7 +22,6 @@ from ..facts import devices
 from ..facts.errors import HIGHEST_LONG, LOWEST_LONG, must_be_tensor
 from ..facts.static_types import STATIC_TABLES, static_of
 from ..keeping import code as _code_cache
-from ..ops import _kernel
 from ..ops._declare import (
     DTYPE,
     NUMBER,
@@ -37,119 +36,21 @@ from ..ops._declare import (
     Param,
 )
 from ..ops._facts import Facts
-from ..ops._kernel import MINUS_ZERO, NUMBERS, Fixed, T, apart, call_of
+from ..ops._kernel import NUMBERS, Fixed, T, apart
 from ..tensor import result_strides
-from ..tensor.running import apply, inplace, keep_layout, write_out
+from ..tensor.running import apply, inplace, write_out
 from ..tensor.writing import check_inplace, check_overlap
-from .arguments import KINDS, NAMES_OF_KINDS, NONE, check_numbers, checked_static, coerce, number, static, unsigned
+from .arguments import KINDS, NONE, check_numbers, coerce, number, static, unsigned
+from .bound import BOUND, POINTWISE, Bound
 
 _EMPTY = inspect.Parameter.empty
 #: Powers that have formulas of their own.
 POWERS = frozenset((-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0))
-#: Families whose results follow the memory order of their operands.
-POINTWISE = {"unary", "binary", "comparison", "pointwise"}
 #: More names of parameters: NumPy's, and those of overloads for numbers.
 ALIASES = {
     "input": ("x", "a", "x1"), "other": ("x2",), "dim": ("axis",), "keepdim": ("keepdims",),
     "elements": ("element",), "test_elements": ("test_element",),
 }  # fmt: skip
-
-
-class Bound:
-    """One op at this floor: the calls made for it so far, by key, and its result's form."""
-
-    __slots__ = ("op", "calls", "returns", "keep_layout", "core")
-
-    def __init__(self, op: Op) -> None:
-        self.op = op
-        self.calls: dict[Any, Any] = {}
-        _kernel.caches.append(self.calls)
-        self.returns: Any = None
-        self.keep_layout = op.family in POINTWISE and op.strides is None
-        self.core: Callable[..., Any] = None
-
-    def call(self, key: tuple[Any, ...]) -> Any:
-        """The call for a key: one entry for each parameter that is not always a tensor."""
-        op = self.op
-        entries = iter(key)
-        layout: list[Any] = []
-        cacheable = True
-        for i, p in enumerate(op.params):
-            if p.kind == TENSOR:
-                layout.append(T)
-                continue
-            entry = next(entries)
-            if p.kind in (STATIC, DTYPE):
-                if entry is MINUS_ZERO and "float" in p.annotation:
-                    entry = -0.0
-                fixed = checked_static(op.name, p.name, p.annotation, static(op, p, i + 1, entry))
-                cacheable = cacheable and not _has_tensor(entry) and _ordinary(entry, p.annotation)
-                layout.append(Fixed(fixed))
-            else:
-                if type(entry) is Fixed:
-                    entry = Fixed(checked_static(op.name, p.name, p.annotation, entry.value))
-                layout.append(None if entry is None or entry == NONE else entry)
-        if not op.numbers_do and not any(e is T for e in layout):
-            self._refuse_numbers(layout)
-        found = call_of(op, tuple(layout))
-        if cacheable:
-            try:
-                self.calls[key] = found
-            except TypeError:  # an unhashable spelling, such as nested lists
-                pass
-        return found
-
-    def _refuse_numbers(self, layout: list[Any]) -> None:
-        """Raises torch's error if an operand could have been a tensor, but only numbers were given."""
-        operands = [e for p, e in zip(self.op.params, layout, strict=True) if p.kind in (TENSOR_OR_NUMBER, TENSOR_OR_STATIC) and p.required]
-        if operands:
-            got = ", ".join(type(e.value).__name__ if isinstance(e, Fixed) else NAMES_OF_KINDS.get(e, "NoneType") for e in operands)
-            raise TypeError(f"{self.op.name}() received an invalid combination of arguments - got ({got}), but expected a Tensor too")
-
-    def wrapped(self, values: list[Value]) -> tuple[Tensor, ...]:
-        """Several results as tensors."""
-        made = []
-        for v in values:
-            r = _new(Tensor)
-            r._v = v
-            if BIRTHS:
-                r._birth = born()
-            made.append(r)
-        return tuple(made)
-
-    def finish(self, result: Any, tensors: Sequence[Tensor]) -> Any:
-        """The result as the caller gets it: memory order, named tuples."""
-        if self.keep_layout:
-            number = len(tensors) == 1 and self.op.family in ("binary", "comparison")
-            for t in tensors:
-                if t._strides is not None:
-                    if type(result) is tuple:
-                        for r in result:
-                            keep_layout(r, tensors, number)
-                    else:
-                        keep_layout(result, tensors, number)
-                    break
-        if self.returns is not None and type(result) is tuple:
-            return self.returns(result)
-        return result
-
-
-def _ordinary(value: Any, annotation: str) -> bool:
-    """Whether a static argument is of a type that its parameter says it takes. Others are equal to such (``True == 1 == 1.0``), so that
-    what became of them, an error mostly, must not be remembered under their key."""
-    if type(value) in (tuple, list):
-        return all(_ordinary(x, annotation) for x in value)
-    if type(value) is bool:
-        return "bool" in annotation or annotation in ("", "Any")
-    return type(value) is not float or any(word in annotation for word in ("float", "Number", "Any")) or not annotation
-
-
-def _has_tensor(value: Any) -> bool:
-    return isinstance(value, Tensor) or (isinstance(value, (list, tuple)) and any(_has_tensor(x) for x in value))
-
-
-_new = object.__new__
-BOUND: dict[str, Bound] = {}
 
 
 def _operand(name: str, p: Param, position: int, indent: str = "", collect: bool = True) -> list[str]:

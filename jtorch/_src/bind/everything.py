@@ -17,7 +17,8 @@ from ..tensor.writing import check_inplace, check_overlap
 from . import cores as binding
 from . import factories
 from . import forms as public_forms
-from .cores import BOUND, COMPOSITES, Composite
+from .bound import BOUND
+from .cores import COMPOSITES, Composite
 
 #: Every public callable by its path without ``torch.``: ``add``, ``Tensor.add_``, ``nn.functional.relu``, ``_C._slice``.
 PUBLIC: dict[str, Any] = {}

@@ -11,13 +11,14 @@ from ...core import Tensor, from_value
 from ..bind.cores import composite
 from ..bind.everything import _C, PUBLIC, T
 from ..draws import sampling as _sampling
+from ..draws.by_dtype import serial
 from ..engine import META, meta_value
 from ..facts import dtypes
 from ..facts.warned_once import outside
 from ..ops._facts import schemas
 from ..tensor.running import inplace as write_into
 from ..tensor.writing import check_inplace
-from .filling import numbers, serial, strides_of
+from .filling import numbers, strides_of
 
 
 def _mask(input: Any, p: float, feature: bool) -> Any:

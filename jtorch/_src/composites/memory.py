@@ -12,7 +12,8 @@ from ...autograd.dual import has_tangent
 from ...autograd.grad_mode import MODE
 from ...core import Tensor, alias_of, contiguous_strides, detached, from_host
 from ..bind.arguments import sizes as whole_sizes
-from ..bind.cores import BOUND, composite
+from ..bind.bound import BOUND
+from ..bind.cores import composite
 from ..bind.everything import T
 from ..engine import SPECIAL, limits
 from ..facts import devices, dtypes

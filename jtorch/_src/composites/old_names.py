@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...core import Tensor, detached
-from ..bind.cores import BOUND, composite
+from ..bind.bound import BOUND
+from ..bind.cores import composite
 from ..bind.everything import F, T
 from ..facts import dtypes
 from ..facts.errors import not_offered

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...core import Tensor
-from ..bind.cores import BOUND, composite
+from ..bind.bound import BOUND
+from ..bind.cores import composite
 from ..facts import dtypes
 from ..tensor.running import inplace
 from ..tensor.writing import check_inplace

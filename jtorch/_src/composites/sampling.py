@@ -19,6 +19,7 @@ from ..bind.everything import _C, T
 from ..bind.factories import check_dtype, check_options, check_out, check_pinned
 from ..draws import key_sampling as _key_sampling
 from ..draws import sampling as _sampling
+from ..draws.by_dtype import Draw, integer_draw, need, normal_draw, serial, uniform_draw
 from ..engine import META, limits
 from ..facts import devices, dtypes
 from ..facts.errors import broadcast_shapes, check_long, check_longs, must_be_tensor
@@ -27,29 +28,23 @@ from ..ops._derivatives import A, D, derivative
 from ..ops._facts import schemas
 from ..tensor.running import pointwise_strides, write_out
 from .filling import (
-    Draw,
     blank,
     check_probabilities,
     drawn,
     drawn_by,
     fill,
     from_key,
-    integer_draw,
     is_example,
     is_traced,
     key_for,
-    need,
-    normal_draw,
     numbers,
     on_host,
     plain_numbers,
     sampled,
-    serial,
     strides_of,
     taken,
-    uniform_draw,
     whole_strides,
-)  # fmt: skip
+)
 
 # ---- factories -------------------------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,8 @@ from typing import Any
 from ...autograd.names import named
 from ...core import Tensor
 from ..bind.arguments import sizes as whole_sizes
-from ..bind.cores import BOUND, composite
+from ..bind.bound import BOUND
+from ..bind.cores import composite
 from ..facts import dtypes
 from ..facts.errors import broadcast_shapes as _broadcast
 from ..facts.errors import must_be_tensor

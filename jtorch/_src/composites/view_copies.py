@@ -9,7 +9,8 @@ from typing import Any
 
 from ...autograd.names import named
 from ...core import Tensor, from_value
-from ..bind.cores import BOUND, COMPOSITES, composite
+from ..bind.bound import BOUND
+from ..bind.cores import COMPOSITES, composite
 from ..bind.everything import PUBLIC, M, T
 from ..facts.dtypes import dtype as dtype_class
 from ..ops._facts import schemas

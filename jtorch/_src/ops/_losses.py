@@ -8,6 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..facts import dtypes
+from ..facts.errors import broadcast_shapes
 from ..facts.warned_once import outside
 from ._declare import Array
 from ._numeric import is_integral, scalar_name
@@ -81,3 +83,23 @@ def magnitude(x: Array) -> Array:
     """The absolute values of real numbers, with gradient 0 where they are 0 or NaN."""
     sign = lax.stop_gradient(jnp.sign(x))
     return x * jnp.where(sign == sign, sign, np.zeros((), x.dtype))
+
+
+def aligned(*arrays: Array | None) -> list[Array | None]:
+    """The arrays with equal rank: size-1 dimensions in front of the shorter ones.
+
+    Raises:
+        RuntimeError: if they do not broadcast.
+    """
+    ndim = len(broadcast_shapes(*[a.shape for a in arrays if a is not None]))
+    return [None if a is None else a.reshape((1,) * (ndim - a.ndim) + a.shape) for a in arrays]
+
+
+def not_cast(found: str, kind: dtypes.dtype) -> RuntimeError:
+    """The error of a result whose dtype does not fit the input's."""
+    return RuntimeError(f"result type {found} can't be cast to the desired output type {kind.scalar_name}")
+
+
+def size_text(x: Array) -> str:
+    """The size as messages give it."""
+    return f"torch.Size({list(x.shape)})"

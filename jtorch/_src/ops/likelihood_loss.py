@@ -12,11 +12,11 @@ from ..facts import dtypes
 from ..facts.warned_once import outside
 from ._declare import Array, guard_range, op
 from ._facts import schemas
-from ._losses import checked, reduced, reduction_of, warn_of_reduction
+from ._losses import aligned, checked, reduced, reduction_of, warn_of_reduction
 from ._matrix import cpp_name
 from ._nodes import by_reduction
 from ._numeric import default_float, is_bool, is_complex, is_integral, number, unsupported
-from .loss import _aligned, _check_hinge
+from .margin_loss import check_hinge
 from .pointwise import NO_BOOL_MINUS, NO_MINUS_BOOL
 
 
@@ -93,8 +93,8 @@ def kl_div(
     """
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce, reduction)
-    _check_hinge(input)
-    t, x = _aligned(target, input)
+    check_hinge(input)
+    t, x = aligned(target, input)
     assert x is not None
     assert t is not None
     loss = jnp.exp(t) * (t - x) if log_target else _x_log_y(t, t) - t * x
@@ -149,7 +149,7 @@ def poisson_nll_loss(
         reduction = reduction_of(size_average, reduce, reduction)
     elif reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
-    x, t = _aligned(input, target)
+    x, t = aligned(input, target)
     assert x is not None
     assert t is not None
     loss = jnp.exp(x) - t * x if log_input else x - t * jnp.log(x + number(eps, x))
@@ -214,7 +214,7 @@ def gaussian_nll_loss(
     for operand in (input, target):
         dtype = dtypes.promote_types(dtype, dtypes.from_np(operand.dtype))
     dtype = dtype.np
-    x, t, v = _aligned(input.astype(dtype), target.astype(dtype), variance.astype(dtype))
+    x, t, v = aligned(input.astype(dtype), target.astype(dtype), variance.astype(dtype))
     assert x is not None
     assert t is not None
     assert v is not None

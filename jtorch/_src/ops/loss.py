@@ -17,16 +17,16 @@ from ._declare import Array, defvjp, guard_range, op
 from ._derivatives import A, derivative
 from ._facts import schemas
 from ._kernel import cast
-from ._losses import REDUCTIONS, checked, hinge, magnitude, reduced, reduction_of, warn_of_reduction
+from ._losses import REDUCTIONS, aligned, checked, magnitude, not_cast, reduced, reduction_of, size_text, warn_of_reduction
 from ._nodes import Made, by_reduction, by_weight
-from ._numeric import default_float, is_bool, is_complex, number, quotient, require, scalar_name
-from .pointwise import NO_BOOL_MINUS, NO_NEGATED_BOOL, no_bools
+from ._numeric import default_float, number, quotient, require, scalar_name
+from .pointwise import NO_BOOL_MINUS, no_bools
 
 
 def _warn_of_sizes(input: Any, target: Any, reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> None:
     if input._aval.shape != target._aval.shape:  # each call asks: not by way of the property
         warnings.warn(
-            f"Using a target size ({_size(target)}) that is different to the input size ({_size(input)}). "
+            f"Using a target size ({size_text(target)}) that is different to the input size ({size_text(input)}). "
             "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
             stacklevel=outside(),
         )
@@ -36,16 +36,6 @@ def _warn_of_sizes(input: Any, target: Any, reduction: str, size_average: bool |
 
 def _warn_of_paired_sizes(input: Any, target: Any, reduction: str) -> None:
     _warn_of_sizes(input, target, reduction)
-
-
-def _aligned(*arrays: Array | None) -> list[Array | None]:
-    """The arrays with equal rank: size-1 dimensions in front of the shorter ones.
-
-    Raises:
-        RuntimeError: if they do not broadcast.
-    """
-    ndim = len(broadcast_shapes(*[a.shape for a in arrays if a is not None]))
-    return [None if a is None else a.reshape((1,) * (ndim - a.ndim) + a.shape) for a in arrays]
 
 
 def _weighted(loss: Array, weight: Array | None, reduction: str) -> Array:
@@ -66,15 +56,11 @@ def _check_weight(input: Array, weight: Array | None) -> None:
 # What a kernel cannot see once the operands are promoted: torch refuses some combinations by the dtypes that were given.
 
 
-def _not_cast(found: str, kind: dtypes.dtype) -> RuntimeError:
-    return RuntimeError(f"result type {found} can't be cast to the desired output type {kind.scalar_name}")
-
-
 def _check_huber(input: Array, kind: dtypes.dtype) -> None:
     """The result has the input's dtype, and that must be able to hold the difference."""
     own = dtypes.from_np(input.dtype)
     if not dtypes.can_cast(kind, own):
-        raise _not_cast(kind.scalar_name, own)
+        raise not_cast(kind.scalar_name, own)
 
 
 def _check_scores(score: dtypes.dtype, target: dtypes.dtype) -> None:
@@ -83,30 +69,7 @@ def _check_scores(score: dtypes.dtype, target: dtypes.dtype) -> None:
     if target is dtypes.bool_:
         raise RuntimeError(NO_BOOL_MINUS)
     if target.category < dtypes.FLOATING:
-        raise _not_cast(score.scalar_name, target)
-
-
-def _check_soft_margin(score: dtypes.dtype, target: dtypes.dtype) -> None:
-    """The result has the input's dtype."""
-    if score is dtypes.bool_:
-        raise RuntimeError(NO_NEGATED_BOOL)
-    if score.category < dtypes.FLOATING or score.category < target.category == dtypes.COMPLEX:
-        raise _not_cast(target.scalar_name if target.is_complex else dtypes.get_default_dtype().scalar_name, score)
-
-
-def _check_hinge(input: Array) -> None:
-    if is_bool(input):
-        raise RuntimeError(NO_BOOL_MINUS)
-    if is_complex(input):
-        raise NotImplementedError("clamp is not supported for complex types")
-
-
-def _check_ranking(kinds: list[dtypes.dtype]) -> None:
-    no_bools(kinds[:2])
-    if kinds[2] is dtypes.bool_:
-        raise RuntimeError(NO_NEGATED_BOOL)
-    if any(kind.is_complex for kind in kinds):
-        raise NotImplementedError("clamp is not supported for complex types")
+        raise not_cast(score.scalar_name, target)
 
 
 @op(
@@ -159,7 +122,7 @@ def mse_loss(
     _check_weight(input, weight)
     if weight is None:
         require("mse_cpu", input)
-    x, y, w = _aligned(input, target, weight)
+    x, y, w = aligned(input, target, weight)
     difference = x - y  # type: ignore[operator]
     return _weighted(difference * difference, w, reduction)
 
@@ -216,7 +179,7 @@ def l1_loss(
 
 
 def _l1(input: Array, target: Array, weight: Array | None, reduction: str) -> Array:
-    x, y, w = _aligned(input, target, weight)
+    x, y, w = aligned(input, target, weight)
     difference = x - y  # type: ignore[operator]
     if jnp.issubdtype(difference.dtype, jnp.complexfloating):
         return _weighted(jnp.abs(difference), w, reduction)
@@ -270,7 +233,7 @@ def smooth_l1_loss(
     if beta == 0.0:
         return _l1(input, target, None, reduction)
     require("smooth_l1_cpu", input)
-    x, y = _aligned(input, target)
+    x, y = aligned(input, target)
     difference = x - y  # type: ignore[operator]
     size = difference * lax.stop_gradient(jnp.sign(difference))
     near = size < number(beta, size)
@@ -330,7 +293,7 @@ def huber_loss(input: Array, target: Array, reduction: str = "mean", delta: floa
     own = input.dtype
     input, target = input.astype(kind.np), target.astype(kind.np)
     require("huber_cpu", input)
-    x, y, w = _aligned(input, target, weight)
+    x, y, w = aligned(input, target, weight)
     difference = x - y  # type: ignore[operator]
     size = difference * lax.stop_gradient(jnp.sign(difference))
     bound = number(delta, size)
@@ -353,7 +316,7 @@ derivative(
 
 def _check_binary(input: Array, target: Array, message: str) -> None:
     if input.shape != target.shape:
-        raise ValueError(message.format(target=_size(target), input=_size(input)))
+        raise ValueError(message.format(target=size_text(target), input=size_text(input)))
 
 
 def _operator_of_weight(input: Any, target: Any, weight: Any, reduction: str) -> str | None:
@@ -365,10 +328,6 @@ def _operator_of_weight(input: Any, target: Any, weight: Any, reduction: str) ->
 
 def _operator_of_logits(input: Any, target: Any, reduction: str) -> str | None:
     return "binary_cross_entropy_with_logits" if input.shape == target.shape and reduction in REDUCTIONS else None
-
-
-def _size(x: Array) -> str:
-    return f"torch.Size({list(x.shape)})"
 
 
 @op(
@@ -423,7 +382,7 @@ def _scaled(loss: Array, weight: Array) -> Array:
     own, its = dtypes.from_np(loss.dtype), dtypes.from_np(weight.dtype)
     common = dtypes.promote_types(own, its)
     if not dtypes.can_cast(common, own):
-        raise _not_cast(common.scalar_name, own)
+        raise not_cast(common.scalar_name, own)
     return cast(cast(loss, common.np) * cast(_over(weight, loss), common.np), loss.dtype)
 
 
@@ -540,7 +499,7 @@ def binary_cross_entropy_with_logits(
     if pos_weight is not None:
         common = dtypes.promote_types(common, dtypes.from_np(pos_weight.dtype))
     if not dtypes.can_cast(common, its):
-        raise _not_cast(common.scalar_name, its)
+        raise not_cast(common.scalar_name, its)
     more = None if pos_weight is None else cast(_over(pos_weight, input), common.np)
     loss = cast(_scored(cast(input, common.np), cast(target, common.np), more), target.dtype)
     return reduced(loss if weight is None else _scaled(loss, weight), reduction)
@@ -566,140 +525,3 @@ def _bce_logits_target_formula(g: Any, self: Any, target_: Any, weight: Any, pos
 
 
 derivative(A.binary_cross_entropy_with_logits, self=_bce_logits_formula, target=_bce_logits_target_formula)
-
-
-@op(
-    namespace="nn.functional",
-    aten="soft_margin_loss",
-    saves=("input", "target"),
-    native=False,
-    autocast="float32",
-    warns=warn_of_reduction,
-    underivable={"target": lambda reduction: "soft_margin_loss" if reduction in REDUCTIONS else None},
-)
-@schemas(". ; =out")
-def soft_margin_loss(
-    input: Array, target: Array, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
-) -> Array:
-    """``log(1 + exp(-target * input))`` for targets 1 and -1.
-
-    Shapes: ``target`` broadcasts to ``input`` -> (), or the input's shape for reduction ``"none"``.
-
-    Dtypes: floating-point and complex ones; the result has the input's.
-
-    Raises:
-        ValueError: for an unknown ``reduction``.
-        RuntimeError: for an ``input`` of integers or bool, a complex ``target`` for a real one, or a larger ``target``.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.nn.functional.soft_margin_loss(torch.tensor([0.0, 1.0]), torch.tensor([1.0, -1.0]), reduction="none")
-        tensor([0.6931, 1.3133])
-    """
-    reduction = reduction_of(size_average, reduce, reduction)
-    full = broadcast_shapes(input.shape, target.shape)
-    if full != input.shape:
-        raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(full)}")
-    own, its = dtypes.from_np(input.dtype), dtypes.from_np(target.dtype)
-    _check_soft_margin(own, its)
-    common = dtypes.promote_types(own, its).np
-    x, t = _aligned(cast(input, common), cast(target, common))
-    return reduced(cast(jnp.log1p(jnp.exp(-t * x)), input.dtype), reduction)  # type: ignore[operator]
-
-
-derivative(
-    A.soft_margin_loss,
-    self=lambda g, self, target, reduction: A.soft_margin_loss_backward.default(g, self, target, reduction),
-)
-
-
-@op(
-    namespace="nn.functional",
-    aten="hinge_embedding_loss",
-    saves=("input", "target"),
-    strides="pointwise",
-    native=False,
-    node=by_reduction("AddBackward0"),
-    autocast="float32",
-    dispatched="in parts",
-    warns=warn_of_reduction,
-)
-def hinge_embedding_loss(
-    input: Array,
-    target: Array,
-    margin: float = 1.0,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Array:
-    """The input where ``target`` is 1, ``max(0, margin - input)`` where it is -1.
-
-    Shapes: ``input`` and ``target`` are broadcast -> (), or the broadcast shape for reduction ``"none"``.
-
-    Dtypes: real ones; the result has the input's, and integers cannot be averaged.
-
-    Raises:
-        ValueError: for an unknown ``reduction``.
-        RuntimeError: for the mean of integers, or a bool ``input``.
-        NotImplementedError: for a complex ``input``.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.nn.functional.hinge_embedding_loss(torch.tensor([0.5, 0.25]), torch.tensor([1, -1]), reduction="none")
-        tensor([0.5000, 0.7500])
-    """
-    reduction = reduction_of(size_average, reduce, reduction)
-    _check_hinge(input)
-    t, x = _aligned(target, input)
-    assert x is not None
-    zero = number(0, x)
-    return reduced(jnp.where(t != 1, hinge(number(margin, x) - x), zero) + jnp.where(t != -1, x, zero), reduction)
-
-
-@op(
-    namespace="nn.functional",
-    promote="common",
-    check=_check_ranking,
-    aten="margin_ranking_loss",
-    saves=("input1", "input2", "target"),
-    native=False,
-    node=by_reduction("ClampMinBackward0"),
-    autocast="float32",
-    warns=warn_of_reduction,
-)
-@schemas("(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor")
-def margin_ranking_loss(
-    input1: Array,
-    input2: Array,
-    target: Array,
-    margin: float = 0,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Array:
-    """``max(0, -target * (input1 - input2) + margin)``: ``target`` is 1 where the first input should rank higher, -1 where the second.
-
-    Shapes: three tensors of as many dimensions, broadcast -> (), or the broadcast shape for reduction ``"none"``.
-
-    Dtypes: real ones; the result has the operands' common one, integers become the default floating dtype.
-
-    Raises:
-        RuntimeError: if the numbers of dimensions differ, or for bool tensors.
-        NotImplementedError: for complex tensors.
-        ValueError: for an unknown ``reduction``.
-
-    Example:
-        >>> import jtorch as torch
-        >>> high, low = torch.tensor([2.0, 1.0]), torch.tensor([1.0, 3.0])
-        >>> torch.nn.functional.margin_ranking_loss(high, low, torch.ones(2), reduction="none")
-        tensor([0., 2.])
-    """
-    reduction = reduction_of(size_average, reduce, reduction)
-    if not input1.ndim == input2.ndim == target.ndim:
-        raise RuntimeError(
-            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {_size(input1)}, "
-            f"input2: {_size(input2)}, target: {_size(target)} "
-        )
-    broadcast_shapes(input1.shape, input2.shape, target.shape)
-    loss = default_float(-target * (input1 - input2))
-    return reduced(hinge(loss + number(margin, loss)), reduction)

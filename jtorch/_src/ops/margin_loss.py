@@ -10,11 +10,38 @@ from ..facts import dtypes
 from ..facts.errors import broadcast_shapes
 from . import _loops
 from ._declare import Array, guard_range, op
+from ._derivatives import A, derivative
 from ._facts import schemas
-from ._losses import REDUCTIONS, hinge, positive, reduced, reduction_of, warn_of_reduction
+from ._kernel import cast
+from ._losses import REDUCTIONS, aligned, hinge, not_cast, positive, reduced, reduction_of, size_text, warn_of_reduction
 from ._nodes import by_reduction
-from ._numeric import number, require, scalar_name
+from ._numeric import default_float, is_bool, is_complex, number, require, scalar_name
 from ._sizes import fewer
+from .pointwise import NO_BOOL_MINUS, NO_NEGATED_BOOL, no_bools
+
+
+def _check_soft_margin(score: dtypes.dtype, target: dtypes.dtype) -> None:
+    """The result has the input's dtype."""
+    if score is dtypes.bool_:
+        raise RuntimeError(NO_NEGATED_BOOL)
+    if score.category < dtypes.FLOATING or score.category < target.category == dtypes.COMPLEX:
+        raise not_cast(target.scalar_name if target.is_complex else dtypes.get_default_dtype().scalar_name, score)
+
+
+def check_hinge(input: Array) -> None:
+    """Refuses inputs from which no margin can be taken, in torch's words."""
+    if is_bool(input):
+        raise RuntimeError(NO_BOOL_MINUS)
+    if is_complex(input):
+        raise NotImplementedError("clamp is not supported for complex types")
+
+
+def _check_ranking(kinds: list[dtypes.dtype]) -> None:
+    no_bools(kinds[:2])
+    if kinds[2] is dtypes.bool_:
+        raise RuntimeError(NO_NEGATED_BOOL)
+    if any(kind.is_complex for kind in kinds):
+        raise NotImplementedError("clamp is not supported for complex types")
 
 
 @op(
@@ -269,3 +296,140 @@ def multilabel_soft_margin_loss(
         loss = loss * weight.reshape((1,) * (ndim - weight.ndim) + weight.shape)
     classes = input.shape[-1] if input.ndim else 1
     return reduced(jnp.sum(loss, -1) / number(classes, loss) if ndim else loss, reduction)
+
+
+@op(
+    namespace="nn.functional",
+    aten="soft_margin_loss",
+    saves=("input", "target"),
+    native=False,
+    autocast="float32",
+    warns=warn_of_reduction,
+    underivable={"target": lambda reduction: "soft_margin_loss" if reduction in REDUCTIONS else None},
+)
+@schemas(". ; =out")
+def soft_margin_loss(
+    input: Array, target: Array, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+) -> Array:
+    """``log(1 + exp(-target * input))`` for targets 1 and -1.
+
+    Shapes: ``target`` broadcasts to ``input`` -> (), or the input's shape for reduction ``"none"``.
+
+    Dtypes: floating-point and complex ones; the result has the input's.
+
+    Raises:
+        ValueError: for an unknown ``reduction``.
+        RuntimeError: for an ``input`` of integers or bool, a complex ``target`` for a real one, or a larger ``target``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.soft_margin_loss(torch.tensor([0.0, 1.0]), torch.tensor([1.0, -1.0]), reduction="none")
+        tensor([0.6931, 1.3133])
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    full = broadcast_shapes(input.shape, target.shape)
+    if full != input.shape:
+        raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(full)}")
+    own, its = dtypes.from_np(input.dtype), dtypes.from_np(target.dtype)
+    _check_soft_margin(own, its)
+    common = dtypes.promote_types(own, its).np
+    x, t = aligned(cast(input, common), cast(target, common))
+    return reduced(cast(jnp.log1p(jnp.exp(-t * x)), input.dtype), reduction)  # type: ignore[operator]
+
+
+derivative(
+    A.soft_margin_loss,
+    self=lambda g, self, target, reduction: A.soft_margin_loss_backward.default(g, self, target, reduction),
+)
+
+
+@op(
+    namespace="nn.functional",
+    aten="hinge_embedding_loss",
+    saves=("input", "target"),
+    strides="pointwise",
+    native=False,
+    node=by_reduction("AddBackward0"),
+    autocast="float32",
+    dispatched="in parts",
+    warns=warn_of_reduction,
+)
+def hinge_embedding_loss(
+    input: Array,
+    target: Array,
+    margin: float = 1.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Array:
+    """The input where ``target`` is 1, ``max(0, margin - input)`` where it is -1.
+
+    Shapes: ``input`` and ``target`` are broadcast -> (), or the broadcast shape for reduction ``"none"``.
+
+    Dtypes: real ones; the result has the input's, and integers cannot be averaged.
+
+    Raises:
+        ValueError: for an unknown ``reduction``.
+        RuntimeError: for the mean of integers, or a bool ``input``.
+        NotImplementedError: for a complex ``input``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> torch.nn.functional.hinge_embedding_loss(torch.tensor([0.5, 0.25]), torch.tensor([1, -1]), reduction="none")
+        tensor([0.5000, 0.7500])
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    check_hinge(input)
+    t, x = aligned(target, input)
+    assert x is not None
+    zero = number(0, x)
+    return reduced(jnp.where(t != 1, hinge(number(margin, x) - x), zero) + jnp.where(t != -1, x, zero), reduction)
+
+
+@op(
+    namespace="nn.functional",
+    promote="common",
+    check=_check_ranking,
+    aten="margin_ranking_loss",
+    saves=("input1", "input2", "target"),
+    native=False,
+    node=by_reduction("ClampMinBackward0"),
+    autocast="float32",
+    warns=warn_of_reduction,
+)
+@schemas("(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor")
+def margin_ranking_loss(
+    input1: Array,
+    input2: Array,
+    target: Array,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Array:
+    """``max(0, -target * (input1 - input2) + margin)``: ``target`` is 1 where the first input should rank higher, -1 where the second.
+
+    Shapes: three tensors of as many dimensions, broadcast -> (), or the broadcast shape for reduction ``"none"``.
+
+    Dtypes: real ones; the result has the operands' common one, integers become the default floating dtype.
+
+    Raises:
+        RuntimeError: if the numbers of dimensions differ, or for bool tensors.
+        NotImplementedError: for complex tensors.
+        ValueError: for an unknown ``reduction``.
+
+    Example:
+        >>> import jtorch as torch
+        >>> high, low = torch.tensor([2.0, 1.0]), torch.tensor([1.0, 3.0])
+        >>> torch.nn.functional.margin_ranking_loss(high, low, torch.ones(2), reduction="none")
+        tensor([0., 2.])
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    if not input1.ndim == input2.ndim == target.ndim:
+        raise RuntimeError(
+            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {size_text(input1)}, "
+            f"input2: {size_text(input2)}, target: {size_text(target)} "
+        )
+    broadcast_shapes(input1.shape, input2.shape, target.shape)
+    loss = default_float(-target * (input1 - input2))
+    return reduced(hinge(loss + number(margin, loss)), reduction)

@@ -16,7 +16,8 @@ import numpy as np
 
 from ...autograd.names import named, written
 from ...core import Tensor, from_host
-from ..bind.cores import BOUND, bind
+from ..bind.bound import BOUND
+from ..bind.cores import bind
 from ..bind.forms import repeats_of
 from ..engine import SPECIAL, numbers_of
 from ..facts import dtypes

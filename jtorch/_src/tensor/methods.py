@@ -27,7 +27,8 @@ from ...core import (
 )
 from .. import hooks
 from ..bind.arguments import number
-from ..bind.cores import BOUND, composite
+from ..bind.bound import BOUND
+from ..bind.cores import composite
 from ..engine import META, SPECIAL, Several, Value, concrete, meta_value, read
 from ..facts import devices, dtypes, layouts
 from ..facts.errors import HIGHEST_LONG, LOWEST_LONG, broadcast_shapes, check_scalar, must_be_tensor

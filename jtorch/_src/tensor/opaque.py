@@ -15,7 +15,8 @@ from ...autograd import engine as autograd_engine
 from ...autograd.names import named
 from ...core import Tensor
 from ...dispatch import disabled_torch_function_impl
-from ..bind.cores import BOUND, COMPOSITES, POINTWISE, Composite
+from ..bind.bound import BOUND, POINTWISE
+from ..bind.cores import COMPOSITES, Composite
 from ..bind.everything import PUBLIC
 from ..bind.forms import OPERATORS, inplace_names, paths_of
 from ..engine import SPECIAL, Laid, numbers_of, record

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core import Tensor, contiguous_strides, detached, lazy_bits
-from ..bind.cores import BOUND, composite
+from ..bind.bound import BOUND
+from ..bind.cores import composite
 from ..engine import Call
 from ..facts import dtypes
 from ..facts.errors import canonical_dim, check_longs, type_name

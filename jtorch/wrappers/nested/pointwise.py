@@ -7,7 +7,7 @@ from typing import Any
 
 from jtorch import Tensor, overrides
 
-from ..._src.bind.cores import POINTWISE
+from ..._src.bind.bound import POINTWISE
 from ..._src.bind.forms import OPERATORS
 from .ragged import NestedInt, pack, spread
 from .tensor import Nested, NestedTensor, structure_matches
