@@ -18,7 +18,8 @@ from jax import lax
 from ..facts.dtypes import from_np
 from ..facts.errors import broadcast_shapes, canonical_dim
 from ..facts.layouts import strided
-from ._declare import Array, Number, guard, guard_range, op, shape
+from ._added import added_along, can_be_added, grid
+from ._declare import Array, Number, defvjp, guard, guard_range, op, shape
 from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._hosted import INT64, REALS, hosted
@@ -166,6 +167,20 @@ derivative(
     A.gather,
     self=lambda g, self_, dim, index: A.scatter_add.default(A.new_zeros.default(g, self_.shape), dim, index, g),
 )
+
+
+def _gather_rule(g: Array, result: None, input: Array, dim: int, index: Array, *, sparse_grad: bool = False) -> tuple[Array, None]:
+    zeros = jnp.zeros(input.shape, g.dtype)
+    if index.size == 0:
+        return zeros, None
+    x, i, g = as_vector(zeros), as_vector(index), as_vector(g)
+    axis = canonical_dim(dim, x.ndim)
+    if can_be_added(x, i):
+        return added_along(x, i, g, axis=axis).reshape(input.shape), None
+    return x.at[grid(axis, i)].add(g, mode="promise_in_bounds", wrap_negative_indices=False).reshape(input.shape), None
+
+
+defvjp(gather, _gather_rule)
 
 
 @shape(saves=("indices",), out=True, aten="take_along_dim", out_dtype="expected", node="GatherBackward0")

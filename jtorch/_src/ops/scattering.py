@@ -26,7 +26,6 @@ from .indexing import (
     at_dim,
     fetch,
     fold,
-    gather,
     in_bounds,
     in_flat,
     index_parts,
@@ -271,18 +270,6 @@ def _scatter_add_rule(g, result, input, dim, index, src):
 defvjp(scatter_add, _scatter_add_rule)
 
 
-def _gather_rule(g: Array, result: None, input: Array, dim: int, index: Array, *, sparse_grad: bool = False) -> tuple[Array, None]:
-    zeros = jnp.zeros(input.shape, g.dtype)
-    if index.size == 0:
-        return zeros, None
-    x, i, g = as_vector(zeros), as_vector(index), as_vector(g)
-    axis = canonical_dim(dim, x.ndim)
-    if can_be_added(x, i):
-        return added_along(x, i, g, axis=axis).reshape(input.shape), None
-    return x.at[grid(axis, i)].add(g, mode="promise_in_bounds", wrap_negative_indices=False).reshape(input.shape), None
-
-
-defvjp(gather, _gather_rule)
 derivative(A.scatter_add, self=lambda g: g, src=lambda g, dim, index: A.gather.default(g, dim, index))
 
 _HOW = {"sum": "add", "prod": "multiply", "mean": "add", "amax": "max", "amin": "min"}
