@@ -213,7 +213,10 @@ class Tensor(TensorBase, metaclass=TensorMeta):
         v = self._read()
         found = read(v)
         if v.trace is not SPECIAL:
-            v.meta = Meta(keep=True, stale=v.meta.stale if v.meta else None, source=v.meta.source if v.meta else None)
+            if v.meta is None:
+                v.meta = Meta(keep=True)
+            else:
+                v.meta.keep = True
             found = v.array = unbound(found)
         return found
 

@@ -285,8 +285,8 @@ FREED = (
 
 def _check_version(node: Node, v: Value) -> None:
     stale = v.meta.stale
-    if stale is None and v.meta.source is not None and v.meta.source.meta is not None:
-        stale = v.meta.source.meta.stale
+    if stale is None and v.meta.source is not None:
+        stale = v.meta.source.stale
     # The operation that overwrites its own first operand may still use what was there, unless that is another operand too.
     if stale is None or node.seq > stale[2] or SAVING.lenient or not _is_checked(node, v, 1 if node.seq == stale[2] else 0):
         return

@@ -8,6 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from .._src.engine import Aval, Call, Guarded
+from .._src.engine.apart import kernels
 from .._src.engine.checks import chains
 from .._src.engine.programs import identity, identity_of_steps
 from .._src.engine.trie import State
@@ -21,11 +22,10 @@ def run_steps(steps: Sequence[State], leaves: Sequence[Any], numbers: Sequence[A
     """All results of recorded steps on arrays, while they are traced."""
     results: list[Any] = []
     at = 0
-    for s in steps:
-        call = s.call
-        assert call is not None
+    for s, kernel in zip(steps, kernels(steps), strict=True):
+        call: Any = s.call
         k = len(call.kinds)
-        out = call.jitted(*[leaves[-i - 1] if i < 0 else results[i] for i in s.ids], *numbers[at : at + k])
+        out = kernel(*[leaves[-i - 1] if i < 0 else results[i] for i in s.ids], *numbers[at : at + k])
         at += k
         if isinstance(out, Guarded):
             if flags is not None:

@@ -23,7 +23,7 @@ FLOORS = {
     "core": 2, "autograd": 2,
     **dict.fromkeys((f"_src.tensor.{name}" for name in (
         "aliases", "described", "recorded", "looking",
-        "cells", "view_steps", "running", "writing", "view_history", "result_strides", "resizing", "module_state",
+        "cells", "overwriting", "setting", "view_steps", "running", "writing", "view_history", "result_strides", "resizing", "module_state",
     )), 2),
     "_src.tensor": 3, "_src.bind": 3, "_src.draws": 3, "_src.borders": 3, "_src.composites": 3, "random": 3, "return_types": 3,
     "": 4, "_C": 4, "_ops": 4, "_src.aten": 4, "linalg": 4, "fft": 4, "special": 4, "overrides": 4, "func": 4, "functional": 4,

@@ -17,6 +17,7 @@ from .homes import require_gil as require_gil
 from .record import HOLDING as HOLDING
 from .record import LOCAL as LOCAL
 from .record import array_of as array_of
+from .record import at_hand as at_hand
 from .record import execution as execution
 from .record import execution_mode as execution_mode
 from .record import flush as flush
@@ -34,6 +35,7 @@ from .stopping import STOPPING as STOPPING
 from .stopping import here as here
 from .stopping import passing as passing
 from .stopping import stopping as stopping
+from .trie import ROOT as ROOT
 from .values import META as META
 from .values import SPECIAL as SPECIAL
 from .values import Aval as Aval

@@ -12,7 +12,7 @@ import numpy as np
 from numpy import ndarray
 
 from . import run, trie, values
-from .at_once import immediately, quickly, several
+from .at_once import _ArrayImpl, immediately, quickly, several
 from .calls import Call, Guarded, Shapes, common_device, shapes_of
 from .checks import answered, failure
 from .homes import Home
@@ -52,6 +52,7 @@ class Trace:
         asked: whether the checks of the last call are to be answered by running it; ``flags`` is the answer.
         undo: called with the trace's values and inputs if an op of it fails.
         ahead: what ran as it was called since a value was read last; None where everything is to be recorded.
+        writes: how many writes into parts of values were recorded that could be done at once (see ``at_hand``).
     """
 
     __slots__ = (
@@ -70,6 +71,7 @@ class Trace:
         "flags",
         "undo",
         "ahead",
+        "writes",
         "__weakref__",
     )
 
@@ -88,6 +90,7 @@ class Trace:
         self.flags: Any = None
         self.undo: list[Any] = []
         self.ahead: list[Shapes] | None = [] if limit <= MAX_OPS else None
+        self.writes = 0
 
 
 def _initial_deferred() -> bool:
@@ -450,12 +453,32 @@ def flush(trace: Trace | None = None) -> None:
         trace.ahead = []
     if trace.state.parent is None:  # nothing is pending in it
         return
+    trace.writes = 0
     if values.lost is not None:
         values.lost()
     with trace.home.lock:
         state = trace.state
         if not (state.small and trace is LOCAL.trace and _ran_small(trace, state)):
             _run(trace)
+
+
+def at_hand(v: Value) -> bool:
+    """Whether a value that part after part is written into is a NumPy array, so that the next part can be written where it lies.
+
+    Few such writes are recorded like all else. From some on in one trace they are what the program does, so that it is run.
+    """
+    if type(v.array) is ndarray:
+        return v.trace is None
+    trace = LOCAL.trace
+    if trace is None or type(v) is not Value or not values.on_host(v.aval.device) or HOLDING.stack or trace.ahead is None:
+        return False
+    trace.writes += 1
+    if trace.writes <= FEW or (v.trace is not None and v.trace is not trace):
+        return False
+    flush(trace)
+    if v.trace is None and (v.meta is None or not v.meta.keep) and type(v.array) is _ArrayImpl:
+        v.array = np.array(v.array)
+    return v.trace is None and type(v.array) is ndarray
 
 
 def _ran_small(trace: Trace, state: State) -> bool:

@@ -11,8 +11,10 @@ import numpy as np
 
 from . import ahead, heap, limits, pace, programs, room, tiers
 from . import values as _values
+from .apart import kernels
 from .at_once import _REFUSALS, _ArrayImpl, _Jitted, _ndarray, again, outside_jax, translate
 from .calls import Guarded, known
+from .host.rules import GIVEN
 from .signalled import is_signalled
 from .tiers import device_array, moved
 from .trie import State
@@ -363,11 +365,11 @@ def _planned(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves:
         results: list[Any] = []
         flags = None
         at = 0
-        for s in steps:
+        for s, kernel in zip(steps, kernels(steps), strict=True):
             call = s.call
             operands = [leaves[-i - 1] if i < 0 else results[i] for i in s.ids]
             k = len(call.kinds)
-            out = call.jitted(*operands, *numbers[at : at + k])
+            out = kernel(*operands, *numbers[at : at + k])
             at += k
             flags = None
             if isinstance(out, Guarded):
@@ -485,6 +487,9 @@ def _step(trace: Trace | _Part, state: State, live: Sequence[int], values: list[
             out = None
             if shapes.on_host:
                 operands = [leaves[~i].array if i < 0 else results[i] for i in ids]
+                if shapes.over and ids[0] in dead:
+                    a = None
+                    GIVEN.array = _given(operands)
                 if (quick := shapes.quick) is not None:
                     for a in operands:
                         if type(a) is not _ndarray:
@@ -506,6 +511,7 @@ def _step(trace: Trace | _Part, state: State, live: Sequence[int], values: list[
                     out = shapes.run(*operands)
                 except _REFUSALS as error:
                     out = again(call, shapes, operands, error)
+            GIVEN.array = None
             at += count
             if type(out) is _ndarray or type(out) is _ArrayImpl:
                 results.append(out)
@@ -525,12 +531,32 @@ def _step(trace: Trace | _Part, state: State, live: Sequence[int], values: list[
             raise
         raise translate(error, call.name if call else "", line) from error
     finally:  # what was computed before an op failed stays
+        GIVEN.array = None
         for i in live:
             if i < len(results):
                 v = values[i]
                 v.array = results[i]
                 v.trace = None
     state.spent += 1
+
+
+def _holders(operands: list[Any]) -> int:
+    """How many hold the first operand."""
+    a = operands[0]
+    return _refs(a)
+
+
+#: How many do if it is what runs the trace alone.
+_results = [np.zeros(1)]
+_ONLY_RUN = _holders([_results[0]])
+
+
+def _given(operands: list[Any]) -> Any:
+    """The first operand of a kernel that uses it last, if it is an array that what runs the trace has made and has alone; else None."""
+    if _holders(operands) > _ONLY_RUN:
+        return None
+    a = operands[0]
+    return a if type(a) is _ndarray and a.base is None and a.flags.c_contiguous else None
 
 
 def _course(state: State, live: Sequence[int]) -> list[Any]:

@@ -139,7 +139,8 @@ class Laid(Lifted):
 
 class Meta:
     """Rare facts about a value: ``keep`` forbids donating its array; ``stale`` is set when an in-place write superseded the value,
-    and ``source`` is the value that a view's value was read from, which may become stale itself; ``bounds`` remembers in which intervals
+    and ``source`` are the facts about the value that a view's value was read from, which may become stale itself (not that value, which
+    would be kept alive); ``bounds`` remembers in which intervals
     its elements lie (see ``checks``)."""
 
     __slots__ = ("keep", "stale", "source", "bounds")

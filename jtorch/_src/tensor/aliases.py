@@ -77,8 +77,11 @@ def wide(al: Alias) -> bool:
 
 
 def derived(value: Value, source: Value | None) -> None:
-    """Notes of what a value was made as a view, which it may be computed from again."""
+    """Notes of what a value was made as a view: what is superseded by writes into one is so for both."""
+    origin = None
+    if source is not None and (origin := source.meta) is None:
+        origin = source.meta = Meta()
     if value.meta is None:
-        value.meta = Meta(source=source)
+        value.meta = Meta(False, None, origin)
     else:
-        value.meta.source = source
+        value.meta.source = origin

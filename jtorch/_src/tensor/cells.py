@@ -13,6 +13,7 @@ import numpy as np
 from .. import hooks
 from ..engine import LOCAL, STOPPING, THREADS, Aval, Call, Value, copied, limits, numbers_of, passing, record, settled
 from ..facts.layouts import contiguous_strides
+from .overwriting import put_at_once
 
 _addresses = itertools.count(1)
 #: Held by whoever uses memory that is a NumPy array's, or changes where the memory is.
@@ -140,6 +141,8 @@ class Storage:
                         return self._put_in_host(alias, chain, value)
                     assert self.value is not None
                 continue
+            if chain and put_at_once(self, alias, base, value):
+                return self.version
             new = put_through(base, chain, value) if chain else value
             # From the question on no call, so that no other thread comes in between: of two that write, neither loses what it wrote.
             if self.value is base:
@@ -256,7 +259,7 @@ def follow(alias: Alias) -> None:
         shape, strides = before.aval.shape, before.strides or contiguous_strides(before.aval.shape)
     if base.shape != shape or base.dtype != before.aval.dtype or strides != (1,):
         chain = (*hooks.memory_steps(base, None, shape, strides, 0, before.aval.dtype), *chain)
-    alias.direct = False
+    alias.strided = alias.direct = False
     alias.chain = chain
     alias.version = -1
     alias.storage = now
@@ -315,12 +318,14 @@ class Alias:
         base: the tensor whose history this one shares (None for a base, and after ``detach``).
         gen: the write count at which this tensor's history was made.
         aval, strides, offset: the geometry, which views of NumPy's memory are read by.
-        direct: that geometry tells all about the view, which is small; ``contiguous``: that it is in one piece.
+        strided: that geometry tells all about the view of a storage's value; ``direct``: that it is small as well, and computed when it is
+            read; ``contiguous``: of these, that it is in one piece.
         origin: ``"no_grad"``, ``"multi"`` or ``"function"`` for views that in-place operations treat specially under autograd.
     """
 
     __slots__ = (
-        "storage", "chain", "value", "version", "base", "gen", "offset", "origin", "aval", "strides", "counter", "direct", "contiguous",
+        "storage", "chain", "value", "version", "base", "gen", "offset", "origin", "aval", "strides", "counter", "strided",
+        "direct", "contiguous",
     )  # fmt: skip
 
     def __init__(self, storage: Storage, chain: tuple[Step, ...], value: Value | None, base: Any, gen: int, offset: int) -> None:
@@ -331,7 +336,7 @@ class Alias:
         self.aval: Aval = storage.aval if value is None else value.aval
         self.strides: tuple[int, ...] = ()
         self.counter = storage.counter
-        self.direct = False
+        self.strided = self.direct = False
 
     def now(self, value: Value, version: int) -> None:
         """Takes note of the view's value at a version of the storage, which must not be a later one than the value's."""

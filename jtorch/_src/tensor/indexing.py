@@ -34,6 +34,7 @@ from . import running as applying
 from .looking import small_view
 from .reshaping import viewed
 from .running import inplace
+from .setting import set_at_once
 from .view_steps import dynamic_step
 from .views import SELECT_AT, make_view, select_at, slice_at
 from .writing import check_inplace, check_overlap
@@ -439,6 +440,8 @@ def setitem(t: Tensor, index: Any, value: Any) -> None:
         tensor([[-1.,  1.,  2.],
                 [-1., -1., -1.]])
     """
+    if set_at_once(t, index, value):
+        return None
     if not isinstance(value, Tensor):
         value = _number(t, value)
         if type(value) is int and not LOWEST_LONG <= value <= HIGHEST_LONG:

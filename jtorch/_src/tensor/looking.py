@@ -9,7 +9,7 @@ import numpy as np
 from ...autograd.grad_mode import MODE
 from ...autograd.tape import Node
 from ...core import Tensor
-from ..engine import LOCAL, SPECIAL, STOPPING, Aval, Value, record, shapes_of, stopping, unrecorded
+from ..engine import LOCAL, ROOT, SPECIAL, STOPPING, Aval, Value, record, shapes_of, stopping, unrecorded
 from ..facts.layouts import contiguous_strides
 from .aliases import WIDE, alias_of, derived, wide
 from .cells import Alias, Step
@@ -30,23 +30,29 @@ def view(
     al = t._al
     if al is not None and al.base is not None and al.base._rg:
         t._sync()  # the base may have come to require grad since
-    if value is None and not t._rg and (small := small_view(t, (step,), strides, offset)) is not None:
-        return small
+    trace = LOCAL.trace
+    if value is None and not t._rg and (trace is None or (trace.ahead is not None and trace.state is ROOT)):
+        if (small := small_view(t, (step,), strides, offset)) is not None:
+            return small
+        trace = LOCAL.trace
     v = t._v
     al = t._al
     if v is None:
-        if al.storage.host is not None and not al.storage.adopt():
+        storage = al.storage
+        if storage.host is not None and not storage.adopt():
             return _unread_view(t, al, step, strides, offset)
         if al.value is None and wide(al):
             return _part_of_wide(t, al, step, strides, offset)
-        v = t._read()
-        al = t._al  # reading may find that nobody shares the storage any more
+        v = al.value
+        if v is None or al.version != storage.version:  # else there is a sharer at once, so that it need not be asked for others
+            v = t._read()
+            al = t._al  # reading may find that nobody shares the storage any more
     r = _new(Tensor)
     grad = t._rg and MODE.enabled and v.aval.differentiable and t._writes >= 0
     if grad and al is not None and al.origin is not None:
         t._check_origin()
     if value is None:
-        if LOCAL.trace is None and unread(t, v):  # (asked twice: deferred mode pays for one look)
+        if trace is None and unread(t, v):  # (asked twice: deferred mode pays for one look)
             return _unread_view(t, alias_of(t), step, strides, offset)
         if 0 in strides and v.trace is not SPECIAL and _widens(t, step):
             return _part_of_wide(t, alias_of(t), step, strides, offset)
@@ -64,13 +70,24 @@ def view(
     chain = (*al.chain, step)
     if value.trace is SPECIAL and not MODE.enabled and STOPPING.within is not None and stopping():
         chain = (*chain, detaching())
-    r._al = mine = Alias(al.storage, chain, value, base, al.counter.n, offset)
-    mine.counter, mine.strides = al.counter, strides
+    storage = al.storage
+    r._al = mine = _new(Alias)  # as ``Alias`` makes it, each attribute once
+    mine.storage = storage
+    mine.chain = chain
+    mine.value = value
+    mine.version = storage.version
+    mine.base = base
+    mine.counter = counter = al.counter
+    mine.gen = counter.n
+    aval = value.aval
+    mine.offset, mine.aval, mine.strides = offset, aval, strides
+    mine.strided = step.geometric and type(step) is Step and (al.strided or not al.chain)
+    mine.direct = False
     mine.origin = al.origin if MODE.enabled else "inference" if MODE.inference else "no_grad"
     if al.value is not (source or v) and value.trace is not SPECIAL:
         mine.version = -1  # another thread has written into ``t`` meanwhile: to be read again
-    derived(value, al.storage.value)
-    if strides != contiguous_strides(value.aval.shape):
+    derived(value, storage.value)
+    if strides != contiguous_strides(aval.shape):
         r._strides = strides
     return r
 
@@ -84,7 +101,7 @@ def small_view(t: Tensor, steps: tuple[Step, ...], strides: tuple[int, ...], off
         whole = t._v
         aval = whole.aval
     else:
-        if not (al.direct or not al.chain):
+        if not (al.strided or not al.chain):
             return None
         storage = al.storage
         whole, aval = storage.value, t._aval
@@ -121,7 +138,7 @@ def small_view(t: Tensor, steps: tuple[Step, ...], strides: tuple[int, ...], off
     mine.counter = counter = al.counter
     mine.gen = counter.n
     mine.offset, mine.aval, mine.strides = offset, aval, strides
-    mine.direct = True
+    mine.strided = mine.direct = True
     mine.contiguous = contiguous = strides == contiguous_strides(aval.shape)
     if not contiguous:
         r._strides = strides
@@ -179,6 +196,7 @@ def _unread_view(t: Tensor, al: Alias, step: Step, strides: tuple[int, ...], off
     base = al.base if al.base is not None else t
     r._al = mine = Alias(al.storage, (*al.chain, step), None, base, al.counter.n, offset)
     mine.aval, mine.strides, mine.counter = aval, strides, al.counter
+    mine.strided = step.geometric and type(step) is Step and (al.strided or not al.chain)
     if strides != contiguous_strides(aval.shape):
         r._strides = strides
     mine.origin = al.origin if MODE.enabled else "inference" if MODE.inference else "no_grad"

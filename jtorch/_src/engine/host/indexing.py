@@ -11,7 +11,7 @@ from jax.lax import GatherScatterMode
 
 from .direct import add_at, add_rows, count_nonzero, dot, where
 from .kinds import kind
-from .rules import BYTE, CALL, Compute, Equation, nbytes, rule
+from .rules import BYTE, CALL, Compute, Equation, nbytes, over, rule, to_write
 
 #: Operands with more bytes than this are not copied whole to look up some elements.
 _COPIED = 1 << 16
@@ -442,7 +442,7 @@ def _scatter(e: Equation) -> Compute | None:
             ufunc.at(out.reshape(-1), at.ravel(), u.ravel())
         return out
 
-    return _anew(scatter)
+    return over(_anew(scatter)) if ufunc is None else _anew(scatter)
 
 
 def _anew(compute: Any) -> Compute:
@@ -501,7 +501,7 @@ def _own(a: np.ndarray) -> np.ndarray:
     """A copy to write into. In place of one zero spread over many places come new zeros, which the system has without writing them."""
     if a.size > 1 << 16 and a.dtype.kind in "iub" and not any(a.strides) and not a[(0,) * a.ndim]:
         return np.zeros(a.shape, a.dtype)
-    return np.array(a, order="C")
+    return to_write(a)
 
 
 def _scatter_one(w: Windows, ufunc: np.ufunc | None, order: Any) -> Compute:
@@ -520,4 +520,4 @@ def _scatter_one(w: Windows, ufunc: np.ufunc | None, order: Any) -> Compute:
         out[at] = u if ufunc is None else ufunc(out[at], u)
         return out
 
-    return scatter
+    return over(scatter) if ufunc is None else scatter

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .direct import concatenate
-from .rules import Compute, Equation, is_whole, nbytes, rule, same
+from .rules import Compute, Equation, by_bytes, is_whole, nbytes, over, rule, same, to_write
 
 #: Broadcasts of more bytes than this are views; making a view takes as long as writing so much.
 _VIEW = 1 << 14
@@ -107,7 +107,7 @@ def _dynamic_slice(e: Equation) -> Compute | None:
     return lambda x, *starts: x[where(starts)]
 
 
-@rule("dynamic_update_slice", weight=2, quiet=True)
+@rule("dynamic_update_slice", weight=2, quiet=True, even=by_bytes(2))
 def _dynamic_update_slice(e: Equation) -> Compute | None:
     shape, sizes = e.ins[0].shape, e.ins[1].shape
     if shape == sizes:
@@ -115,11 +115,11 @@ def _dynamic_update_slice(e: Equation) -> Compute | None:
     where = _clamped(shape, sizes)
 
     def compute(x: Any, update: Any, *starts: Any) -> Any:
-        found = x.copy()
+        found = to_write(x)
         found[where(starts)] = update
         return found
 
-    return compute
+    return over(compute)
 
 
 @rule("pad", weight=2, quiet=True, streams=is_whole)

@@ -92,6 +92,26 @@ class Rule(NamedTuple):
     even: Callable[[Equation], float] | None = None
 
 
+class _Given:
+    """The array that the kernel which is about to run may write into: nobody has it any more, or will (see ``Program.over``)."""
+
+    array: np.ndarray | None = None
+
+
+GIVEN = _Given()
+
+
+def to_write(x: np.ndarray) -> np.ndarray:
+    """An array in row-major order to write into, with the elements of an operand: the operand itself where it was given up, else a copy."""
+    return x if x is GIVEN.array else np.array(x, order="C")
+
+
+def over(compute: Any) -> Compute:
+    """Says of what computes that it asks ``to_write`` for its first operand, and to do so twice would do no harm."""
+    compute.over = True
+    return compute
+
+
 def same(x: Any) -> Any:
     """Returned by rules for what hands on its operand as it is: no step of a program."""
     return x
@@ -162,10 +182,10 @@ def rule(
     """Declares the rule of the primitives ``names``: the function below is its ``make``.
 
     The operands that the returned function gets are NumPy arrays, or NumPy scalars where they have no dimensions, of exactly the dtype and
-    shape of ``equation.ins``, laid out in any way; bools are 0 or 1. Nothing may be written into them. The result must have the dtype and
-    the shape of ``equation.out``; it may be a view of an operand, laid out in any way, or a NumPy scalar. Errors of floating point are
-    ignored. A function whose attribute ``anew`` is true always returns an array that nobody else has; one whose attribute ``quiet`` is true
-    computes nothing that NumPy could complain of.
+    shape of ``equation.ins``, laid out in any way; bools are 0 or 1. Nothing may be written into them, but into what ``to_write`` gives.
+    The result must have the dtype and the shape of ``equation.out``; it may be a view of an operand, laid out in any way, or a scalar of
+    NumPy's. Errors of floating point are ignored. A function whose attribute ``anew`` is true always returns an array that nobody else has;
+    one whose attribute ``quiet`` is true computes nothing that NumPy could complain of.
     """
 
     def declare(make: Callable[[Equation], Made]) -> Callable[[Equation], Made]:

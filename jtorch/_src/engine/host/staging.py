@@ -36,12 +36,28 @@ class Program:
         kept: how many of them go into what XLA would not do faster.
         even: how many of them XLA's code takes as well.
         steps: what computes, the numbers of its operands, the number or numbers of its results, and which values are not needed after it.
+        over: that the first operand is used once, by what may write into it if it was given up.
         streams: that no more than one call makes large values, by vector code of NumPy's, which waits for memory.
         specs: shape and dtype of each value.
         quiet: the (first) results of steps in which NumPy has nothing to complain of.
     """
 
-    __slots__ = ("calling", "cost", "even", "given", "kept", "outs", "quiet", "run", "runs", "specs", "steps", "streams", "template")
+    __slots__ = (
+        "calling",
+        "cost",
+        "even",
+        "given",
+        "kept",
+        "outs",
+        "over",
+        "quiet",
+        "run",
+        "runs",
+        "specs",
+        "steps",
+        "streams",
+        "template",
+    )
 
     def __init__(
         self, template: list[Any], steps: list[Any], outs: list[int], given: int, cost: float, specs: list[Any], quiet: set[int]
@@ -50,6 +66,8 @@ class Program:
         self.specs, self.quiet = specs, quiet
         self.kept = self.even = 0.0
         self.streams = False
+        users = [(compute, ins) for compute, ins, _, _ in steps if 0 in ins]
+        self.over = 0 not in outs and len(users) == 1 and getattr(users[0][0], "over", False) and 0 not in users[0][1][1:]
         self.calling = CALL * len(steps)
         self.runs = 0
         self.run: Callable[..., list[Any]] = self._walk

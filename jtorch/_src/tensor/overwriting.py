@@ -1,0 +1,83 @@
+"""Writes into NumPy's arrays where the elements lie, if nobody else has them: no program runs, and the rest is not copied."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..engine import HOLDING, LOCAL, STOPPING, THREADS, Value, settled
+
+if TYPE_CHECKING:
+    from .cells import Alias, Storage
+
+_refs = sys.getrefcount
+_new = object.__new__
+
+
+def _holders(v: Value) -> tuple[int, int]:
+    """How many hold a value, and its array."""
+    return _refs(v), _refs(v.array)
+
+
+def _alone() -> tuple[int, int]:
+    v = _new(Value)
+    v.array = np.zeros(1)
+    return _holders(v)
+
+
+#: What these are where one variable holds the value, and nobody but that the array.
+_VARIABLE, _ARRAY = _alone()
+
+
+def is_alone(v: Value, holders: int) -> bool:
+    """Whether nobody but so many known places and the caller's variable have the value, and nobody else its array."""
+    value, array = _holders(v)
+    if value > _VARIABLE + 1 + holders or array > _ARRAY:
+        return False
+    found = v.array
+    return found.base is None and found.flags.c_contiguous and found.flags.writeable
+
+
+def may_be_written(v: Value) -> bool:
+    """Whether a value is a NumPy array, of the host's own and of no transformation, that has not been promised to anybody."""
+    return type(v.array) is np.ndarray and v.trace is None and (v.meta is None or not v.meta.keep) and type(v) is Value
+
+
+def put_at_once(storage: Storage, alias: Alias, base: Value, value: Value) -> bool:
+    """Writes a view's value into the array of its storage, whose value ``base`` is; False if that cannot be."""
+    if not alias.strided or type(value.array) is not np.ndarray or not may_be_written(base) or is_recorded():
+        return False
+    aval = alias.aval
+    if storage.strides is not None or aval.dtype != base.aval.dtype or value.aval.shape != aval.shape or value.aval.dtype != aval.dtype:
+        return False
+    alias.value, alias.version = None, -1  # it may lie in the same memory, and would have to be read again
+    owner = alias.base._al if alias.base is not None else None
+    holders = 2 if owner is None or owner.value is not base or owner is alias else 3  # the storage and the caller's caller
+    if not is_alone(base, holders):
+        return False
+    array = base.array
+    region = region_of(array, alias)
+    fresh = settled(array, base.aval)
+    if storage.value is not base:
+        return False
+    # First the version, so that who is interrupted between the two has written nothing, and views are read again.
+    storage.value = fresh
+    storage.version += 1
+    region[...] = value.array
+    return True
+
+
+def region_of(array: np.ndarray, alias: Alias) -> np.ndarray:
+    """The part of a storage's array that a strided view shows."""
+    if not alias.aval.size:  # wherever it lies
+        return np.empty(alias.aval.shape, array.dtype)
+    size = array.dtype.itemsize
+    return np.ndarray(alias.aval.shape, array.dtype, array, alias.offset * size, tuple([n * size for n in alias.strides]))
+
+
+def is_recorded() -> bool:
+    """Whether all that a program does is to be recorded, or several threads are at work."""
+    trace = LOCAL.trace
+    return (trace is not None and trace.ahead is None) or bool(HOLDING.stack) or STOPPING.within is not None or THREADS.many
