@@ -117,6 +117,10 @@ class Batched(Transformed):
             raise
         return batched(out, level) if isinstance(out, Value) else [batched(v, level) for v in out]
 
+    def over(self, physical: Value) -> Value:
+        """The value of one example of others."""
+        return batched(physical, self.level)
+
     def start(self, storage: Any) -> int | None:
         """Where the first of the examples lies in the memory of all."""
         found = self.level.starts.get(id(storage))

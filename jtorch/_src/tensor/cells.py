@@ -28,13 +28,14 @@ class Step:
         geometric: whether shape, strides and offset describe the view; False where the dtype or the values change.
         bits: what becomes of the pair (conjugate bit, negative bit); None where both stay.
         repeats: whether elements of the view share memory although it can be written as a whole: its parts cannot be written into it.
+        stops: whether it is that to the same elements without derivatives.
     """
 
-    __slots__ = ("get", "put", "numbers", "geometric", "bits", "repeats")
+    __slots__ = ("get", "put", "numbers", "geometric", "bits", "repeats", "stops")
 
     def __init__(self, get: Call, put: Call | None, numbers: tuple[Any, ...], geometric: bool, bits: Any = None) -> None:
         self.get, self.put, self.numbers, self.geometric, self.bits = get, put, numbers, geometric, bits
-        self.repeats = False
+        self.repeats = self.stops = False
 
 
 class First(Step):
@@ -79,11 +80,14 @@ class Storage:
         moved: the storage that holds the memory since it was given another size.
         counter: what ``Tensor._version`` shows for the tensors that share memory openly.
         birth: when the memory came to be (``core.born``).
+        apart: whether tensors that know nothing of each other's history look at it, as after ``detach``.
         seen: the values that were read while the memory is NumPy's, and the last one before: the next write supersedes them.
     """
 
-    __slots__ = ("value", "host", "version", "strides", "aval", "address", "counter", "moved", "birth", "seen", "__weakref__")
+    __slots__ = ("value", "host", "version", "strides", "aval", "address", "counter", "moved", "birth", "seen", "apart", "__weakref__")
 
+    within: Any = None  #: the storage that a tensor and its views looked at before they got memory for tangents too
+    primal: Any = None  #: a tensor on the memory of the values alone, where there is other memory for tangents
     detach: Any = None  #: makes a tensor without history where there is no data to share
     resizable = True
 
@@ -99,7 +103,12 @@ class Storage:
         self.counter = Counter(version)
         self.moved: Storage | None = None
         self.birth = 0
+        self.apart = False
         self.seen: weakref.WeakSet[Value] | None = None
+
+    def touched(self) -> None:
+        """Has all who look at the memory read it again."""
+        self.version += 1
 
     def hosted(self, array: np.ndarray, value: Value | None) -> bool:
         """Makes a NumPy array the memory, so that changes made on either side are seen on the other; False if ``value``, which is in it,
@@ -260,6 +269,45 @@ def follow(alias: Alias) -> None:
     alias.chain = chain
     alias.version = -1
     alias.storage = now
+
+
+def rejoin(alias: Alias) -> bool:
+    """Has a view look at the memory that its base has moved to, or come back to; tells whether it has."""
+    if alias.storage.moved is not None:
+        follow(alias)
+    base = alias.base
+    if base is None or (al := base._al) is None or (mine := alias.storage) is (its := al.storage):
+        return False
+    if _is_within(mine, its):
+        look_from(alias, its)
+    elif _is_within(its, mine):
+        while alias.storage is not its:
+            look_below(alias)
+    else:
+        return False  # the base was given other data
+    return True
+
+
+def _is_within(inner: Storage, storage: Storage | None) -> bool:
+    while storage is not None and storage is not inner:
+        storage = storage.within
+    return storage is inner
+
+
+def look_from(alias: Alias, storage: Storage) -> None:
+    """Has an alias look at a storage with memory for tangents on its own, in which nothing is detached."""
+    alias.chain = tuple([step for step in alias.chain if not step.stops])
+    alias.direct, alias.version = False, -1
+    alias.storage = storage
+
+
+def look_below(alias: Alias) -> None:
+    """Has an alias look at the memory of the values alone, where there is other memory for tangents."""
+    below = alias.storage.primal._al
+    alias.chain = (*below.chain, *alias.chain)
+    alias.offset += below.offset
+    alias.direct, alias.version, alias.value = False, -1, None
+    alias.storage = below.storage
 
 
 class _Memory:
