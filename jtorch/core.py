@@ -166,6 +166,7 @@ class Tensor(TensorBase, metaclass=TensorMeta):
             and al.version == storage.version
             and not THREADS.many  # one of them may be about to share it
             and not (al.counter.heeded and _references(al.counter) > 2)  # views of what its data was count with it
+            and not storage.seen
         ):
             # Nobody shares the storage any more: hold the value directly again.
             self._v, self._ver, self._address, self._al = storage.value, al.counter.n, storage.address, None

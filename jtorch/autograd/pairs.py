@@ -88,6 +88,10 @@ class Paired(Storage):
         """Has all who look at the pair read it again."""
         self.n += 1
 
+    def below(self) -> Alias:
+        """How the tensor without history looks at the memory of the values."""
+        return alias_of(self.primal)
+
     def plain(self, t: Tensor) -> Tensor:
         """The value of a tensor on this memory, as one on the memory of the value alone: what NumPy may share."""
         return _part(self.primal, t._al, t, _split(t._read(), self.level)[0])

@@ -81,7 +81,8 @@ class Storage:
         counter: what ``Tensor._version`` shows for the tensors that share memory openly.
         birth: when the memory came to be (``core.born``).
         apart: whether tensors that know nothing of each other's history look at it, as after ``detach``.
-        seen: the values that were read while the memory is NumPy's, and the last one before: the next write supersedes them.
+        seen: the values that were read while the memory is NumPy's, the last one before, and those that were written over through ``.data``:
+            the next write that counts supersedes them.
     """
 
     __slots__ = ("value", "host", "version", "strides", "aval", "address", "counter", "moved", "birth", "seen", "apart", "__weakref__")
@@ -106,9 +107,19 @@ class Storage:
         self.apart = False
         self.seen: weakref.WeakSet[Value] | None = None
 
+    def overwritten(self, value: Value) -> None:
+        """Notes a value that a write has replaced of which ``backward`` is not told: it is of the next one that counts."""
+        if self.seen is None:
+            self.seen = weakref.WeakSet()
+        self.seen.add(value)
+
     def touched(self) -> None:
         """Has all who look at the memory read it again."""
         self.version += 1
+
+    def below(self) -> Alias:
+        """How ``primal`` looks at its memory."""
+        raise NotImplementedError
 
     def hosted(self, array: np.ndarray, value: Value | None) -> bool:
         """Makes a NumPy array the memory, so that changes made on either side are seen on the other; False if ``value``, which is in it,
@@ -303,7 +314,7 @@ def look_from(alias: Alias, storage: Storage) -> None:
 
 def look_below(alias: Alias) -> None:
     """Has an alias look at the memory of the values alone, where there is other memory for tangents."""
-    below = alias.storage.primal._al
+    below = alias.storage.below()
     alias.chain = (*below.chain, *alias.chain)
     alias.offset += below.offset
     alias.direct, alias.version, alias.value = False, -1, None

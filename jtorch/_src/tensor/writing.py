@@ -235,6 +235,8 @@ def assign(t: Tensor, v: Value, edge: Any) -> Tensor:
         stale(al.value, t, before, node)
         if storage.seen is not None:
             _supersede(storage, t, before, node)
+    elif whole is not None:  # unless a write that is counted follows
+        storage.overwritten(whole)
     al.counter.n += 1
     base = al.base
     if base is None:
