@@ -458,6 +458,17 @@ def kept_for(call: Call, avals: tuple[Aval, ...], outs: tuple[Aval, ...], needs:
     return found
 
 
+def axes_of(values: Sequence[Any]) -> frozenset[str]:
+    """The axes of a mesh over which some of the values differ, inside ``jax.shard_map``."""
+    return frozenset().union(*[jax.typeof(x).manual_axis_type.varying for x in values if isinstance(x, jax.core.Tracer)])
+
+
+def varying(x: Any, axes: frozenset[str]) -> Any:
+    """The same array as one that differs over all of these axes."""
+    missing = axes.difference(jax.typeof(x).manual_axis_type.varying) if axes else axes
+    return jax.lax.pcast(x, tuple(sorted(missing)), to="varying") if missing else x
+
+
 def vjp_of(
     call: Call,
     avals: tuple[Aval, ...],
@@ -485,9 +496,11 @@ def vjp_of(
     op = info.op
 
     def fn(*flat: Any) -> Any:
-        saved = iter(flat[:n_saved])
-        arrays = [next(saved) if keep else jnp.zeros(a.shape, a.dtype) for keep, a in zip(kept, avals, strict=True)]
         at = n_saved + n_results
+        if axes := axes_of(flat):  # else JAX would add up over them the gradients of what is the same on all devices
+            flat = (*[varying(x, axes) for x in flat[: at + n_given]], *flat[at + n_given :])
+        saved = iter(flat[:n_saved])
+        arrays = [next(saved) if keep else varying(jnp.zeros(a.shape, a.dtype), axes) for keep, a in zip(kept, avals, strict=True)]
         results = flat[n_saved:at]
         cts = iter(flat[at : at + n_given])
         numbers = flat[at + n_given :]

@@ -81,7 +81,7 @@ class Storage:
         counter: what ``Tensor._version`` shows for the tensors that share memory openly.
         birth: when the memory came to be (``core.born``).
         apart: whether tensors that know nothing of each other's history look at it, as after ``detach``.
-        seen: the values that were read while the memory is NumPy's, the last one before, and those that were written over through ``.data``:
+        seen: the values that were read while the memory is NumPy's, the last one before, and those written over through ``.data``:
             the next write that counts supersedes them.
     """
 
