@@ -17,7 +17,8 @@ from ..engine import Aval, Call, Guarded, aval_of, calls
 from ..engine.programs import identity
 from ..engine.values import default_device
 from ._declare import collecting
-from ._kernel import Info, _by_rule, _conj, _derived, _strong, axes_of, caches, varying
+from ._kernel import Info, _by_rule, _conj, _derived, _strong, caches
+from ._mapped import axes_of, varying
 
 _jvps: dict[Any, Call] = {}
 caches.append(_jvps)

@@ -20,6 +20,7 @@ from ..facts.errors import broadcast_shapes
 from . import _pieces
 from ._declare import DTYPE, NUMBER, OPS, STATIC, TENSOR_LIST, TENSOR_OR_STATIC, UNLESS_ROUNDED, Op, collecting
 from ._flags import flags_of
+from ._mapped import axes_of, varying
 from ._numeric import zeros_and_ones
 
 #: Entries of a layout: how one parameter was given. Statics stand as ``Fixed``.
@@ -456,17 +457,6 @@ def kept_for(call: Call, avals: tuple[Aval, ...], outs: tuple[Aval, ...], needs:
             remember(key, found)
         _put(info.masks, (avals, needs), found)
     return found
-
-
-def axes_of(values: Sequence[Any]) -> frozenset[str]:
-    """The axes of a mesh over which some of the values differ, inside ``jax.shard_map``."""
-    return frozenset().union(*[jax.typeof(x).manual_axis_type.varying for x in values if isinstance(x, jax.core.Tracer)])
-
-
-def varying(x: Any, axes: frozenset[str]) -> Any:
-    """The same array as one that differs over all of these axes."""
-    missing = axes.difference(jax.typeof(x).manual_axis_type.varying) if axes else axes
-    return jax.lax.pcast(x, tuple(sorted(missing)), to="varying") if missing else x
 
 
 def vjp_of(
