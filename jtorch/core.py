@@ -27,7 +27,7 @@ from ._src.tensor.aliases import UNCOUNTED, WIDE, derived, wide
 from ._src.tensor.aliases import alias_of as alias_of
 from ._src.tensor.aliases import born as born
 from ._src.tensor.aliases import lazy_bits as lazy_bits
-from ._src.tensor.cells import Alias, ForeignStorage, Storage, follow
+from ._src.tensor.cells import Alias, ForeignStorage, Storage, follow, look_below, rejoin
 from ._src.tensor.own_attributes import TensorBase, without
 from ._src.tensor.recorded import adopted as adopted
 from ._src.tensor.recorded import inside_transform as inside_transform
@@ -166,6 +166,7 @@ class Tensor(TensorBase, metaclass=TensorMeta):
             and al.version == storage.version
             and not THREADS.many  # one of them may be about to share it
             and not (al.counter.heeded and _references(al.counter) > 2)  # views of what its data was count with it
+            and not storage.seen
         ):
             # Nobody shares the storage any more: hold the value directly again.
             self._v, self._ver, self._address, self._al = storage.value, al.counter.n, storage.address, None
@@ -176,6 +177,8 @@ class Tensor(TensorBase, metaclass=TensorMeta):
         if al.version != version or storage.host is not None:
             if storage.moved is not None:
                 follow(al)
+                return self._read()
+            if base is not None and base._al is not None and base._al.storage is not storage and rejoin(al):
                 return self._read()
             value = storage.get(al)
             whole = storage.value
@@ -286,9 +289,12 @@ def detached(t: Any, stops: bool = True) -> Tensor:
     if al.storage.detach is not None:  # there is no data here: the tensor's class knows
         return al.storage.detach(t)
     r = _new(Tensor)
+    if stops and al.storage.primal is not None:
+        return _without_tangents(t, al)
     if al.storage.host is None and al.version != al.storage.version:
         t._read()
         al = alias_of(t)
+    al.storage.apart = True
     chain, value, version = al.chain, al.value, al.version
     if stops and value is not None and value.trace is SPECIAL and value.aval.device != META:
         step = detaching()
@@ -297,6 +303,17 @@ def detached(t: Any, stops: bool = True) -> Tensor:
     mine.version, mine.aval, mine.strides, mine.counter = version, al.aval, al.strides, al.counter
     r._strides = t._strides
     return r
+
+
+def _without_tangents(t: Tensor, al: Alias) -> Tensor:
+    """``detached`` of a tensor that has other memory for its tangents."""
+    r = _new(Tensor)
+    r._al = mine = Alias(al.storage, al.chain, None, None, 0, al.offset)
+    mine.aval, mine.strides, mine.counter = al.aval, al.strides, al.counter
+    r._strides = t._strides
+    while mine.storage.primal is not None:
+        look_below(mine)
+    return detached(r)
 
 
 def requiring(t: Tensor) -> Tensor:

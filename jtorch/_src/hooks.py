@@ -107,6 +107,8 @@ profiler_modes = Hook("profiler_modes")
 
 #: The operator that writes into a tensor which a function that is differentiated captured, or "".
 writer = Hook("writer")
+#: Gives a tensor that is written memory for its first tangent, where detached tensors look at its memory too.
+set_apart = Hook("set_apart")
 #: The error for writing the value of one example of a ``vmap`` into a tensor that all share.
 shared_by_examples = Hook("shared_by_examples")
 

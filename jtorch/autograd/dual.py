@@ -7,10 +7,8 @@ its tangent are taken apart, one node takes gradients of both to everything that
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._src.engine import SPECIAL, Aval, Call, Lifted, Transformed, Value, record
@@ -23,31 +21,12 @@ from .._src.tensor.running import converted
 from ..core import Tensor, from_value, lazy_bits
 from .ends import ends_of
 from .engine import _add_pairs, _add_values, _item, _tensor
-from .grad_mode import MODE
+from .grad_mode import FORWARD, MODE
 from .tape import FREED, Node, _Task, next_seq
 
 _new = object.__new__
 #: Levels of all transformations are numbered together: of several, the inner one handles a call first.
 orders = itertools.count(1).__next__
-
-
-class _Forward(threading.local):
-    """Whether calls on values with tangents give such values in this thread."""
-
-    def __init__(self) -> None:
-        self.enabled = True
-
-    @contextlib.contextmanager
-    def set_to(self, enabled: bool) -> Iterator[None]:
-        """A block in which they do, or do not."""
-        previous, self.enabled = self.enabled, enabled
-        try:
-            yield
-        finally:
-            self.enabled = previous
-
-
-FORWARD = _Forward()
 
 
 class _Inner:
@@ -70,12 +49,14 @@ class Level:
     Attributes:
         spans: creation numbers of the nodes that were recorded inside, as [start, end) pairs.
         alive: how often it has been entered; afterwards its values are plain.
+        ends: what is then to be done.
     """
 
-    __slots__ = ("alive", "order", "spans")
+    __slots__ = ("alive", "ends", "order", "spans")
 
     def __init__(self) -> None:
         self.order = self.alive = 0
+        self.ends: list[Callable[[], Any]] = []
         self.spans: list[tuple[int, float]] = []
 
     def __enter__(self) -> Level:
@@ -88,6 +69,10 @@ class Level:
         self.alive -= 1
         at = next(i for i in range(len(self.spans) - 1, -1, -1) if self.spans[i][1] == float("inf"))
         self.spans[at] = (self.spans[at][0], next_seq())
+        if self.ends and not self.alive:
+            ends, self.ends = self.ends, []
+            for end in reversed(ends):
+                end()
 
     def recorded(self, node: Node) -> bool:
         """Whether the node was made inside."""
@@ -115,8 +100,11 @@ class Dual(Transformed):
         mine = tuple([type(v) is Dual and v.level is level for v in ins])
         primals = [v.primal if m else v for v, m in zip(ins, mine, strict=True)]
         out = INNER.record(call, primals, numbers)
-        if not level.alive or not call.extra.differentiable or not FORWARD.enabled:
+        if not level.alive or not call.extra.differentiable:
             return out
+        if not FORWARD.enabled and not call.view:  # what is written meanwhile leaves the tangent as it was
+            into: Any = ins[0]
+            return dual(out, into.tangent, level) if mine[0] and call.extra.op.family == "put" else out
         shapes = shapes_of(call, tuple([v.aval for v in ins]), default_device()).outs
         outs: tuple[Aval, ...] = (shapes,) if type(shapes) is Aval else shapes
         if not any(a.differentiable for a in outs):
@@ -131,7 +119,7 @@ class Dual(Transformed):
 
     def start(self, storage: Any) -> int | None:
         """Where the value that was given a tangent lies in its memory, or that of one example."""
-        if (whole := getattr(storage, "primal", None)) is not None:
+        if (whole := storage.primal) is not None:
             return whole.storage_offset()
         return self.primal.start(storage) if isinstance(self.primal, Transformed) else None
 
@@ -139,6 +127,14 @@ class Dual(Transformed):
         """Whether the value alone may."""
         inner = self.primal
         return not isinstance(inner, Lifted) or inner.may_replace(current.primal if type(current) is Dual else current)
+
+    def overwritten(self, new: Value) -> Value:
+        """The new value with the tangent that was there."""
+        if not self.level.alive:
+            return new
+        value = new.primal if type(new) is Dual and new.level is self.level else new
+        inner = self.primal
+        return dual(inner.overwritten(value) if isinstance(inner, Lifted) else value, self.tangent, self.level)
 
     def refuse_out(self, name: str) -> None:
         """Raises torch's error: nothing with ``out=`` has a forward derivative."""

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from ..core import Tensor
 from . import dual, pairs
-from .grad_mode import _Decorating
+from .grad_mode import FORWARD, _Decorating
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
@@ -88,7 +88,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if number < 0 or not _levels:
         raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
     check_pair(tensor, tangent)
-    if not dual.FORWARD.enabled:
+    if not FORWARD.enabled:
         return tensor
     v = tensor._read()
     if type(v) is dual.Dual and v.level is _levels[-1]:
@@ -122,6 +122,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     number = _current_level if level is None else level
     if number < 0 or not _levels:
         return UnpackedDualTensor(tensor, None)
+    if not FORWARD.enabled:
+        return UnpackedDualTensor(dual.leave(tensor, _levels[-1])[0], None)
     if (found := pairs.unpack(tensor, _levels[-1])) is not None:
         return UnpackedDualTensor(*found)
     primal, tangent = dual.leave(tensor, _levels[-1])
@@ -151,21 +153,21 @@ class dual_level(_Decorating):
 
 
 def _is_fwd_grad_enabled() -> bool:
-    return dual.FORWARD.enabled
+    return FORWARD.enabled
 
 
 class _set_fwd_grad_enabled(_Decorating):
     """Sets whether ``make_dual`` and what is computed of its results give tangents, until the end of the block."""
 
     def __init__(self, mode: bool) -> None:
-        self.mode, self.previous = mode, dual.FORWARD.enabled
-        dual.FORWARD.enabled = mode
+        self.mode, self.previous = mode, FORWARD.enabled
+        FORWARD.enabled = mode
 
     def __enter__(self) -> None:
-        dual.FORWARD.enabled = self.mode
+        FORWARD.enabled = self.mode
 
     def __exit__(self, *exc: Any) -> None:
-        dual.FORWARD.enabled = self.previous
+        FORWARD.enabled = self.previous
 
     def clone(self) -> Any:
         """Another one like it, for one more entering."""

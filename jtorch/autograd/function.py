@@ -166,10 +166,11 @@ def _apply(function: type[Function], args: tuple[Any, ...]) -> Any:
                 if MODE.enabled and any(_needs(tensors)) and _differentiated_inside(tensors):
                     return _recorded_with_tangents(function, args, tensors, inner.level)
                 return _forward_mode(function, args, inner.level)[0]
-        elif hasattr(inner, "physical"):
-            found = _over_examples(function, args, inner)
-            if found is not NotImplemented:
-                return found
+        elif hasattr(inner, "physical") and _has_own_rule(function):
+            over_examples = functools.partial(hooks.own_rule, function.vmap, args, inner.level)
+            if MODE.enabled and any(_needs(tensors)) and MODE.transforms and MODE.transforms[-1] is not None:
+                return _run(function, args, tensors, forward=over_examples)[0]  # the gradient is asked for inside, of each example
+            return over_examples()
     if traced_function.takes(tensors) and not function._derived_by_jax:
         return traced_function.apply(function, _run, args, tensors)
     return _run(function, args, tensors)[0]
@@ -180,11 +181,16 @@ def _needs(tensors: Sequence[Any]) -> tuple[bool, ...]:
 
 
 def _run(
-    function: type[Function], args: tuple[Any, ...], tensors: Sequence[Any], shown: tuple[bool, ...] | None = None
+    function: type[Function],
+    args: tuple[Any, ...],
+    tensors: Sequence[Any],
+    shown: tuple[bool, ...] | None = None,
+    forward: Callable[[], Any] | None = None,
 ) -> tuple[Any, Any, tuple[Any, Any]]:
     """The result of a ``Function``, its context, and the tensors that it marked as dirty and as not differentiable.
 
-    ``shown`` is what the context says of the arguments that need gradients, if that is not told by the tensors themselves.
+    ``shown`` is what the context says of the arguments that need gradients, if that is not told by the tensors themselves; ``forward`` is
+    called for what the function's own would give.
     """
     ctx = function._backward_cls()
     needs = _needs(tensors)
@@ -193,7 +199,7 @@ def _run(
     enabled, MODE.enabled = MODE.enabled, False
     try:
         if overrides(function, "setup_context"):
-            output = function.forward(*args)
+            output = function.forward(*args) if forward is None else forward()
             function.setup_context(ctx, args, output)
         else:
             output = function.forward(ctx, *args)
@@ -365,8 +371,12 @@ def _forward_mode(
 _VMAP_DOCS = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
 
 
-def _over_examples(function: type[Function], args: tuple[Any, ...], inner: Any) -> Any:
-    """The rule of ``vmap``: the function's own, or NotImplemented where it runs on examples like other code."""
+def _has_own_rule(function: type[Function]) -> bool:
+    """Whether a function has a rule of its own for ``vmap``; else it runs on examples like other code.
+
+    Raises:
+        RuntimeError: if it says neither, or both.
+    """
     name = function.__name__
     own = overrides(function, "vmap")
     if function.generate_vmap_rule:
@@ -375,13 +385,13 @@ def _over_examples(function: type[Function], args: tuple[Any, ...], inner: Any) 
                 f"You tried to vmap over {name}, but it has both generate_vmap_rule=True and an overridden vmap staticmethod. Please set "
                 f"generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid ambiguity. {_VMAP_DOCS}"
             )
-        return NotImplemented
+        return False
     if not own:
         raise RuntimeError(
             f"You tried to vmap over {name}, but it does not have vmap support. Please override and implement the vmap staticmethod or set "
             f"generate_vmap_rule=True. {_VMAP_DOCS}"
         )
-    return hooks.own_rule(function.vmap, args, inner.level)
+    return True
 
 
 # ---- once ------------------------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self, TypeVar, overload
 
 from .._src.engine import STOPPING, here
@@ -58,6 +58,25 @@ class _Mode(threading.local):
 
 
 MODE = _Mode()
+
+
+class _Forward(threading.local):
+    """Whether calls on values with tangents give such values in this thread."""
+
+    def __init__(self) -> None:
+        self.enabled = True
+
+    @contextlib.contextmanager
+    def set_to(self, enabled: bool) -> Iterator[None]:
+        """A block in which they do, or do not."""
+        previous, self.enabled = self.enabled, enabled
+        try:
+            yield
+        finally:
+            self.enabled = previous
+
+
+FORWARD = _Forward()
 
 
 _Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
@@ -274,19 +293,19 @@ class inference_mode(_Decorating):
 
     def __init__(self, mode: bool = True) -> None:
         self.mode = mode
-        self.previous: tuple[bool, bool, bool, Any] = (True, True, False, None)
+        self.previous: tuple[bool, bool, bool, Any, bool] = (True, True, False, None, True)
 
     def __enter__(self) -> None:
-        self.previous = (MODE.enabled, MODE.shown, MODE.inference, STOPPING.within)
+        self.previous = (MODE.enabled, MODE.shown, MODE.inference, STOPPING.within, FORWARD.enabled)
         STOPPING.within = here() if self.mode else None
         MODE.inference = self.mode
-        MODE.shown = not self.mode
+        MODE.shown = FORWARD.enabled = not self.mode
         if not MODE.below:
             MODE.enabled = not self.mode
         set_marking(marked if self.mode else None)
 
     def __exit__(self, *exc: object) -> None:
-        MODE.enabled, MODE.shown, MODE.inference, STOPPING.within = self.previous
+        MODE.enabled, MODE.shown, MODE.inference, STOPPING.within, FORWARD.enabled = self.previous
         set_marking(marked if MODE.inference else None)
 
     def clone(self) -> Any:

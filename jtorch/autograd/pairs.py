@@ -3,39 +3,44 @@
 from __future__ import annotations
 
 import weakref
+from functools import partial
 from typing import Any
 
-from .._src.engine import Laid, Value
+from .._src.engine import Laid, Lifted, Transformed, Value
 from .._src.facts.errors import not_offered
-from .._src.tensor.cells import Alias, Storage, put_through, writable
+from .._src.tensor.cells import Alias, Storage, look_below, look_from, put_through, rejoin, writable
 from .._src.tensor.running import converted
 from .._src.tensor.view_steps import detaching
 from .._src.tensor.writing import assign
 from ..core import Tensor, alias_of, detached, from_value, lazy_bits
 from . import dual
-from .grad_mode import MODE
+from .grad_mode import FORWARD, MODE
+
+_new = object.__new__
 
 
 class Paired(Storage):
     """A storage whose value is a dual one, read from two other storages and written into both.
 
     Attributes:
-        of: the tensor that was given a tangent, while it lives.
+        of: the tensor that was given a tangent, while it lives; None where a tensor got its tangent by being written.
         primal: a tensor without history on its memory.
         tangent: the tensor that holds the tangent.
-        pair: what was read last; ``n`` counts how often it was another one.
+        pair: what was read last, made of ``read``; ``n`` counts how often it was another one.
     """
 
-    __slots__ = ("level", "n", "of", "pair", "primal", "tangent")
+    __slots__ = ("level", "n", "of", "pair", "primal", "read", "tangent", "within")
     resizable = False
 
     def __init__(self, primal: Tensor, tangent: Tensor, level: dual.Level) -> None:
         self.primal, self.tangent, self.level = detached(primal, False), tangent, level
         self.of = weakref.ref(primal)
         self.pair: Any = None
+        self.read: Any = None
         self.n = 0
         al = alias_of(self.primal)
-        self.host = self.moved = self.seen = None
+        self.host = self.moved = self.seen = self.within = None
+        self.apart = False
         self.strides, self.aval, self.counter, self.birth = primal._strides, al.aval, al.counter, al.storage.birth
         self.address = al.storage.address + al.offset * al.aval.dtype.itemsize
 
@@ -46,12 +51,12 @@ class Paired(Storage):
         found = self.pair
         if not self.level.alive:
             if found is not p:
-                self.pair = found = p
+                self.pair, self.read = p, None
                 self.n += 1
-        elif type(found) is not dual.Dual or found.primal is not p or found.tangent is not t:
-            self.pair = found = dual.dual(p, t, self.level)
+        elif self.read is None or self.read[0] is not p or self.read[1] is not t:
+            self.pair, self.read = _joined(p, t, self.level), (p, t)
             self.n += 1
-        return found
+        return self.pair
 
     @property
     def version(self) -> int:
@@ -59,33 +64,64 @@ class Paired(Storage):
         return self.n if self.value is self.pair else -1
 
     def put(self, alias: Alias, value: Value) -> int:
-        """Writes the value, and the tangent: zeros if there is none, as after ``fill_``; not what a detached tensor shows nothing of."""
+        """Writes the value, and the tangent: zeros if there is none, as after ``fill_``."""
         if MODE.enabled and (of := self.of()) is not None and of._rg:
             if of._node is None:
                 raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
             raise not_offered("a write into a dual tensor whose value has come to require grad since", "the two share no history")
-        chain, paired = alias.chain, _is_of(value, self.level)
-        if chain and not paired and any(step.get is detaching().get for step in chain):
-            _put(self.primal, put_through(self.primal._read(), writable(alias, chain), value))
-            return self.version
-        if chain:
-            value = put_through(self.value, writable(alias, chain), value)
-            paired = _is_of(value, self.level)
-        _put(self.primal, value.primal if paired else value)
-        if paired:
-            assign(self.tangent, value.tangent, None)
-        elif self.level.alive and dual.FORWARD.enabled:
+        if alias.chain:
+            value = put_through(self.value, writable(alias, alias.chain), value)
+        value, tangent = _split(value, self.level)
+        _put(self.primal, value)
+        if tangent is not None:
+            held = self.tangent._read()
+            if self.within is not None and isinstance(tangent, Lifted) and not tangent.may_replace(held):
+                self.tangent = from_value(tangent)  # of each example, where there were zeros for all
+                self.tangent._strides = self.strides
+            elif tangent is not held:
+                assign(self.tangent, tangent, None)
+        elif self.level.alive and FORWARD.enabled:
             assign(self.tangent, dual.zeros_like(self.tangent._read()), None)
         return self.version
 
+    def touched(self) -> None:
+        """Has all who look at the pair read it again."""
+        self.n += 1
+
+    def below(self) -> Alias:
+        """How the tensor without history looks at the memory of the values."""
+        return alias_of(self.primal)
+
     def plain(self, t: Tensor) -> Tensor:
         """The value of a tensor on this memory, as one on the memory of the value alone: what NumPy may share."""
-        v: Any = t._read()
-        return _part(self.primal, t._al, t, v.primal if _is_of(v, self.level) else v)
+        return _part(self.primal, t._al, t, _split(t._read(), self.level)[0])
+
+    def give_up(self, root: Tensor | None) -> None:
+        """Has a tensor look at the memory of its values alone again, which its views find out when they are read."""
+        if root is not None and (al := root._al) is not None and al.storage is self:
+            root._al = back = Alias(self, al.chain, None, None, al.gen, al.offset)
+            back.origin, back.aval, back.strides, back.counter = al.origin, al.aval, al.strides, al.counter
+            look_below(back)
+            self.touched()
 
 
-def _is_of(v: Value, level: dual.Level) -> bool:
-    return type(v) is dual.Dual and v.level is level
+def _joined(p: Any, t: Any, level: dual.Level) -> Value:
+    """The value and the tangent as one; those of examples, example by example."""
+    if isinstance(p, Transformed) and p.order > level.order and type(p) is type(t) is not dual.Dual and p.level is t.level:
+        return p.over(_joined(p.physical, t.physical, level))
+    return dual.dual(p, t, level)
+
+
+def _split(v: Any, level: dual.Level) -> tuple[Value, Value | None]:
+    """What ``_joined`` made one of; None if there is no tangent."""
+    if type(v) is dual.Dual:
+        return (v.primal, v.tangent) if v.level is level else (v, None)
+    if isinstance(v, Transformed):
+        inner: Any = v
+        p, t = _split(inner.physical, level)
+        if t is not None:
+            return v.over(p), v.over(t)
+    return v, None
 
 
 class _Held(Alias):
@@ -120,6 +156,59 @@ def make(primal: Tensor, tangent: Tensor, level: dual.Level) -> Tensor:
     return made
 
 
+def set_apart(t: Tensor, v: Transformed) -> None:
+    """Where detached tensors look at the memory of a tensor that is about to get its first tangent, gives that and its views other memory
+    for tangents: the others are to see the numbers alone."""
+    if not FORWARD.enabled:
+        return
+    root = t if (al := t._al).base is None else al.base
+    missing = _levels(v).difference(_levels(root._read()))
+    if not missing or (al := root._al) is None:
+        return
+    level = max(missing, key=lambda found: found.order)
+    storage, cut = al.storage, any(step.stops for step in al.chain)
+    if not (cut or storage.apart or storage.host is not None or storage.primal is not None) or not storage.aval.differentiable:
+        return
+    if not cut and type(storage) is Paired and storage.level.order >= level.order:
+        return  # an outer level's tangent, for its value
+    whole = _all_of(storage, al.counter, (detaching(),) if cut else ())
+    zeros = from_value(dual.zeros_like(whole._read()))
+    zeros._strides = storage.strides
+    paired = Paired(whole, zeros, level)
+    paired.within = storage
+    held = _Held(storage, al.chain, None, None, al.gen, al.offset)
+    held.origin, held.aval, held.strides, held.counter, held.keeps = al.origin, al.aval, al.strides, al.counter, paired
+    look_from(held, paired)
+    root._al = held
+    storage.touched()  # so that views find out when they are read
+    level.ends.append(partial(_end, weakref.ref(root), paired))
+    if t is not root:
+        rejoin(t._al)
+
+
+def _end(root: Any, paired: Paired) -> None:
+    paired.give_up(root())
+
+
+def _all_of(storage: Storage, counter: Any, chain: tuple[Any, ...]) -> Tensor:
+    """A tensor without history on all of a storage."""
+    r = _new(Tensor)
+    r._al = al = Alias(storage, chain, None, None, 0, 0)
+    al.counter = counter
+    r._strides = storage.strides
+    return r
+
+
+def _levels(v: Any) -> set[dual.Level]:
+    """The levels that go on and of which a value has a tangent."""
+    found = set()
+    while isinstance(v, Transformed):
+        if type(v) is dual.Dual and v.level.alive:
+            found.add(v.level)
+        v = v.primal if type(v) is dual.Dual else getattr(v, "physical", None)
+    return found
+
+
 def _without_memory(t: Tensor) -> bool:
     return isinstance(t._read(), Laid) or alias_of(t).storage.detach is not None
 
@@ -146,10 +235,10 @@ def unpack(t: Tensor, level: dual.Level) -> tuple[Tensor, Tensor] | None:
     al = t._al
     if al is None or type(storage := al.storage) is not Paired or storage.level is not level or (MODE.enabled and t._rg):
         return None
-    v: Any = t._read()
-    if not _is_of(v, level):
+    value, tangent = _split(t._read(), level)
+    if tangent is None:
         return None
-    return _part(storage.primal, al, t, v.primal), _part(storage.tangent, al, t, v.tangent) if al.chain else storage.tangent
+    return _part(storage.primal, al, t, value), _part(storage.tangent, al, t, tangent) if al.chain else storage.tangent
 
 
 def _part(whole: Tensor, of: Alias, t: Tensor, value: Value) -> Tensor:

@@ -117,6 +117,10 @@ class Batched(Transformed):
             raise
         return batched(out, level) if isinstance(out, Value) else [batched(v, level) for v in out]
 
+    def over(self, physical: Value) -> Value:
+        """The value of one example of others."""
+        return batched(physical, self.level)
+
     def start(self, storage: Any) -> int | None:
         """Where the first of the examples lies in the memory of all."""
         found = self.level.starts.get(id(storage))
@@ -224,7 +228,8 @@ class VmapInfo(NamedTuple):
 def own_rule(rule: Callable[..., Any], args: Sequence[Any], level: Level) -> Any:
     """Calls a function's own rule with the tensors of all examples, and takes examples of its results."""
     batched_ = [isinstance(a, Tensor) and type(v := a._read()) is Batched and v.level is level for a in args]
-    outside = iter(leave([a for a, b in zip(args, batched_, strict=True) if b], level))
+    examples = [a for a, b in zip(args, batched_, strict=True) if b]
+    outside = iter(leave(examples, level) if MODE.enabled else [INNER.tensor(a._read().physical) for a in examples])
     given = [next(outside) if b else a for a, b in zip(args, batched_, strict=True)]
     in_dims = tuple([0 if b else None for b in batched_])
     found = rule(VmapInfo(level.size, level.randomness), in_dims, *given)

@@ -159,3 +159,30 @@ def test_saved_tensors_pass_through_hooks() -> None:
         y = Cube.apply(x)
     y.sum().backward()
     assert (log, x.grad.tolist()) == (["pack", "unpack"], [12.0, 12.0])
+
+
+def test_gradients_inside_vmap_of_functions_with_a_rule_of_their_own() -> None:
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(x, y):
+            return x * y
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g):
+            x, y = ctx.saved_tensors
+            return g * y * 10, g * x * 10
+
+        @staticmethod
+        def vmap(info, in_dims, x, y):
+            return x * y, 0
+
+    x, y = torch.arange(6.0).view(2, 3), torch.full((3,), 2.0)
+    of_each = torch.vmap(torch.func.grad(lambda x, y: Scaled.apply(x, y).sum(), argnums=(0, 1)), (0, None))(x, y)
+    assert of_each[0].tolist() == [[20.0] * 3] * 2 and of_each[1].tolist() == (10 * x).tolist()
+    assert torch.vmap(torch.func.jacrev(lambda x: Scaled.apply(x, y)))(x)[1].tolist() == (20 * torch.eye(3)).tolist()
+    # Gradients of all examples are those of the rule.
+    assert torch.func.grad(lambda x: torch.vmap(Scaled.apply, (0, None))(x, y).sum())(x).tolist() == [[2.0] * 3] * 2

@@ -45,3 +45,31 @@ def test_views_still_see_what_is_written_where_nothing_was_replaced():
     with torch.no_grad():
         w.add_(1)
     assert v.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("of", ["the tensor", "a part"])
+def test_a_write_that_counts_after_one_through_data_is_noticed(of: str) -> None:
+    w = torch.ones(3, requires_grad=True)
+    x = torch.arange(3.0)
+    saved = x if of == "the tensor" else x[0:]
+    out, again = (w * saved).sum(), (w * saved).sum()
+    saved.data.mul_(2)
+    saved.data.mul_(2)
+    assert torch.autograd.grad(out, w)[0].tolist() == [0.0, 1.0, 2.0]  # what it was computed with: no version tells of the change
+    x.add_(1)
+    with pytest.raises(RuntimeError, match="is at version 1; expected version 0 instead"):
+        again.backward()
+    (w * x).sum().backward()
+    assert w.grad.tolist() == [1.0, 5.0, 9.0]
+
+
+def test_a_counted_write_after_one_through_data_is_refused_for_views_that_were_saved() -> None:
+    w = torch.ones(3, requires_grad=True)
+    x = torch.arange(12.0).reshape(4, 3) * 1.0
+    x.tolist()
+    y = (w * x[1]).sum()
+    x.data[0] = 7.0
+    x.data[2, 1] = 7.0
+    x[3] = 8.0
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()

@@ -141,6 +141,37 @@ def under_jax():
     raised(ValueError, lambda: double(torch.ones(8, 2, device="cpu:1")), "incompatible devices")
 
 
-for part in (training, operations, writing, moving, under_jax):
+def derivatives_of_parts():
+    """Derivatives inside ``jax.shard_map``: JAX's, of operations that state theirs, and PyTorch's, which are those of the part alone."""
+    w, x = np.linspace(-1, 1, 6, dtype="float32").reshape(3, 2), np.linspace(-2, 3, 24, dtype="float32").reshape(8, 3)
+
+    def loss(w, x):
+        return torch.cdist((x @ w).tanh().softmax(-1), w).pow(2).sum()
+
+    def summed(w, x):
+        return jax.lax.psum(loss(torch.as_tensor(w), torch.as_tensor(x)).jax(), "d")
+
+    def apart(w, x):
+        return jax.lax.psum(torch.func.grad(loss)(torch.as_tensor(w), torch.as_tensor(x)).jax(), "d")
+
+    def pushed(w, x):
+        w = torch.as_tensor(w)
+        return jax.lax.psum(torch.func.jvp(lambda w: loss(w, torch.as_tensor(x)), (w,), (torch.ones_like(w),))[1].jax(), "d")
+
+    there = {"mesh": MESH, "in_specs": (WHOLE, ROWS), "out_specs": WHOLE}
+    one = {**there, "in_specs": ROWS}
+    wanted = torch.func.grad(loss, argnums=(0, 1))(torch.tensor(w), torch.tensor(x))
+    found = jax.jit(jax.grad(jax.shard_map(summed, **there), (0, 1)))(w, x)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(np.asarray(a), b.numpy(), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(np.asarray(jax.jit(jax.shard_map(apart, **there))(w, x)), wanted[0].numpy(), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(jax.jit(jax.shard_map(pushed, **there))(w, x).item(), wanted[0].sum().item(), rtol=1e-4)
+    net = nn.GRU(3, 2, batch_first=True)  # whose loop carries what differs, and whose parameters are on one device
+    of_rows = jax.jit(jax.grad(jax.shard_map(lambda x: jax.lax.psum(net(torch.as_tensor(x)[:, None])[0].sum().jax(), "d"), **one)))(x)
+    plain = torch.func.grad(lambda x: net(x[:, None])[0].sum())(torch.tensor(x))
+    np.testing.assert_allclose(np.asarray(of_rows), plain.detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+for part in (training, operations, writing, moving, under_jax, derivatives_of_parts):
     part()
     sys.stdout.write(f"{part.__name__}\n")

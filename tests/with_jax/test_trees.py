@@ -350,3 +350,23 @@ def test_no_gradient_is_dropped_where_another_traced_the_function_first(size: in
     assert jnp.cosh(torch.ones(size)).shape == (size,)
     with pytest.raises(RuntimeError, match=CUT):
         jnp.cosh(torch.ones(size, requires_grad=True))
+
+
+def test_operators_tell_of_tracers_that_are_gone():
+    kept = []
+    jax.jit(lambda x: (kept.append(x), x)[1])(torch.ones(2))
+    for use in (lambda t: t == 1, lambda t: t + 1, lambda t: 1 - t, lambda t: t @ torch.ones(2), lambda t: t != t):
+        with pytest.raises(jax.errors.UnexpectedTracerError):
+            use(kept[0])
+    assert (torch.ones(2) == object()) is False
+
+
+def test_arrays_of_jax_are_indices():
+    x = torch.arange(6.0).reshape(3, 2)
+    at = jnp.array([2, 0])
+    assert x[at].tolist() == x[[2, 0]].tolist() and x[at, 1].tolist() == [5.0, 1.0] and x[jnp.array(1)].tolist() == [2.0, 3.0]
+    assert x[jnp.array([True, False, True])].tolist() == x[::2].tolist()
+    assert jax.jit(lambda x, i: x[i])(x, at).tolist() == x[[2, 0]].tolist()
+    assert jax.jit(lambda x, i: x[i, 1])(x, jnp.array(2)).item() == 5.0
+    x[at] = 7.0
+    assert x.tolist() == [[7.0, 7.0], [2.0, 3.0], [7.0, 7.0]]

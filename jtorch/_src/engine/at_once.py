@@ -15,7 +15,7 @@ from .calls import Call, Guarded, Shapes, shapes_of
 from .checks import failure, refuted
 from .signalled import is_signalled
 from .tiers import device_array, moved
-from .values import META, SPECIAL, Aval, Lifted, Value, concrete, default_device, is_jax_default, meta_value, placed
+from .values import META, SPECIAL, Aval, Lifted, Value, concrete, default_device, is_jax_default, meta_value, placed, unbound
 
 try:
     from jax._src.core import trace_state_clean as outside_jax
@@ -230,6 +230,8 @@ def _immediately(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> 
         run = known.run
     if known is None or not known.on_host:
         arrays = [moved(a, v.aval.device) if type(a) is _ndarray else a for a, v in zip(arrays, ins, strict=True)]
+        if known is None:  # inside a transformation, which may spread what it runs over devices
+            arrays = [unbound(a) for a in arrays]
     try:
         result = run(*arrays, *numbers)
     except Exception as error:

@@ -115,6 +115,10 @@ class Lifted(Value):
         """Whether it may be written where ``current`` is."""
         return True
 
+    def overwritten(self, new: Value) -> Value:
+        """What is there once ``new`` is written over it while forward derivatives are off."""
+        return new
+
     def refuse_out(self, name: str) -> None:
         """Raises the error for a function that got, or is to write, this value by ``out=``, if there is one."""
 
@@ -123,6 +127,10 @@ class Transformed(Lifted):
     """The value of a tensor inside a transformation, made of values of the tensors outside, on which calls run in the end."""
 
     __slots__ = ()
+
+    def over(self, physical: Value) -> Value:
+        """The value that stands for ``physical`` as this one does for its own."""
+        raise NotImplementedError
 
     def start(self, storage: Any) -> int | None:
         """Where in the memory outside the first element of ``storage`` lies, if it stands for one example of what lies there; else None."""
@@ -143,7 +151,7 @@ class Meta:
     would be kept alive); ``bounds`` remembers in which intervals
     its elements lie (see ``checks``)."""
 
-    __slots__ = ("keep", "stale", "source", "bounds")
+    __slots__ = ("keep", "stale", "source", "bounds", "__weakref__")
 
     def __init__(self, keep: bool = False, stale: Any = None, source: Any = None) -> None:
         self.keep, self.stale, self.source = keep, stale, source

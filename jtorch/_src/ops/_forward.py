@@ -18,6 +18,7 @@ from ..engine.programs import identity
 from ..engine.values import default_device
 from ._declare import collecting
 from ._kernel import Info, _by_rule, _conj, _derived, _strong, caches
+from ._mapped import axes_of, varying
 
 _jvps: dict[Any, Call] = {}
 caches.append(_jvps)
@@ -161,18 +162,23 @@ def _transposed(
     if info.tracked is not None:
         info = info.tracked.extra
     given = [a.differentiable for a in outs]
+    axes = axes_of([*primals, *tangents])
+    if axes:  # what is the same on all devices, too: rules that ask JAX for a derivative get that of one of them
+        primals, saved = [varying(x, axes) for x in primals], [varying(x, axes) for x in saved]
 
     def pull(*cotangents: Any) -> list[Any]:
         there = iter(cotangents)
         full = [_conj(next(there)) if g else None for g in given]
-        return [_conj(g) for g in _by_rule(info, list(primals), numbers, saved, full, outs, mine)]
+        return [varying(_conj(g), axes) for g in _by_rule(info, list(primals), numbers, saved, full, outs, mine)]
 
     there = [a for a in outs if a.differentiable]
+    pushed = [varying(t, axes) for t in tangents]
     try:
-        found = iter(jax.linear_transpose(pull, *[a.sds for a in there])(list(tangents)))
+        examples = [varying(jnp.zeros(a.shape, a.dtype), axes) if axes else a.sds for a in there]
+        found = iter(jax.linear_transpose(pull, *examples)(pushed))
     except _NOT_LINEAR:
         try:  # a rule that compares gradients, say with zero, is not linear to JAX: take its derivative somewhere
-            found = iter(jax.vjp(pull, *[_somewhere(a) for a in there])[1](list(tangents)))
+            found = iter(jax.vjp(pull, *[varying(_somewhere(a), axes) for a in there])[1](pushed))
         except _NOT_LINEAR:
             return None
     return [next(found) if g else None for g in given]

@@ -20,6 +20,7 @@ from ..facts.errors import broadcast_shapes
 from . import _pieces
 from ._declare import DTYPE, NUMBER, OPS, STATIC, TENSOR_LIST, TENSOR_OR_STATIC, UNLESS_ROUNDED, Op, collecting
 from ._flags import flags_of
+from ._mapped import axes_of, varying
 from ._numeric import zeros_and_ones
 
 #: Entries of a layout: how one parameter was given. Statics stand as ``Fixed``.
@@ -485,9 +486,11 @@ def vjp_of(
     op = info.op
 
     def fn(*flat: Any) -> Any:
-        saved = iter(flat[:n_saved])
-        arrays = [next(saved) if keep else jnp.zeros(a.shape, a.dtype) for keep, a in zip(kept, avals, strict=True)]
         at = n_saved + n_results
+        if axes := axes_of(flat):  # else JAX would add up over them the gradients of what is the same on all devices
+            flat = (*[varying(x, axes) for x in flat[: at + n_given]], *flat[at + n_given :])
+        saved = iter(flat[:n_saved])
+        arrays = [next(saved) if keep else varying(jnp.zeros(a.shape, a.dtype), axes) for keep, a in zip(kept, avals, strict=True)]
         results = flat[n_saved:at]
         cts = iter(flat[at : at + n_given])
         numbers = flat[at + n_given :]

@@ -213,8 +213,13 @@ def _is_tensor(value: Any) -> bool:
     return tensor is None or isinstance(value, tensor)
 
 
+def _is_declined(value: Any, error: TypeError) -> bool:
+    """Whether an operator of a tensor leaves an operand that it does not know to that. JAX's errors of tracers speak of their values."""
+    return _is_tensor(value) and not type(error).__module__.startswith("jax")
+
+
 #: Operators leave what they cannot do to the other operand; called on what is no tensor they are methods like others.
-_DECLINE = ("except TypeError:", "    if not _is_tensor(_0): raise", "    return NotImplemented")
+_DECLINE = ("except TypeError as _error:", "    if not _is_declined(_0, _error): raise", "    return NotImplemented")
 
 
 def specialise(
@@ -367,7 +372,7 @@ def _fills_in(impl: Callable[..., Any], sig: inspect.Signature) -> bool:
 
 #: The properties that compute a tensor, and so are operators to those below.
 _COMPUTED = frozenset(("T", "mT", "H", "mH", "real", "imag", "data"))
-_NAMES["_is_tensor"] = _is_tensor
+_NAMES["_is_declined"] = _is_declined
 #: Namespaces whose functions parse their arguments as PyTorch's parser does.
 _EXPLAINED = frozenset(("torch", "torch.Tensor", "torch.linalg", "torch.fft", "torch.special", "torch.nn.functional"))
 

@@ -91,6 +91,13 @@ def _function_class() -> Any:
     return Function
 
 
+@hooks.set_apart.fill
+def _set_apart() -> Any:
+    from ...autograd.pairs import set_apart
+
+    return set_apart
+
+
 @hooks.own_rule.fill
 def _own_rule() -> Any:
     from ...func.levels import own_rule

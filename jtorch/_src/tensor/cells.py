@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import hooks
-from ..engine import LOCAL, STOPPING, THREADS, Aval, Call, Value, copied, limits, numbers_of, passing, record, settled
+from ..engine import LOCAL, STOPPING, THREADS, Aval, Call, Meta, Value, copied, limits, numbers_of, passing, record, settled
 from ..facts.layouts import contiguous_strides
 from .overwriting import put_at_once
 
@@ -29,13 +29,14 @@ class Step:
         geometric: whether shape, strides and offset describe the view; False where the dtype or the values change.
         bits: what becomes of the pair (conjugate bit, negative bit); None where both stay.
         repeats: whether elements of the view share memory although it can be written as a whole: its parts cannot be written into it.
+        stops: whether it is that to the same elements without derivatives.
     """
 
-    __slots__ = ("get", "put", "numbers", "geometric", "bits", "repeats")
+    __slots__ = ("get", "put", "numbers", "geometric", "bits", "repeats", "stops")
 
     def __init__(self, get: Call, put: Call | None, numbers: tuple[Any, ...], geometric: bool, bits: Any = None) -> None:
         self.get, self.put, self.numbers, self.geometric, self.bits = get, put, numbers, geometric, bits
-        self.repeats = False
+        self.repeats = self.stops = False
 
 
 class First(Step):
@@ -80,11 +81,15 @@ class Storage:
         moved: the storage that holds the memory since it was given another size.
         counter: what ``Tensor._version`` shows for the tensors that share memory openly.
         birth: when the memory came to be (``core.born``).
-        seen: the values that were read while the memory is NumPy's, and the last one before: the next write supersedes them.
+        apart: whether tensors that know nothing of each other's history look at it, as after ``detach``.
+        seen: the values that were read while the memory is NumPy's, the last one before, and those written over through ``.data``:
+            the next write that counts supersedes them.
     """
 
-    __slots__ = ("value", "host", "version", "strides", "aval", "address", "counter", "moved", "birth", "seen", "__weakref__")
+    __slots__ = ("value", "host", "version", "strides", "aval", "address", "counter", "moved", "birth", "seen", "apart", "__weakref__")
 
+    within: Any = None  #: the storage that a tensor and its views looked at before they got memory for tangents too
+    primal: Any = None  #: a tensor on the memory of the values alone, where there is other memory for tangents
     detach: Any = None  #: makes a tensor without history where there is no data to share
     resizable = True
 
@@ -100,7 +105,22 @@ class Storage:
         self.counter = Counter(version)
         self.moved: Storage | None = None
         self.birth = 0
-        self.seen: weakref.WeakSet[Value] | None = None
+        self.apart = False
+        self.seen: weakref.WeakSet[Value | Meta] | None = None
+
+    def overwritten(self, value: Value) -> None:
+        """Notes a value that a write has replaced of which ``backward`` is not told: it is of the next one that counts."""
+        if self.seen is None:
+            self.seen = weakref.WeakSet()
+        self.seen.add(value if value.meta is None else value.meta)  # what was read from it has these facts, and not the value
+
+    def touched(self) -> None:
+        """Has all who look at the memory read it again."""
+        self.version += 1
+
+    def below(self) -> Alias:
+        """How ``primal`` looks at its memory."""
+        raise NotImplementedError
 
     def hosted(self, array: np.ndarray, value: Value | None) -> bool:
         """Makes a NumPy array the memory, so that changes made on either side are seen on the other; False if ``value``, which is in it,
@@ -263,6 +283,47 @@ def follow(alias: Alias) -> None:
     alias.chain = chain
     alias.version = -1
     alias.storage = now
+
+
+def rejoin(alias: Alias) -> bool:
+    """Has a view look at the memory that its base has moved to, or come back to; tells whether it has."""
+    if alias.storage.moved is not None:
+        follow(alias)
+    base = alias.base
+    if base is None or (al := base._al) is None or (mine := alias.storage) is (its := al.storage):
+        return False
+    if _is_within(mine, its):
+        look_from(alias, its)
+    elif _is_within(its, mine):
+        while alias.storage is not its:
+            look_below(alias)
+    else:
+        return False  # the base was given other data
+    return True
+
+
+def _is_within(inner: Storage, storage: Storage | None) -> bool:
+    while storage is not None and storage is not inner:
+        storage = storage.within
+    return storage is inner
+
+
+def look_from(alias: Alias, storage: Storage) -> None:
+    """Has an alias look at a storage with memory for tangents on its own, in which nothing is detached."""
+    alias.chain = tuple([step for step in alias.chain if not step.stops])
+    alias.strided = alias.direct = False
+    alias.version = -1
+    alias.storage = storage
+
+
+def look_below(alias: Alias) -> None:
+    """Has an alias look at the memory of the values alone, where there is other memory for tangents."""
+    below = alias.storage.below()
+    alias.chain = (*below.chain, *alias.chain)
+    alias.offset += below.offset
+    alias.strided = alias.direct = False
+    alias.version, alias.value = -1, None
+    alias.storage = below.storage
 
 
 class _Memory:

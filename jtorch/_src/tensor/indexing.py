@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from types import NoneType
 from typing import Any
 
+import jax
 import numpy as np
 
 from ...autograd.names import named, written
-from ...core import Tensor, from_host
+from ...core import Tensor, from_host, wrap
 from ..bind.bound import BOUND
 from ..bind.cores import bind
 from ..bind.forms import repeats_of
@@ -107,6 +108,8 @@ def _plain(item: Any, t: Tensor) -> Any:
         return int(item)  # of a subclass, such as IntEnum
     if isinstance(item, np.ndarray):
         return _plain_tensor(_from_numbers(item, t))
+    if isinstance(item, jax.Array):
+        return _plain_tensor(wrap(item))
     if isinstance(item, (list, tuple, range)):
         return _from_numbers(_numbers(item), t)
     if isinstance(item, (str, bytes)):

@@ -40,6 +40,7 @@ def resize_storage(storage: Storage, nbytes: int) -> None:
         flat = _recorded(flat, [step_of(views.VIEWS["_C._view_dtype"], (dtype,))])
     held = flat.aval.size
     made = Storage(_recorded(flat, _first(held, nbytes // dtype.itemsize)), None, storage.version + 1)
+    made.apart = storage.apart
     made.address, made.counter, made.birth = storage.address, storage.counter, storage.birth
     storage.aval, storage.moved = base, made
     storage.value = None

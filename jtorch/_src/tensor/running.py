@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...autograd.grad_mode import MODE, no_grad
+from ...autograd.grad_mode import FORWARD, MODE, no_grad
 from ...autograd.names import INPLACE_VIEWS
 from ...autograd.tape import Node
 from ...core import BIRTHS, DETACHED, Tensor, alias_of, born, contiguous_strides, from_value, is_contiguous, is_dense
@@ -257,7 +257,7 @@ def inplace(t: Tensor, result: Tensor) -> Tensor:
         old = t._v
         if t._al is not None:  # another thread has made a view
             return inplace(t, result)
-        if (v.trace is SPECIAL or old.trace is SPECIAL) and STOPPING.within is not None:
+        if (v.trace is SPECIAL or old.trace is SPECIAL) and (STOPPING.within is not None or not FORWARD.enabled):
             return assign(t, v, (result._node, result._nr) if result._rg else None)
         # Unless somebody else holds the old value, a graph mostly, nobody needs to be told that it is superseded.
         held = _refs(old) > ALONE
@@ -350,9 +350,9 @@ def write_out(
             "arguments requires grad."
         )
     v = result._v or result._read()
-    for x in (v, out._v if out._al is None else out._al.storage.value):
-        if x is not None and x.trace is SPECIAL and isinstance(x, Lifted):
-            x.refuse_out(name)
+    for t, x in ((result, v), (out, out._v if out._al is None else out._al.storage.value)):
+        if x is not None and x.trace is SPECIAL and isinstance(shown := t._read(), Lifted):  # parts of it may be detached
+            shown.refuse_out(name)
     if v.trace is SPECIAL and isinstance(v, Lifted) and not v.may_replace(out._read()):
         raise RuntimeError(f"Batching rule not implemented for aten::{name}.out; the fallback path doesn't work on out= or view ops.")
     mine, its = out._aval, result._aval
@@ -428,7 +428,7 @@ def rebind(t: Tensor, view: Tensor) -> Tensor:
         if t._node is not None and (name := INPLACE_VIEWS.get(t._node.name())) is not None:
             t._node.label = name
     current = al.value is not None and al.version == al.storage.version  # else the view is still to be computed
-    al.storage.version += 1
+    al.storage.touched()
     al.counter.n += 1
     if current:
         al.version = al.storage.version

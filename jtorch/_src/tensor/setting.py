@@ -37,7 +37,7 @@ def set_at_once(t: Tensor, index: Any, value: Any) -> bool:
     else:
         storage, base = al.storage, al.base
         v = storage.value
-        if v is None or not (al.strided or not al.chain) or storage.strides is not None or al.counter.n < 0:
+        if v is None or not (al.strided or not al.chain) or storage.strides is not None or storage.seen or al.counter.n < 0:
             return False
         if (al.counter is not storage.counter and not al.counter.heeded) or (t._strides is not None and 0 in t._strides):
             return False

@@ -10,7 +10,7 @@ from ...autograd.names import plain_name
 from ...autograd.tape import tracked
 from ..facts.errors import not_offered
 from ..facts.layouts import contiguous_strides, is_dense
-from .cells import Alias, Step, bits_of, follow
+from .cells import Alias, Step, bits_of, rejoin
 from .view_steps import memory_steps, same_step
 
 if TYPE_CHECKING:
@@ -65,9 +65,8 @@ def base_steps(al: Alias) -> Sequence[Step]:
         NotImplementedError: where the base was itself reshaped in place after the view was made, and does not cover the storage.
     """
     base = al.base
-    for each in (al, base._al):
-        if each.storage.moved is not None:
-            follow(each)
+    for each in (base._al, al):
+        rejoin(each)
     chain = base._al.chain
     if al.chain[: len(chain)] == chain:
         return al.chain[len(chain) :]

@@ -89,7 +89,9 @@ def dynamic_step(record_: view_ops.View, dim: int, index: int, *rest: int) -> St
 
 def detaching() -> Step:
     """The step from a tensor to itself through which no derivative passes."""
-    return step_of(view_ops.VIEWS["_C._detach"], ())
+    found = step_of(view_ops.VIEWS["_C._detach"], ())
+    found.stops = True
+    return found
 
 
 def same_step(ndim: int) -> Step:

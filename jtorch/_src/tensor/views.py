@@ -516,7 +516,7 @@ def detach_(self: Tensor) -> Any:
     if MODE.starts:
         check_captured(self)
     al = self._al
-    if self._is_view() or (al is not None and hasattr(al.storage, "primal")):  # a dual tensor: it looks at its value's memory
+    if self._is_view() or (al is not None and al.storage.primal is not None and al.storage.within is None):  # made by `make_dual`
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
             "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
@@ -525,6 +525,8 @@ def detach_(self: Tensor) -> Any:
         )
     self._node, self._nr, self._rg = None, 0, False
     v = self._read()
+    while (al := self._al) is not None and al.storage.within is not None:
+        al.storage.give_up(self)
     if isinstance(v, Transformed) and (stopped := record(detaching().get, (v,), ())) is not v:
         al = self._al
         if al is None:

@@ -9,18 +9,18 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from ...autograd.grad_mode import MODE
+from ...autograd.grad_mode import FORWARD, MODE
 from ...autograd.names import plain_name
 from ...autograd.tape import Node, next_seq, tracked
 from ...core import Tensor
 from .. import hooks
-from ..engine import LOCAL, META, SPECIAL, STOPPING, Lifted, Meta, Value, passing, record, stopping
+from ..engine import LOCAL, META, SPECIAL, STOPPING, Lifted, Meta, Transformed, Value, passing, record, stopping
 from ..engine.record import number_in
 from ..facts.errors import not_offered
 from ..facts.layouts import contiguous_strides, is_dense
 from ..facts.warned_once import outside
 from .aliases import BIRTHS, DETACHED, derived
-from .cells import OVERLAP, Alias, repeating, writable
+from .cells import OVERLAP, Alias, rejoin, repeating, writable
 from .module_state import check_buffer, check_state
 from .view_history import AMBIGUOUS, CUSTOM, MULTI, UNMIXED, base_steps
 from .view_steps import detaching
@@ -157,16 +157,23 @@ def check_lifted(t: Tensor, v: Value) -> None:
         check_state(t, v)
         return
     if v.may_replace(t._read()):
+        if t._al is not None and isinstance(v, Transformed):
+            hooks.set_apart(t, v)
         return
     raise hooks.shared_by_examples(v)
 
 
-def stale(v: Value | None, owner: Any, version: int, node: Node | None = None) -> None:
-    """Marks a value as superseded: uses of it saved before ``node``, the operation that overwrote it, must be refused by ``backward``."""
+def stale(v: Value | Meta | None, owner: Any, version: int, node: Node | None = None) -> None:
+    """Marks a value, or what has these facts, as superseded.
+
+    Uses of it saved before ``node``, the operation that overwrote it, must be refused by ``backward``.
+    """
     if v is None:
         return
     mark = (version, weakref.ref(owner), node.seq if node is not None else next_seq())
-    if v.meta is None:
+    if type(v) is Meta:
+        v.stale = mark
+    elif v.meta is None:
         v.meta = Meta(stale=mark)
     else:
         v.meta.stale = mark
@@ -209,6 +216,11 @@ def assign(t: Tensor, v: Value, edge: Any) -> Tensor:
         with passing():
             return _assign_apart(t, v, edge)
     al = t._al  # now: reading the tensor may have given up an alias without views
+    if al is not None and al.base is not None and al.base._al is not None and al.base._al.storage is not al.storage:
+        rejoin(al)
+    whole = t._v if al is None else al.storage.value
+    if whole is not None and whole.trace is SPECIAL and not FORWARD.enabled and isinstance(was := t._read(), Lifted):
+        v = was.overwritten(v)
     if edge is not None and al is not None and al.origin is not None and al.base is not None and MODE.enabled:
         raise _not_rebased(t, al)
     if al is None:
@@ -228,6 +240,9 @@ def assign(t: Tensor, v: Value, edge: Any) -> Tensor:
         stale(al.value, t, before, node)
         if storage.seen is not None:
             _supersede(storage, t, before, node)
+    elif whole is not None:  # unless a write that is counted follows
+        storage.overwritten(whole)
+    del whole  # so that nobody else has it, and the part may be written where it lies
     al.counter.n += 1
     base = al.base
     if base is None:
