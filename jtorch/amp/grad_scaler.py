@@ -155,7 +155,7 @@ class GradScaler:
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         """``optimizer.step(...)`` with unscaled gradients, unless one is not finite.
 
-        An optimiser with ``_step_supports_amp_scaling`` (ours with ``fused=True``, say) is always called, with the tensors ``grad_scale`` and
+        An optimiser with ``_step_supports_amp_scaling`` (``fused=True``) is always called, with the tensors ``grad_scale`` and
         ``found_inf`` set on it.
         """
         if not self._enabled:
