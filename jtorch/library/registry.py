@@ -6,6 +6,7 @@ tensors without data; a rule for ``vmap``. The last three follow from a JAX kern
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import jtorch as torch
 from jtorch import Tensor
 
+from .._C._functorch import is_batchedtensor
 from .._src.aten.calling import call, operands
 from .._src.aten.overloads import OpOverload, OpOverloadPacket, fits, namespace_of
 from .._src.aten.recording import Rule
@@ -101,12 +103,23 @@ def lookup(namespace: str, name: str) -> UserPacket | None:
     return found if isinstance(found, UserPacket) else None
 
 
+def _as_written(text: str) -> str:
+    """A schema with the spaces that schemas are printed with, those in words as they are."""
+    parts = re.split(r"""("[^"]*"|'[^']*')""", text.strip())
+    for i in range(0, len(parts), 2):
+        part = re.sub(r"\s*=\s*", "=", re.sub(r"\s+", " ", parts[i]))
+        part = re.sub(r"\s*,\s*", ", ", re.sub(r"\s*->\s*", " -> ", part))
+        parts[i] = re.sub(r"(?<=\()\s+|\s+(?=\))", "", re.sub(r"(?<=[?\]])(?=[a-zA-Z_])", " ", part))
+    return "".join(parts)
+
+
 def define(namespace: str, text: str, tags: Any = ()) -> UserOverload:
     """Enters an operator from its schema, without the namespace, with what is said of it: a tag, or several.
 
     Raises:
         RuntimeError: if there is one of that name already.
     """
+    text = _as_written(text)
     head = text.partition("(")[0].strip()
     if not head or "->" not in text:
         raise RuntimeError(f"{text!r} is no schema: expected name(arguments) -> results")
@@ -237,7 +250,7 @@ class UserOp:
         """Runs the operator on plain tensors, and lets autograd remember it."""
         if self.autograd_key is not None and not BELOW.active:
             return self.autograd_key(*self.given(values)[0], **self.given(values)[1])
-        if not self.opaque and self.rule is None and (kernel := self.kernel_for(values)) is not None:
+        if not self.opaque and self.rule is None and (kernel := self.kernel_for(values)) is not None and not self._mapped(values):
             return self._seen_through(kernel, values)
         if self.overload._schema.is_mutable:
             return self.compute(values)
@@ -253,6 +266,10 @@ class UserOp:
         if self.returns_lists:
             return tuple(_nested(out[0], out[1:]))
         return list(out) if self.returns_list and isinstance(out, tuple) else out
+
+    def _mapped(self, values: list[Any]) -> bool:
+        """Whether the rule for ``vmap`` that was registered has a say."""
+        return self.vmap is not None and any(map(is_batchedtensor, operands(self.overload, values)))
 
     def _seen_through(self, kernel: Callable[..., Any], values: list[Any]) -> Any:
         """A kernel in whose functions autograd sees: nothing was registered that says otherwise."""
@@ -565,7 +582,7 @@ def over_examples(op: UserOp, info: Any, in_dims: Sequence[Any], counts: Sequenc
     """The operator for a batch: by its own rule, by its JAX kernel, or example by example."""
     values = op.regroup(counts, flat)
     if op.vmap is not None:
-        dims = tuple(op.regroup(counts, in_dims))
+        dims = tuple(op.regroup(counts, in_dims))[: op.overload._schema.count]
         args, kwargs = op.given(values)
         return op.vmap(info, dims, *args, **kwargs)
     if op.jax is not None and op.kernel_for(values) is None:

@@ -333,3 +333,31 @@ def test_unknown_types_of_devices_are_refused() -> None:
 
     with pytest.raises(RuntimeError, match="Expected one of cpu, cuda"):
         for_some.register_kernel("default")(lambda x: x)
+
+
+def test_schemas_may_be_spaced_as_one_likes():
+    lib = library.Library("tests_spaced", "FRAGMENT")
+    lib.define("scaled( Tensor w ,int x = 2, *,\n int y  =3, int z, str s='a, b' )->Tensor")
+    lib.impl("scaled", lambda w, x=2, *, y=3, z, s="": w * x * y * z * len(s), "CPU")
+    scaled, w = torch.ops.tests_spaced.scaled, torch.ones(2)
+    assert scaled(w, z=7).tolist() == [168.0] * 2 and scaled(w, x=1, y=1, z=7, s="c").tolist() == [7.0] * 2
+    assert str(scaled.default._schema) == "tests_spaced::scaled(Tensor w, int x=2, *, int y=3, int z, str s='a, b') -> Tensor"
+    with pytest.raises(RuntimeError, match=r"takes 2 positional argument\(s\) but 3 was/were given"):
+        scaled(w, 2, 3)
+
+
+def test_rules_for_vmap_of_kernels_that_autograd_looks_into():
+    lib, seen = library.Library("tests_mapped", "FRAGMENT"), []
+    lib.define("times(Tensor x, int n, *, float y) -> Tensor")
+    lib.impl("times", lambda x, n, *, y: x * n * y, "CPU")
+
+    def rule(info: Any, in_dims: Any, x: Any, n: int, *, y: float) -> Any:
+        seen.append(in_dims)
+        return x * n * y, in_dims[0]
+
+    library.register_vmap("tests_mapped::times", rule, lib=lib)
+    x = torch.ones(3, requires_grad=True)
+    out = torch.vmap(lambda x: torch.ops.tests_mapped.times(x, 2, y=0.5))(x)
+    assert seen == [(0, None)] and out.tolist() == [1.0] * 3
+    torch.ops.tests_mapped.times(x, 2, y=0.5).sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [1.0] * 3
