@@ -200,9 +200,11 @@ _NO_TRITON = "there is no Triton for XLA's arrays here; write the kernel with ja
 
 
 def triton_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: Any, schema: str | None = None) -> Any:
-    """Not offered: Triton kernels run on PyTorch's memory."""
-    del fn, mutates_args, schema
-    raise not_offered(f"triton_op({name!r})", _NO_TRITON)
+    """Makes a function of tensors an operator, as ``custom_op`` does; also a decorator. It runs as long as it calls no Triton kernel.
+
+    Packages define operators so that have other kernels for the CPU, by ``register_kernel`` or in the function itself.
+    """
+    return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
 
 
 def wrap_triton(triton_kernel: Callable[..., Any], /) -> Any:

@@ -249,9 +249,19 @@ def test_tags_are_those_that_were_given() -> None:
     assert made._opoverload.tags == [torch.Tag.pt2_compliant_tag, torch.Tag.core]
 
 
-def test_triton_is_refused() -> None:
+def test_operators_with_triton_kernels_run_where_none_is_called() -> None:
+    @library.triton_op("tests::tri", mutates_args=())
+    def tri(x: torch.Tensor, k: float = 2.0) -> torch.Tensor:
+        return library.wrap_triton(len)(x) if k < 0 else x * k
+
+    tri.register_autograd(lambda ctx, g: (g * ctx.k, None), setup_context=lambda ctx, inputs, output: setattr(ctx, "k", inputs[1]))
+    x = torch.ones(2, requires_grad=True)
+    torch.ops.tests.tri(x, 3.0).sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [3.0, 3.0]
     with pytest.raises(NotImplementedError, match=r"jax.experimental.pallas"):
-        library.triton_op("tests::tri", lambda x: x, mutates_args=())
+        tri(x, -1.0)
+    tri.register_kernel("cpu")(lambda x, k=2.0: x - k)
+    assert tri(x.detach()).tolist() == [-1.0, -1.0]
 
 
 def test_lists_among_several_results_have_a_history():
