@@ -65,6 +65,13 @@ class CustomOpDef:
         """The kernel for some device types (None: all); also a decorator. For ``"jax"`` it is a function of JAX arrays, for all devices."""
 
         def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+            schema = self._opoverload._schema
+            if (
+                device_types is not None
+                and not schema.tensors
+                and not any(a.type == "Device" and a.name == "device" for a in schema.arguments)
+            ):
+                raise ValueError("Functions without tensor inputs are required to have a `device: torch.device` argument")
             for device in _types(device_types):
                 if device == "jax":
                     self._user.jax = JaxKernel(self._opoverload._schema, fn)

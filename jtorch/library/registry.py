@@ -19,6 +19,8 @@ from .._src.aten.calling import call, operands
 from .._src.aten.overloads import OpOverload, OpOverloadPacket, fits, namespace_of
 from .._src.aten.recording import Rule
 from .._src.aten.state import STATE, modes_off
+from .._src.engine import Lifted
+from ..autograd import traced_function
 from ..dispatch import MISSING, override
 from .kernels import JaxKernel
 from .tags import Tag
@@ -256,6 +258,9 @@ class UserOp:
             return self.compute(values)
         if self.jax is not None and self.rule is None and self.kernel_for(values) is None:
             return self.jax(values)
+        if not self._remembered(values):
+            out = self.compute(values)
+            return list(out) if self.returns_list and isinstance(out, tuple) else out
         flat: list[Any] = []
         for i, a in enumerate(self.overload._schema.arguments):  # Function sees tensors among its arguments only
             if a.type.startswith("Tensor") and isinstance(values[i], (list, tuple)):
@@ -266,6 +271,13 @@ class UserOp:
         if self.returns_lists:
             return tuple(_nested(out[0], out[1:]))
         return list(out) if self.returns_list and isinstance(out, tuple) else out
+
+    def _remembered(self, values: list[Any]) -> bool:
+        """Whether somebody derives the call, or maps it."""
+        tensors = operands(self.overload, values)
+        if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
+            return True
+        return any(isinstance(t._read(), Lifted) for t in tensors) or traced_function.takes(tensors)
 
     def _mapped(self, values: list[Any]) -> bool:
         """Whether the rule for ``vmap`` that was registered has a say."""
@@ -319,11 +331,25 @@ class UserOp:
     def kernel_for(self, values: list[Any]) -> Callable[..., Any] | None:
         """The function of tensors for the devices of the operands."""
         tensors = operands(self.overload, values)
-        device = next((t.device.type for t in tensors if t.dim()), tensors[0].device.type if tensors else "cpu")
+        device = next((t.device.type for t in tensors if t.dim()), tensors[0].device.type if tensors else self._asked_for(values))
         if device == "meta":
             return None
         mine = None if device in self.disabled else self.kernels.get(device)
         return mine or self.kernels.get(None)
+
+    def _asked_for(self, values: list[Any]) -> str:
+        """The device type that an operator without tensors is given; the CPU if it is given none.
+
+        Raises:
+            RuntimeError: where it has kernels by device types, and none for that.
+        """
+        place = next((i for i, a in enumerate(self.overload._schema.arguments) if a.type.startswith("Device")), None)
+        device = "cpu" if place is None or values[place] is None else torch.device(values[place]).type
+        if place is not None and self.kernels and None not in self.kernels and device not in self.kernels:
+            raise RuntimeError(
+                f"{self.overload._opname} does not have a kernel registered for {device}. Please use register_kernel to do so."
+            )
+        return device
 
     def compute(self, values: list[Any]) -> Any:
         """Runs a kernel, without recording; checks that what it gives is its own."""

@@ -371,3 +371,33 @@ def test_rules_for_vmap_of_kernels_that_autograd_looks_into():
     assert seen == [(0, None)] and out.tolist() == [1.0] * 3
     torch.ops.tests_mapped.times(x, 2, y=0.5).sum().backward()
     assert x.grad is not None and x.grad.tolist() == [1.0] * 3
+
+
+def test_nothing_is_saved_where_nobody_derives():
+    @custom_op("tests_quiet::scaled", mutates_args=())
+    def scaled(x: torch.Tensor, k: float) -> torch.Tensor:
+        return torch.from_numpy(x.numpy(force=True) * k)
+
+    saved: list[Any] = []
+    scaled.register_autograd(lambda ctx, g: (g * 2, None), setup_context=lambda ctx, inputs, output: saved.append(inputs[1]))
+    x = torch.ones(2, requires_grad=True)
+    with torch.no_grad():
+        assert scaled(x, 2.0).tolist() == [2.0, 2.0]
+    with torch.inference_mode():
+        scaled(x, 3.0)
+    scaled(x.detach(), 4.0)
+    assert saved == []
+    scaled(x, 2.0).sum().backward()
+    assert saved == [2.0] and x.grad is not None and x.grad.tolist() == [2.0, 2.0]
+
+
+def test_operators_without_tensors_have_a_kernel_for_the_device_that_is_asked_for():
+    @custom_op("tests_made::ones", mutates_args=(), device_types="cpu")
+    def ones(device: torch.device) -> torch.Tensor:
+        return torch.ones(2)
+
+    assert ones("cpu").tolist() == ones(device=torch.device("cpu")).tolist() == [1.0, 1.0]
+    with pytest.raises(RuntimeError, match="ones does not have a kernel registered for cuda"):
+        ones("cuda")
+    with pytest.raises(ValueError, match=r"required to have a `device: torch\.device` argument"):
+        custom_op("tests_made::nowhere", lambda: torch.ones(2), mutates_args=(), device_types="cpu", schema="() -> Tensor")
