@@ -22,11 +22,6 @@ def _refresh_per_optimizer_state() -> dict[str, Any]:
     return {"stage": OptState.READY, "found_inf_per_device": {}}
 
 
-def _is_ours(optimizer: Any) -> bool:
-    """Whether the step is one of this package's, which leave scaling to the scaler."""
-    return inspect.unwrap(type(optimizer).step).__module__.startswith(f"{torch.__name__}.optim")
-
-
 class GradScaler:
     """Multiplies losses by a scale and divides gradients by it before a step.
 
@@ -160,7 +155,7 @@ class GradScaler:
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         """``optimizer.step(...)`` with unscaled gradients, unless one is not finite.
 
-        An optimiser of a program's own with ``_step_supports_amp_scaling`` is always called, with the tensors ``grad_scale`` and
+        An optimiser with ``_step_supports_amp_scaling`` (``fused=True``) is always called, with the tensors ``grad_scale`` and
         ``found_inf`` set on it.
         """
         if not self._enabled:
@@ -171,7 +166,7 @@ class GradScaler:
         state = self._per_optimizer_states[id(optimizer)]
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("step() has already been called since the last update().")
-        if getattr(optimizer, "_step_supports_amp_scaling", False) and not _is_ours(optimizer):
+        if getattr(optimizer, "_step_supports_amp_scaling", False):
             return self._step_of_its_own(optimizer, state, *args, **kwargs)
         if state["stage"] is OptState.READY:
             self.unscale_(optimizer)

@@ -617,8 +617,15 @@ def grad(
         else:
             found = _walk(outs, targets, given, _task(create_graph, retain_graph), allow)
     if materialize_grads:
-        found = tuple([_zeros_like(t) if g is None else g for g, t in zip(found, targets, strict=True)])
+        found = tuple([_nothing(t, create_graph) if g is None else g for g, t in zip(found, targets, strict=True)])
     return found
+
+
+def _nothing(target: Any, create_graph: bool) -> Tensor:
+    """The gradient of what takes no part, which may be asked for its own."""
+    if not isinstance(target, Tensor):
+        raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
+    return _zeros_like(target).requires_grad_(create_graph)
 
 
 def _walk(outs: Any, targets: Any, given: Any, task: _Task, allow_unused: bool) -> tuple[Any, ...]:

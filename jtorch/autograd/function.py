@@ -18,7 +18,7 @@ from .._src.facts.warned_once import outside
 from .._src.tensor.looking import same_memory
 from .._src.tensor.writing import assign, bump, check_inplace
 from ..core import Tensor, detached, from_value
-from ..dispatch import LAYOUTS
+from ..dispatch import LAYOUTS, disabled_torch_function_impl
 from . import traced_function
 from .dual import Dual, Level, enter, leave, zeros_like
 from .function_node import FunctionCtx as FunctionCtx
@@ -219,10 +219,24 @@ def _run(
 def _plain(o: Any, ctx: Any, tensors: Sequence[Any]) -> Any:
     """An output without history: an input returned as it is becomes a tensor of its own."""
     if isinstance(o, Tensor) and any(o is t for t in tensors) and not any(o is d for d in ctx._dirty):
-        return detached(o)
+        return detached(o) if (own := _seen_by_class(o)) is None else own
     if isinstance(o, Tensor) and _is_view(o) and any(_shares(t, o._al.storage) for t in tensors):
         o._al.origin = "function"
     return o
+
+
+def _seen_by_class(o: Any) -> Any:
+    """A tensor on the same memory as the class makes it, if that hears of functions; else None."""
+    if type(o) is Tensor or type(o).__torch_function__ is disabled_torch_function_impl:
+        return None
+    enabled, MODE.enabled = MODE.enabled, False
+    try:
+        made = o.view_as(o)
+    finally:
+        MODE.enabled = enabled
+    if isinstance(made, Tensor) and _is_view(made):
+        made._al.origin = "function"
+    return made
 
 
 def _check_dirty(ctx: Any, outputs: list[Any], inputs: Sequence[Any], tracked: bool) -> None:
@@ -281,7 +295,7 @@ def _record(function: type[Function], ctx: Any, args: tuple[Any, ...], tensors: 
             node.non_differentiable |= {j}
         if not dirty:
             if any(o is t for t in tensors):
-                o = same_memory(o, o, "function")
+                o = same_memory(o, o, "function") if (own := _seen_by_class(o)) is None else own
             elif o._al is not None and o._al.storage.detach is None and not quiet:
                 source = next((t for t in tensors if _shares(t, o._al.storage)), None)
                 o = detached(o) if source is None else same_memory(o, source, "function")

@@ -26,6 +26,8 @@ class FunctionCtx:
     """What ``forward`` notes for ``backward``; any other attribute may be set on it too."""
 
     needs_input_grad: tuple[bool, ...] = ()
+    #: Whether results that were marked as not differentiable reach ``backward`` as zeros, too.
+    _materialize_non_diff_grads = True
 
     def __init__(self) -> None:
         self._to_save: tuple[Any, ...] = ()
@@ -286,7 +288,9 @@ class FunctionNode(Node):
         if self.freed:
             raise RuntimeError(FREED)
         if self.materialize:
-            grads = [_zeros(a) if g is None and a is not None else g for g, a in zip(grads, self.outs, strict=True)]
+            without = () if self.ctx._materialize_non_diff_grads else self.non_differentiable
+            absent = [g is None and a is not None and j not in without for j, (g, a) in enumerate(zip(grads, self.outs, strict=True))]
+            grads = [_zeros(a) if missing else g for missing, g, a in zip(absent, grads, self.outs, strict=True)]
         backward = _backward_of(self.function)
         enabled, MODE.enabled = MODE.enabled, create_graph
         try:

@@ -530,6 +530,14 @@ def _basis(tensors: Sequence[Tensor]) -> list[Tensor]:
     return found
 
 
+def _one_by_one(row: Callable[..., tuple[Tensor, ...]], directions: Sequence[Tensor]) -> list[Tensor]:
+    """What ``vmap`` would give, from a call for each direction."""
+    import jtorch
+
+    rows = [row(*direction) for direction in zip(*(d.unbind(0) for d in directions), strict=True)]
+    return [jtorch.stack(column) for column in zip(*rows, strict=True)]
+
+
 def _refuse_complex(what: str, tree: Any, is_input: bool) -> None:
     for x in flatten(tree)[0]:
         if isinstance(x, Tensor) and x.dtype.is_complex:
@@ -555,7 +563,8 @@ def jacrev(
     """A function that gives the Jacobian of ``func``, by one backward walk with a batch of cotangents.
 
     Results have the structure of ``func``'s, with that of the arguments ``argnums`` at each leaf; leaves have the shape of the result
-    followed by that of the argument. ``chunk_size`` bounds how many cotangents are walked at a time.
+    followed by that of the argument. ``chunk_size`` bounds how many cotangents are walked at a time; with 1 there is no ``vmap``, so that
+    backward functions may look at data.
 
     Example:
         >>> import jtorch as torch
@@ -576,10 +585,17 @@ def jacrev(
         _refuse_complex("jacrev", pull.outputs, False)
         outputs, inputs = pull.outputs, pull.inputs.tensors
         tracked = MODE.enabled and pull.tracked
-        with recording():
-            rows = vmap(lambda *c: tuple(pull.gradients(c, tracked)), randomness="same", chunk_size=chunk_size)(*_basis(outputs))
-        made = []
         sizes = [o.numel() for o in outputs]
+
+        def row(*cotangents: Tensor) -> tuple[Tensor, ...]:
+            return tuple(pull.gradients(cotangents, tracked))
+
+        with recording():
+            if chunk_size == 1 and sum(sizes):
+                rows = _one_by_one(row, _basis(outputs))
+            else:
+                rows = vmap(row, randomness="same", chunk_size=chunk_size)(*_basis(outputs))
+        made = []
         for j, o in enumerate(outputs):
             start = sum(sizes[:j])
             blocks = [r.narrow(0, start, sizes[j]).reshape((*o.shape, *x.shape)) for r, x in zip(rows, inputs, strict=True)]

@@ -65,6 +65,13 @@ class CustomOpDef:
         """The kernel for some device types (None: all); also a decorator. For ``"jax"`` it is a function of JAX arrays, for all devices."""
 
         def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+            schema = self._opoverload._schema
+            if (
+                device_types is not None
+                and not schema.tensors
+                and not any(a.type == "Device" and a.name == "device" for a in schema.arguments)
+            ):
+                raise ValueError("Functions without tensor inputs are required to have a `device: torch.device` argument")
             for device in _types(device_types):
                 if device == "jax":
                     self._user.jax = JaxKernel(self._opoverload._schema, fn)
@@ -200,9 +207,11 @@ _NO_TRITON = "there is no Triton for XLA's arrays here; write the kernel with ja
 
 
 def triton_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: Any, schema: str | None = None) -> Any:
-    """Not offered: Triton kernels run on PyTorch's memory."""
-    del fn, mutates_args, schema
-    raise not_offered(f"triton_op({name!r})", _NO_TRITON)
+    """Makes a function of tensors an operator, as ``custom_op`` does; also a decorator. It runs as long as it calls no Triton kernel.
+
+    Packages define operators so that have other kernels for the CPU, by ``register_kernel`` or in the function itself.
+    """
+    return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
 
 
 def wrap_triton(triton_kernel: Callable[..., Any], /) -> Any:

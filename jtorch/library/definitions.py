@@ -54,7 +54,7 @@ class Library:
             raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
         if self.kind == "IMPL":
             raise RuntimeError("def(): cannot define an operator in a library of kind IMPL; use DEF or FRAGMENT")
-        made = registry.define(self.ns, re.sub(r"\s+", " ", schema).strip(), tags)
+        made = registry.define(self.ns, schema, tags)
         self._mine.append(made)
         return made._opname if made._overloadname == "default" else f"{made._opname}.{made._overloadname}"
 

@@ -6,6 +6,7 @@ tensors without data; a rule for ``vmap``. The last three follow from a JAX kern
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,10 +14,13 @@ from typing import Any
 import jtorch as torch
 from jtorch import Tensor
 
+from .._C._functorch import is_batchedtensor
 from .._src.aten.calling import call, operands
 from .._src.aten.overloads import OpOverload, OpOverloadPacket, fits, namespace_of
 from .._src.aten.recording import Rule
 from .._src.aten.state import STATE, modes_off
+from .._src.engine import Lifted
+from ..autograd import traced_function
 from ..dispatch import MISSING, override
 from .kernels import JaxKernel
 from .tags import Tag
@@ -101,12 +105,23 @@ def lookup(namespace: str, name: str) -> UserPacket | None:
     return found if isinstance(found, UserPacket) else None
 
 
+def _as_written(text: str) -> str:
+    """A schema with the spaces that schemas are printed with, those in words as they are."""
+    parts = re.split(r"""("[^"]*"|'[^']*')""", text.strip())
+    for i in range(0, len(parts), 2):
+        part = re.sub(r"\s*=\s*", "=", re.sub(r"\s+", " ", parts[i]))
+        part = re.sub(r"\s*,\s*", ", ", re.sub(r"\s*->\s*", " -> ", part))
+        parts[i] = re.sub(r"(?<=\()\s+|\s+(?=\))", "", re.sub(r"(?<=[?\]])(?=[a-zA-Z_])", " ", part))
+    return "".join(parts)
+
+
 def define(namespace: str, text: str, tags: Any = ()) -> UserOverload:
     """Enters an operator from its schema, without the namespace, with what is said of it: a tag, or several.
 
     Raises:
         RuntimeError: if there is one of that name already.
     """
+    text = _as_written(text)
     head = text.partition("(")[0].strip()
     if not head or "->" not in text:
         raise RuntimeError(f"{text!r} is no schema: expected name(arguments) -> results")
@@ -237,12 +252,15 @@ class UserOp:
         """Runs the operator on plain tensors, and lets autograd remember it."""
         if self.autograd_key is not None and not BELOW.active:
             return self.autograd_key(*self.given(values)[0], **self.given(values)[1])
-        if not self.opaque and self.rule is None and (kernel := self.kernel_for(values)) is not None:
+        if not self.opaque and self.rule is None and (kernel := self.kernel_for(values)) is not None and not self._mapped(values):
             return self._seen_through(kernel, values)
         if self.overload._schema.is_mutable:
             return self.compute(values)
         if self.jax is not None and self.rule is None and self.kernel_for(values) is None:
             return self.jax(values)
+        if not self._remembered(values):
+            out = self.compute(values)
+            return list(out) if self.returns_list and isinstance(out, tuple) else out
         flat: list[Any] = []
         for i, a in enumerate(self.overload._schema.arguments):  # Function sees tensors among its arguments only
             if a.type.startswith("Tensor") and isinstance(values[i], (list, tuple)):
@@ -253,6 +271,17 @@ class UserOp:
         if self.returns_lists:
             return tuple(_nested(out[0], out[1:]))
         return list(out) if self.returns_list and isinstance(out, tuple) else out
+
+    def _remembered(self, values: list[Any]) -> bool:
+        """Whether somebody derives the call, or maps it."""
+        tensors = operands(self.overload, values)
+        if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
+            return True
+        return any(isinstance(t._read(), Lifted) for t in tensors) or traced_function.takes(tensors)
+
+    def _mapped(self, values: list[Any]) -> bool:
+        """Whether the rule for ``vmap`` that was registered has a say."""
+        return self.vmap is not None and any(map(is_batchedtensor, operands(self.overload, values)))
 
     def _seen_through(self, kernel: Callable[..., Any], values: list[Any]) -> Any:
         """A kernel in whose functions autograd sees: nothing was registered that says otherwise."""
@@ -302,11 +331,25 @@ class UserOp:
     def kernel_for(self, values: list[Any]) -> Callable[..., Any] | None:
         """The function of tensors for the devices of the operands."""
         tensors = operands(self.overload, values)
-        device = next((t.device.type for t in tensors if t.dim()), tensors[0].device.type if tensors else "cpu")
+        device = next((t.device.type for t in tensors if t.dim()), tensors[0].device.type if tensors else self._asked_for(values))
         if device == "meta":
             return None
         mine = None if device in self.disabled else self.kernels.get(device)
         return mine or self.kernels.get(None)
+
+    def _asked_for(self, values: list[Any]) -> str:
+        """The device type that an operator without tensors is given; the CPU if it is given none.
+
+        Raises:
+            RuntimeError: where it has kernels by device types, and none for that.
+        """
+        place = next((i for i, a in enumerate(self.overload._schema.arguments) if a.type.startswith("Device")), None)
+        device = "cpu" if place is None or values[place] is None else torch.device(values[place]).type
+        if place is not None and self.kernels and None not in self.kernels and device not in self.kernels:
+            raise RuntimeError(
+                f"{self.overload._opname} does not have a kernel registered for {device}. Please use register_kernel to do so."
+            )
+        return device
 
     def compute(self, values: list[Any]) -> Any:
         """Runs a kernel, without recording; checks that what it gives is its own."""
@@ -565,7 +608,7 @@ def over_examples(op: UserOp, info: Any, in_dims: Sequence[Any], counts: Sequenc
     """The operator for a batch: by its own rule, by its JAX kernel, or example by example."""
     values = op.regroup(counts, flat)
     if op.vmap is not None:
-        dims = tuple(op.regroup(counts, in_dims))
+        dims = tuple(op.regroup(counts, in_dims))[: op.overload._schema.count]
         args, kwargs = op.given(values)
         return op.vmap(info, dims, *args, **kwargs)
     if op.jax is not None and op.kernel_for(values) is None:

@@ -159,9 +159,12 @@ def plain_gradients(grads: list[torch.Tensor]) -> bool:
     return all(map(is_, map(type, grads), repeat(torch.Tensor)))
 
 
-def amp_gradients(optimizer: Any, grads: list[torch.Tensor]) -> list[torch.Tensor] | None:
-    """Gradients divided by the scale that a ``GradScaler`` left on the optimiser; None where they overflowed: the step is skipped."""
+def unscaled(optimizer: Any, grads: list[torch.Tensor]) -> bool:
+    """Divides gradients by the scale that a ``GradScaler`` left on the optimiser; False where they overflowed: the step is skipped."""
     found_inf, scale = getattr(optimizer, "found_inf", None), getattr(optimizer, "grad_scale", None)
     if found_inf is not None and found_inf.item() != 0:
-        return None
-    return grads if scale is None else [g / scale for g in grads]
+        return False
+    if scale is not None:
+        for g in grads:
+            g.div_(scale)
+    return True

@@ -24,7 +24,7 @@ from ._common import (
     pick,
     zeros,
 )
-from ._fused import amp_gradients, plain_gradients, plan_for
+from ._fused import plain_gradients, plan_for, unscaled
 from .optimizer import Optimizer, ParamsT, _run_closure, _to_scalar
 
 __all__ = ["Adam", "adam"]
@@ -130,12 +130,8 @@ class Adam(Optimizer):
             plan, grads = plan_for(self, group, group["amsgrad"], _buffers_of)
             fused = plan.plain and not group["differentiable"] and all(map(plain_gradients, grads))
             for bucket, bucket_grads in zip(plan.buckets, grads):
-                if not fused:
-                    self._by_parameter(group, bucket, bucket_grads)
-                    continue
-                unscaled = amp_gradients(self, bucket_grads)
-                if unscaled is not None:
-                    self._by_group(group, bucket, unscaled)
+                if unscaled(self, bucket_grads):
+                    (self._by_group if fused else self._by_parameter)(group, bucket, bucket_grads)
         return loss
 
     def _by_group(self, group: dict[str, Any], bucket: Any, grads: list[torch.Tensor]) -> None:

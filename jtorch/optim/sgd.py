@@ -9,7 +9,7 @@ from typing import Any
 import jtorch as torch
 
 from ._common import add_scaled_, changed_in_parts, check_fused, check_lr, check_not_negative, decayed, in_parts, no_amp
-from ._fused import amp_gradients, plain_gradients, plan_for
+from ._fused import plain_gradients, plan_for, unscaled
 from .optimizer import Optimizer, ParamsT, _run_closure, _to_scalar
 
 __all__ = ["SGD", "sgd"]
@@ -86,12 +86,8 @@ class SGD(Optimizer):
             plan, grads = plan_for(self, group, group["momentum"] != 0, _buffers_of)
             fused = plan.plain and not group["differentiable"] and all(map(plain_gradients, grads))
             for bucket, bucket_grads in zip(plan.buckets, grads):
-                if not fused:
-                    self._by_parameter(group, bucket, bucket_grads)
-                    continue
-                unscaled = amp_gradients(self, bucket_grads)
-                if unscaled is not None:
-                    self._by_group(group, bucket, unscaled)
+                if unscaled(self, bucket_grads):
+                    (self._by_group if fused else self._by_parameter)(group, bucket, bucket_grads)
         return loss
 
     def _by_group(self, group: dict[str, Any], bucket: Any, grads: list[torch.Tensor]) -> None:

@@ -31,6 +31,15 @@ def swap_tensors(t1: Any, t2: Any) -> None:
     for name, t in (("t1", t1), ("t2", t2)):
         if weakref.getweakrefs(t):
             raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
+    _exchange(t1, t2)
+
+
+def _exchange(t1: Any, t2: Any) -> None:
+    """Exchanges the contents of two tensors, whoever refers to them.
+
+    Raises:
+        RuntimeError: if their classes have different slots.
+    """
     slots = set(copyreg._slotnames(type(t1)))
     if slots != set(copyreg._slotnames(type(t2))):
         raise RuntimeError("Cannot swap t1 and t2 if they have different slots")

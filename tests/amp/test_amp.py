@@ -123,6 +123,26 @@ def test_optimisers_that_scale_themselves():
     assert scaler.get_scale() == 2.0
 
 
+@pytest.mark.parametrize("make", [torch.optim.SGD, torch.optim.AdamW])
+@pytest.mark.parametrize("kind", [torch.nn.Parameter, type("Own", (torch.nn.Parameter,), {})])
+def test_fused_steps_divide_by_the_scale_and_leave_the_gradients_so(make, kind):
+    """Also those of parameters that no operation on lists takes."""
+    weights = [kind(torch.ones(2)) for _ in "ab"]
+    optimizer, other = make(weights[:1], lr=0.1, fused=True), make(weights[1:], lr=0.1)
+    scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
+    for factor in (1.0, float("inf")):
+        for w, scale in zip(weights, (4, 1), strict=True):
+            w.grad = torch.full_like(w, scale * factor)
+        gradient = weights[0].grad
+        scaler.scale(torch.ones(()))
+        scaler.step(optimizer)
+        scaler.update()
+        if factor == 1:
+            other.step()
+            assert weights[0].grad is gradient and torch.equal(gradient, weights[1].grad)
+    assert torch.equal(*weights) and scaler.get_scale() == 2.0
+
+
 def test_scalers_travel_between_steps():
     scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
     weight = torch.nn.Parameter(torch.ones(2))

@@ -186,3 +186,63 @@ def test_gradients_inside_vmap_of_functions_with_a_rule_of_their_own() -> None:
     assert torch.vmap(torch.func.jacrev(lambda x: Scaled.apply(x, y)))(x)[1].tolist() == (20 * torch.eye(3)).tolist()
     # Gradients of all examples are those of the rule.
     assert torch.func.grad(lambda x: torch.vmap(Scaled.apply, (0, None))(x, y).sum())(x).tolist() == [[2.0] * 3] * 2
+
+
+class Named(torch.Tensor):
+    """A class that hears of functions, and keeps what it was told."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        out = super().__torch_function__(func, types, args, kwargs or {})
+        if isinstance(out, cls) and func is torch.Tensor.view_as:
+            out.word = args[0].word
+        return out
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_arguments_that_are_returned_keep_their_class(requires_grad):
+    class Same(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    x = torch.ones(2).as_subclass(Named).requires_grad_(requires_grad)
+    x.word = "kept"
+    y = Same.apply(x)
+    assert type(y) is Named and y is not x and y.word == "kept" and y.data_ptr() == x.data_ptr() and y.requires_grad is requires_grad
+    if requires_grad:
+        y.sum().backward()
+        assert x.grad.tolist() == [2.0, 2.0] and y.grad_fn.name() == "SameBackward"
+    assert type(Same.apply(torch.nn.Parameter(torch.ones(1)))) is torch.Tensor
+
+
+@pytest.mark.parametrize("materialize", [False, True])
+def test_results_without_gradient_may_come_as_none(materialize):
+    class Two(Function):
+        @staticmethod
+        def forward(ctx, x):
+            out = x.clone()
+            ctx.mark_non_differentiable(out)
+            ctx._materialize_non_diff_grads = materialize
+            return x.clone(), out
+
+        @staticmethod
+        def backward(ctx, g, h):
+            assert (h is not None) is materialize
+            return g
+
+    Two.apply(torch.ones(1, requires_grad=True))[0].backward()
+
+
+def test_gradients_of_what_takes_no_part_may_be_differentiated():
+    x, y = torch.ones(2, requires_grad=True), torch.ones(3, requires_grad=True)
+    for create_graph in (False, True):
+        (zeros,) = torch.autograd.grad((x * 2).sum(), [y], create_graph=create_graph, materialize_grads=True)
+        assert zeros.tolist() == [0.0] * 3 and zeros.requires_grad is create_graph
+    assert torch.autograd.grad(zeros.sum(), y, materialize_grads=True)[0].tolist() == [0.0] * 3
+    with pytest.raises(RuntimeError, match="materialize_grads cannot be used when the given input is a GradientEdge"):
+        torch.autograd.grad((x * 2).sum(), [torch.autograd.graph.get_gradient_edge(y * 2)], materialize_grads=True)

@@ -501,3 +501,28 @@ def test_jacobians_of_numbers_by_numbers(jacobian: Any) -> None:
 def test_jacobians_of_numbers_taken_at_once(strategy: str) -> None:
     found = torch.autograd.functional.jacobian(lambda t: t**2, torch.tensor(3.0), vectorize=True, strategy=strategy)
     assert torch.equal(found, torch.tensor(6.0))
+
+
+def test_jacobians_row_by_row_let_backward_functions_look_at_data():
+    class Looks(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x.clone()
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * len(g.nonzero())
+
+    x = torch.tensor(X)
+    found = jacrev(lambda x: (Looks.apply(x) ** 2, {"sums": x.sum(1)}), chunk_size=1)(x)
+    assert torch.equal(found[0].reshape(6, 6), torch.diag(2 * x.flatten())) and found[1]["sums"].shape == (3, 3, 2)
+    with pytest.raises(RuntimeError, match="dynamic shape"):
+        jacrev(Looks.apply, chunk_size=2)(x)
+    y = x.clone().requires_grad_()
+    jacrev(jacrev(lambda x: (x**3).sum(), chunk_size=1), chunk_size=1)(y).sum().backward()
+    assert torch.equal(y.grad, torch.full((3, 2), 6.0))
+    assert jacrev(lambda x: x[:0], chunk_size=1)(x).shape == (0, 2, 3, 2)

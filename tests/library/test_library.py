@@ -249,9 +249,19 @@ def test_tags_are_those_that_were_given() -> None:
     assert made._opoverload.tags == [torch.Tag.pt2_compliant_tag, torch.Tag.core]
 
 
-def test_triton_is_refused() -> None:
+def test_operators_with_triton_kernels_run_where_none_is_called() -> None:
+    @library.triton_op("tests::tri", mutates_args=())
+    def tri(x: torch.Tensor, k: float = 2.0) -> torch.Tensor:
+        return library.wrap_triton(len)(x) if k < 0 else x * k
+
+    tri.register_autograd(lambda ctx, g: (g * ctx.k, None), setup_context=lambda ctx, inputs, output: setattr(ctx, "k", inputs[1]))
+    x = torch.ones(2, requires_grad=True)
+    torch.ops.tests.tri(x, 3.0).sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [3.0, 3.0]
     with pytest.raises(NotImplementedError, match=r"jax.experimental.pallas"):
-        library.triton_op("tests::tri", lambda x: x, mutates_args=())
+        tri(x, -1.0)
+    tri.register_kernel("cpu")(lambda x, k=2.0: x - k)
+    assert tri(x.detach()).tolist() == [-1.0, -1.0]
 
 
 def test_lists_among_several_results_have_a_history():
@@ -333,3 +343,61 @@ def test_unknown_types_of_devices_are_refused() -> None:
 
     with pytest.raises(RuntimeError, match="Expected one of cpu, cuda"):
         for_some.register_kernel("default")(lambda x: x)
+
+
+def test_schemas_may_be_spaced_as_one_likes():
+    lib = library.Library("tests_spaced", "FRAGMENT")
+    lib.define("scaled( Tensor w ,int x = 2, *,\n int y  =3, int z, str s='a, b' )->Tensor")
+    lib.impl("scaled", lambda w, x=2, *, y=3, z, s="": w * x * y * z * len(s), "CPU")
+    scaled, w = torch.ops.tests_spaced.scaled, torch.ones(2)
+    assert scaled(w, z=7).tolist() == [168.0] * 2 and scaled(w, x=1, y=1, z=7, s="c").tolist() == [7.0] * 2
+    assert str(scaled.default._schema) == "tests_spaced::scaled(Tensor w, int x=2, *, int y=3, int z, str s='a, b') -> Tensor"
+    with pytest.raises(RuntimeError, match=r"takes 2 positional argument\(s\) but 3 was/were given"):
+        scaled(w, 2, 3)
+
+
+def test_rules_for_vmap_of_kernels_that_autograd_looks_into():
+    lib, seen = library.Library("tests_mapped", "FRAGMENT"), []
+    lib.define("times(Tensor x, int n, *, float y) -> Tensor")
+    lib.impl("times", lambda x, n, *, y: x * n * y, "CPU")
+
+    def rule(info: Any, in_dims: Any, x: Any, n: int, *, y: float) -> Any:
+        seen.append(in_dims)
+        return x * n * y, in_dims[0]
+
+    library.register_vmap("tests_mapped::times", rule, lib=lib)
+    x = torch.ones(3, requires_grad=True)
+    out = torch.vmap(lambda x: torch.ops.tests_mapped.times(x, 2, y=0.5))(x)
+    assert seen == [(0, None)] and out.tolist() == [1.0] * 3
+    torch.ops.tests_mapped.times(x, 2, y=0.5).sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [1.0] * 3
+
+
+def test_nothing_is_saved_where_nobody_derives():
+    @custom_op("tests_quiet::scaled", mutates_args=())
+    def scaled(x: torch.Tensor, k: float) -> torch.Tensor:
+        return torch.from_numpy(x.numpy(force=True) * k)
+
+    saved: list[Any] = []
+    scaled.register_autograd(lambda ctx, g: (g * 2, None), setup_context=lambda ctx, inputs, output: saved.append(inputs[1]))
+    x = torch.ones(2, requires_grad=True)
+    with torch.no_grad():
+        assert scaled(x, 2.0).tolist() == [2.0, 2.0]
+    with torch.inference_mode():
+        scaled(x, 3.0)
+    scaled(x.detach(), 4.0)
+    assert saved == []
+    scaled(x, 2.0).sum().backward()
+    assert saved == [2.0] and x.grad is not None and x.grad.tolist() == [2.0, 2.0]
+
+
+def test_operators_without_tensors_have_a_kernel_for_the_device_that_is_asked_for():
+    @custom_op("tests_made::ones", mutates_args=(), device_types="cpu")
+    def ones(device: torch.device) -> torch.Tensor:
+        return torch.ones(2)
+
+    assert ones("cpu").tolist() == ones(device=torch.device("cpu")).tolist() == [1.0, 1.0]
+    with pytest.raises(RuntimeError, match="ones does not have a kernel registered for cuda"):
+        ones("cuda")
+    with pytest.raises(ValueError, match=r"required to have a `device: torch\.device` argument"):
+        custom_op("tests_made::nowhere", lambda: torch.ones(2), mutates_args=(), device_types="cpu", schema="() -> Tensor")

@@ -607,3 +607,38 @@ def test_parameters_become_sparse_ones() -> None:
     layer._apply(lambda t: t.to_sparse())
     assert layer.weight is not before and layer.weight.layout is layer.weight.grad.layout is torch.sparse_coo
     assert before.layout is torch.strided and not torch._has_compatible_shallow_copy_type(before, torch.ones(3, 2, device="meta"))
+
+
+@pytest.mark.parametrize("assign", [False, True])
+def test_values_that_are_swapped_in_leave_the_parameters_the_objects_they_are(assign):
+    class Own(torch.Tensor):
+        pass
+
+    class Broken(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return args[1] if func is torch.Tensor.module_load else super().__torch_function__(func, types, args, kwargs or {})
+
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    try:
+        source, module = nn.BatchNorm1d(2), nn.BatchNorm1d(2)
+        nn.init.constant_(source.weight, 3.0)
+        source.running_mean.fill_(2.0)
+        before = module.state_dict(keep_vars=True)
+        optimizer = torch.optim.SGD(module.parameters(), 1.0)
+        state = source.state_dict()
+        module.load_state_dict(state, assign=assign)
+        after = module.state_dict(keep_vars=True)
+        assert all(after[name] is before[name] for name in before) and module.running_mean.tolist() == [2.0, 2.0]
+        assert (module.weight.data_ptr() == source.weight.data_ptr()) is assign
+        module(torch.arange(6.0).reshape(3, 2)).pow(2).sum().backward()
+        optimizer.step()
+        assert module.weight.tolist() != [3.0, 3.0] and isinstance(module.weight, nn.Parameter)
+        kinds = nn.Linear(2, 1, bias=False)
+        kinds.load_state_dict({"weight": torch.ones(1, 2).as_subclass(Own)}, assign=assign)
+        assert type(kinds.weight) is Own and kinds.weight.requires_grad
+        assert kinds.weight.tolist() == [[1.0, 1.0]]
+        with pytest.raises(RuntimeError, match="module_load returned one of self or other"):
+            kinds.load_state_dict({"weight": torch.ones(1, 2).as_subclass(Broken)}, assign=assign)
+    finally:
+        torch.__future__.set_swap_module_params_on_conversion(False)

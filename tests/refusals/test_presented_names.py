@@ -51,6 +51,14 @@ try:
     x @ torch.ones(3, 3)
 except RuntimeError as e:
     assert "invalid operands" not in str(e)
+for value, called in {
+    torch.float32: "torch.dtype", torch.Size([1]): "torch.Size", x.untyped_storage(): "torch.storage.UntypedStorage",
+    torch.iinfo(torch.int8): "torch.iinfo", m[0]: "Linear",
+}.items():
+    try:
+        torch.add(x, value)
+    except TypeError as e:
+        assert str(e).endswith(f"must be Tensor, not {called}"), e
 
 from torch._weights_only_unpickler import StorageType
 import importlib

@@ -190,6 +190,10 @@ class OpOverload:
         """
         schema = self._schema
         arguments = schema.arguments
+        if len(args) > schema.count and len(args) + len(kwargs) <= len(arguments):
+            raise RuntimeError(
+                f"{schema.name}() takes {schema.count} positional argument(s) but {len(args)} was/were given.  Declaration: {schema}"
+            )
         if len(args) > schema.count:
             raise RuntimeError(
                 f"{schema.name}() expected at most {len(arguments)} argument(s) but received {len(args) + len(kwargs)} argument(s). "

@@ -169,10 +169,12 @@ class Schema:
 
 
 def _split(text: str) -> list[str]:
-    """The items of a list in which commas inside brackets do not count."""
-    items, depth, start = [], 0, 0
+    """The items of a list in which commas inside brackets and words do not count."""
+    items, depth, start, quote = [], 0, 0, ""
     for i, c in enumerate(text):
-        if c in "([":
+        if quote or c in "\"'":
+            quote = "" if c == quote else quote or c
+        elif c in "([":
             depth += 1
         elif c in ")]":
             depth -= 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -157,14 +158,21 @@ def wrong_out_dtype(words: str, result: str, out: str, name: str = "", field: st
 
 #: The types whose C counterparts PyTorch names with their module.
 _NAMED = {"dtype": "torch.dtype", "device": "torch.device", "layout": "torch.layout", "memory_format": "torch.memory_format",
-          "Size": "torch.Size", "Generator": "torch._C.Generator"}  # fmt: skip
+          "Size": "torch.Size", "Generator": "torch._C.Generator", "iinfo": "torch.iinfo", "finfo": "torch.finfo",
+          "UntypedStorage": "torch.storage.UntypedStorage", "SparseTensor": "Tensor"}  # fmt: skip
+
+
+def is_ours(kind: type) -> bool:
+    """Whether a type is one of this package's, which are named after torch where ``import torch`` means it."""
+    name = kind.__module__.partition(".")[0]
+    return name == "jtorch" or (name == "torch" and sys.modules.get("torch") is sys.modules["jtorch"])
 
 
 def type_name(value: Any) -> str:
     """The name of a value's type, as messages give it: C types of other packages with their modules."""
     kind = type(value)
-    if kind.__module__.startswith("jtorch"):
-        return _NAMED.get(kind.__name__, "Tensor" if kind.__module__.startswith("jtorch.sparse") else kind.__name__)
+    if is_ours(kind):
+        return _NAMED.get(kind.__name__, kind.__name__)
     heap_type = kind.__flags__ & (1 << 9)
     return kind.__name__ if heap_type or kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 

@@ -10,6 +10,7 @@ import functools
 from typing import Any
 
 from .dtypes import dtype
+from .errors import is_ours
 from .layouts import memory_format
 from .size import SYMBOLIC, Size
 
@@ -99,7 +100,7 @@ class Static:
             return value
         if not _counts(value):
             return value
-        return int(value.item()) if hasattr(kind, "item") else value if kind.__module__.startswith("jtorch") else value.__index__()
+        return int(value.item()) if hasattr(kind, "item") else value if is_ours(kind) else value.__index__()
 
 
 def _counts(value: Any) -> bool:

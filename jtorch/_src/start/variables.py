@@ -53,6 +53,7 @@ OTHERS = [
     Variable("TORCHELASTIC_ERROR_FILE, TORCHELASTIC_RESTART_COUNT, TORCHELASTIC_RUN_ID, TORCHELASTIC_USE_AGENT_STORE",
              "set by the launcher", "what the launcher tells its processes, as PyTorch's does"),
     Variable("CI, PYTORCH_TEST_WITH_SLOW", "set or not", "what `torch.testing._internal` tells the tests of packages"),
+    Variable("PYTORCH_TESTING_DEVICE_ONLY_FOR", "types of devices with commas", "those that `instantiate_device_type_tests` knows"),
     Variable("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE, PYTHON_EXEC, PET_NAME", "as PyTorch's launcher has them",
              "how lines of output begin, which Python runs the processes, and the default of the launcher's option `--name`"),
     Variable("TORCH_DISTRIBUTED_DEBUG", "`OFF` (default), `INFO`, `DETAIL`", "what `torch.distributed.get_debug_level()` says at first"),

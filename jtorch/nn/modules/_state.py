@@ -11,6 +11,7 @@ import jtorch as torch
 from jtorch.overrides import is_tensor_like
 from jtorch.utils.hooks import RemovableHandle
 
+from ... import __future__ as _future
 from ..parameter import Parameter, is_lazy
 from ._hooks import _add, _WrappedHook
 
@@ -210,6 +211,9 @@ class Stateful:
             )
         try:
             with torch.no_grad():
+                if _future.get_swap_module_params_on_conversion() and (assign or not _PLAIN.issuperset((type(param), type(given)))):
+                    _take(param, given, assign)
+                    return
                 if not assign:
                     param.copy_(given)
                     return
@@ -260,6 +264,25 @@ class Stateful:
             details = "\n\t".join(error_msgs)
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{details}")
         return incompatible
+
+
+#: Classes whose values are copied, as nobody could see a swap.
+_PLAIN = {torch.Tensor, Parameter}
+
+
+def _take(param: Any, given: Any, assign: bool) -> None:
+    """Gives a parameter or buffer, which stays the object it is, what its class makes of a value."""
+    made = param.module_load(given, assign=assign)
+    if made is given or made is param:
+        raise RuntimeError(
+            "module_load returned one of self or other, please .detach() the result if returning one of the inputs in module_load"
+        )
+    if isinstance(param, Parameter):
+        if isinstance(made, Parameter):
+            made.requires_grad_(param.requires_grad)
+        else:
+            made = Parameter(made, requires_grad=param.requires_grad)
+    torch.utils._exchange(param, made)
 
 
 def _load(

@@ -18,9 +18,21 @@ from tensorboard.plugins.text.plugin_data_pb2 import TextPluginData
 import jtorch as torch
 from jtorch._src.refusals import stand_ins as _refusals
 
+from ._charts import compute_curve as compute_curve
+from ._charts import custom_scalars as custom_scalars
+from ._charts import mesh as mesh
+from ._charts import pr_curve as pr_curve
+from ._charts import pr_curve_raw as pr_curve_raw
 from ._convert_np import make_np
+from ._pictures import draw_boxes as draw_boxes
+from ._pictures import image as image
+from ._pictures import image_boxes as image_boxes
+from ._pictures import video as video
 
-__all__ = ["audio", "histogram", "histogram_raw", "hparams", "image", "scalar", "tensor_proto", "text"]
+__all__ = [
+    "audio", "compute_curve", "custom_scalars", "draw_boxes", "histogram", "histogram_raw", "hparams", "image", "image_boxes", "mesh",
+    "pr_curve", "pr_curve_raw", "scalar", "tensor_proto", "text", "video",
+]  # fmt: skip
 
 
 def scalar(name: str, tensor: Any, collections: Any = None, new_style: bool = False, double_precision: bool = False) -> Any:
@@ -110,51 +122,6 @@ def make_histogram(values: np.ndarray, bins: Any, max_bins: int | None = None) -
         bucket_limit=limits[first : last + 1].tolist(),
         bucket=kept.tolist(),
     )
-
-
-def _to_hwc(array: np.ndarray, dataformats: str) -> np.ndarray:
-    """An image, or several in a grid, as height, width and three channels."""
-    if len(set(dataformats)) != len(dataformats):
-        raise AssertionError(f"You can not use the same dimension shordhand twice. input_format: {dataformats}")
-    if len(dataformats) != array.ndim:
-        raise AssertionError(
-            f"size of input tensor and input format are different. tensor shape: {array.shape}, input_format: {dataformats}"
-        )
-    order = dataformats.upper()
-    if len(order) == 4:
-        return _grid(array.transpose([order.find(c) for c in "NCHW"]))
-    if len(order) == 3:
-        found = array.transpose([order.find(c) for c in "HWC"])
-        return np.concatenate([found] * 3, 2) if found.shape[2] == 1 else found
-    return np.stack([array.transpose([order.find(c) for c in "HW"])] * 3, 2)
-
-
-def _grid(images: np.ndarray, columns: int = 8) -> np.ndarray:
-    if images.shape[1] == 1:
-        images = np.concatenate([images] * 3, 1)
-    count, channels, height, width = images.shape
-    columns = min(count, columns)
-    rows = -(-count // columns)
-    canvas = np.zeros((channels, height * rows, width * columns), images.dtype)
-    for i, one in enumerate(images):
-        y, x = divmod(i, columns)
-        canvas[:, y * height : (y + 1) * height, x * width : (x + 1) * width] = one
-    return canvas.transpose(1, 2, 0)
-
-
-def image(tag: str, tensor: Any, rescale: float = 1, dataformats: str = "NCHW") -> Any:
-    """An image: of bytes, or of floats from 0 to 1. Needs the package ``pillow``."""
-    from PIL import Image
-
-    array = _to_hwc(make_np(tensor), dataformats)
-    scale = 1 if array.dtype == np.uint8 else 255
-    shown = (array.astype(np.float32) * scale).clip(0, 255).astype(np.uint8)
-    height, width, channels = shown.shape
-    picture = Image.fromarray(shown).resize((int(width * rescale), int(height * rescale)), Image.Resampling.LANCZOS)
-    buffer = io.BytesIO()
-    picture.save(buffer, format="PNG")
-    proto = Summary.Image(height=height, width=width, colorspace=channels, encoded_image_string=buffer.getvalue())
-    return Summary(value=[Summary.Value(tag=tag, image=proto)])
 
 
 def audio(tag: str, tensor: Any, sample_rate: int = 44100) -> Any:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import socket
 import time
+import warnings
 from datetime import datetime
 from typing import Any
 
@@ -17,12 +18,12 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 from jtorch._src.refusals import stand_ins as _refusals
 
-from . import summary
+from . import _embedding, summary
 from ._convert_np import make_np
 
 __all__ = ["FileWriter", "SummaryWriter"]
 
-_WHY = "of TensorBoard's logs, scalars, histograms, images, figures, sounds, texts, tensors and hyperparameters are written"
+_WHY = "files of ONNX are not read; add_graph shows a module"
 
 
 class FileWriter:
@@ -45,6 +46,13 @@ class FileWriter:
     def add_summary(self, summary: Any, global_step: Any = None, walltime: float | None = None) -> None:
         """Writes a record."""
         self.add_event(event_pb2.Event(summary=summary), global_step, walltime)
+
+    def add_graph(self, graph_profile: Any, walltime: float | None = None) -> None:
+        """Writes a graph, and what it ran on."""
+        graph, stats = graph_profile
+        self.add_event(event_pb2.Event(graph_def=graph.SerializeToString()), None, walltime)
+        run = event_pb2.TaggedRunMetadata(tag="step1", run_metadata=stats.SerializeToString())
+        self.add_event(event_pb2.Event(tagged_run_metadata=run), None, walltime)
 
     def flush(self) -> None:
         """Waits until all is in the file."""
@@ -97,6 +105,7 @@ class SummaryWriter:
         self.all_writers: dict[str, FileWriter] | None = None
         self._get_file_writer()
         self.default_bins = _default_bins()
+        self._projector_config: Any = None
 
     def _get_file_writer(self) -> FileWriter:
         if self.all_writers is None or self.file_writer is None:
@@ -190,6 +199,29 @@ class SummaryWriter:
         """Logs several images as one."""
         self._add(summary.image(tag, img_tensor, dataformats=dataformats), global_step, walltime)
 
+    def add_image_with_boxes(
+        self,
+        tag: str,
+        img_tensor: Any,
+        box_tensor: Any,
+        global_step: Any = None,
+        walltime: float | None = None,
+        rescale: float = 1,
+        dataformats: str = "CHW",
+        labels: str | list[str] | None = None,
+    ) -> None:
+        """Logs an image with boxes, left, upper, right and lower edge each; labels that are not one a box are left out."""
+        if isinstance(labels, str):
+            labels = [labels]
+        if labels is not None and len(labels) != len(box_tensor):
+            labels = None
+        record = summary.image_boxes(tag, img_tensor, box_tensor, rescale=rescale, dataformats=dataformats, labels=labels)
+        self._add(record, global_step, walltime)
+
+    def add_video(self, tag: str, vid_tensor: Any, global_step: Any = None, fps: float = 4, walltime: float | None = None) -> None:
+        """Logs films, ``(films, frames, channels, height, width)``, beside each other."""
+        self._add(summary.video(tag, vid_tensor, fps), global_step, walltime)
+
     def add_figure(self, tag: str, figure: Any, global_step: Any = None, close: bool = True, walltime: float | None = None) -> None:
         """Logs one or several figures of Matplotlib as an image, and closes them unless ``close`` is False."""
         figures = figure if isinstance(figure, list) else [figure]
@@ -213,6 +245,105 @@ class SummaryWriter:
     def add_text(self, tag: str, text_string: str, global_step: Any = None, walltime: float | None = None) -> None:
         """Logs a text."""
         self._add(summary.text(tag, text_string), global_step, walltime)
+
+    def add_graph(self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True) -> None:
+        """Logs the operators that a module calls for an example, in boxes named after its submodules."""
+        from ._pytorch_graph import graph
+
+        self._get_file_writer().add_graph(graph(model, input_to_model, verbose, use_strict_trace))
+
+    add_onnx_graph = _refusals.make("torch.utils.tensorboard.SummaryWriter.add_onnx_graph", _WHY)
+
+    def add_embedding(
+        self,
+        mat: Any,
+        metadata: Any = None,
+        label_img: Any = None,
+        global_step: Any = None,
+        tag: str = "default",
+        metadata_header: list[str] | None = None,
+    ) -> None:
+        """Logs points for the projector, with what is said of each (several words, if a header names them) and an image of each.
+
+        Raises:
+            AssertionError: if there are more or fewer words or images than points, or the points are no matrix.
+        """
+        from tensorboard.plugins.projector.projector_config_pb2 import ProjectorConfig
+
+        step = 0 if global_step is None else global_step
+        top, below = self._get_file_writer().get_logdir(), _embedding.folder_of(tag, step)
+        folder = os.path.join(top, below)
+        if os.path.isdir(folder):
+            warnings.warn("Embedding dir exists, did you set global_step for add_embedding()?", stacklevel=2)
+        os.makedirs(folder, exist_ok=True)
+        _embedding.write(folder, make_np(mat), metadata, label_img, metadata_header)
+        if self._projector_config is None:
+            self._projector_config = ProjectorConfig()
+        self._projector_config.embeddings.extend([_embedding.get_embedding_info(metadata, label_img, below, step, tag)])
+        _embedding.write_pbtxt(str(top), str(self._projector_config))
+
+    def add_pr_curve(
+        self,
+        tag: str,
+        labels: Any,
+        predictions: Any,
+        global_step: Any = None,
+        num_thresholds: int = 127,
+        weights: Any = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Logs the curve of precision and recall of predictions from 0 to 1, whose labels are 0 and 1."""
+        weights = weights if weights is None else make_np(weights)
+        self._add(summary.pr_curve(tag, make_np(labels), make_np(predictions), num_thresholds, weights), global_step, walltime)
+
+    def add_pr_curve_raw(
+        self,
+        tag: str,
+        true_positive_counts: Any,
+        false_positive_counts: Any,
+        true_negative_counts: Any,
+        false_negative_counts: Any,
+        precision: Any,
+        recall: Any,
+        global_step: Any = None,
+        num_thresholds: int = 127,
+        weights: Any = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Logs a curve of precision and recall that was counted already."""
+        counts = true_positive_counts, false_positive_counts, true_negative_counts, false_negative_counts
+        self._add(summary.pr_curve_raw(tag, *counts, precision, recall, num_thresholds, weights), global_step, walltime)
+
+    def add_custom_scalars(self, layout: dict[str, dict[str, Any]]) -> None:
+        """Says which scalars are shown together: ``{category: {title: ["Multiline" or "Margin", tags]}}``."""
+        self._add(summary.custom_scalars(layout), None, None)
+
+    def add_custom_scalars_multilinechart(self, tags: list[str], category: str = "default", title: str = "untitled") -> None:
+        """Says which scalars are lines of one chart."""
+        self.add_custom_scalars({category: {title: ["Multiline", tags]}})
+
+    def add_custom_scalars_marginchart(self, tags: list[str], category: str = "default", title: str = "untitled") -> None:
+        """Says which scalars are a value and its lower and upper bound.
+
+        Raises:
+            AssertionError: for other than three.
+        """
+        if len(tags) != 3:
+            raise AssertionError(f"Expected 3 tags, got {len(tags)}.")
+        self.add_custom_scalars({category: {title: ["Margin", tags]}})
+
+    def add_mesh(
+        self,
+        tag: str,
+        vertices: Any,
+        colors: Any = None,
+        faces: Any = None,
+        config_dict: dict[str, Any] | None = None,
+        global_step: Any = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Logs points of a space, ``(clouds, points, 3)``, or triangles between them, with colours."""
+        self._add(summary.mesh(tag, vertices, colors, faces, config_dict), global_step, walltime)
 
     def add_hparams(
         self,
@@ -258,10 +389,3 @@ def _drawn(figure: Any) -> np.ndarray:
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     return np.asarray(canvas.buffer_rgba())[:, :, :3].transpose(2, 0, 1)
-
-
-for _name in (
-    "add_image_with_boxes", "add_video", "add_onnx_graph", "add_graph", "add_embedding", "add_pr_curve", "add_pr_curve_raw",
-    "add_custom_scalars_multilinechart", "add_custom_scalars_marginchart", "add_custom_scalars", "add_mesh",
-):  # fmt: skip
-    setattr(SummaryWriter, _name, _refusals.make(f"torch.utils.tensorboard.SummaryWriter.{_name}", _WHY))
