@@ -266,7 +266,6 @@ LINES: dict[str, str] = {
         package.find_file_dependencies: find_files_source_depends_on
     """,
     reasons.SHARDED: """
-        distributed._composable.replicate_with_fsdp: replicate ReplicateModule is_composable_with_replicate
         distributed._composable_state: _get_module_state _insert_module_state
         distributed._shard._utils: narrow_tensor narrow_tensor_by_index
         distributed._shard.common_op_utils: _basic_validation
@@ -280,7 +279,6 @@ LINES: dict[str, str] = {
             validate_non_overlapping_shards_metadata
         distributed._shard.sharding_spec.chunk_sharding_spec_ops.embedding: sharded_embedding
         distributed._shard.sharding_spec.chunk_sharding_spec_ops.embedding_bag: sharded_embedding_bag
-        distributed.tensor.parallel.ddp: _pre_dp_module_transform _localize_dtensor _reconstruct_dtensor
         distributed._shard.api: load_with_process_group shard_module shard_parameter
         distributed._shard.metadata: ShardMetadata
         distributed._shard.sharded_optim: ShardedOptimizer named_params_with_sharded_tensor

@@ -114,12 +114,25 @@ def norm(call: Call) -> list[Way] | None:
     op = (
         Partial({float("inf"): "max", float("-inf"): "min", 0: "sum"}[order])
         if order in (0, float("inf"), float("-inf"))
-        else _NormPartial(order)
+        else _NormPartial(float(order))
     )
     return _reduced(call, dims_of(call), bool(call.arg("keepdim")), op)
 
 
-@rule("argmax", "argmin", "std", "var", "std_mean", "var_mean", "logsumexp", "aminmax", "nanmean", "trace")
+@rule("aminmax")
+def extremes(call: Call) -> list[Way]:
+    """Parts of what is reduced give the least and the greatest of each."""
+    dims, keep = dims_of(call), bool(call.arg("keepdim"))
+
+    def image(d: int) -> Any:
+        if d in dims:
+            return [Partial("min"), Partial("max")] if _fair(call, d, Partial("max")) else None
+        return d if keep else d - sum(k < d for k in dims)
+
+    return follow(call, image)
+
+
+@rule("argmax", "argmin", "std", "var", "std_mean", "var_mean", "logsumexp", "nanmean", "trace")
 def whole_reduction(call: Call) -> list[Way]:
     """What is reduced must be whole."""
     if call.name == "trace":
@@ -127,7 +140,7 @@ def whole_reduction(call: Call) -> list[Way]:
     return _reduced(call, dims_of(call), bool(call.arg("keepdim")), None)
 
 
-@rule("cumsum", "cumprod", "logcumsumexp", "_softmax", "_log_softmax", "_safe_softmax", "flip", "roll", "cummax", "cummin")
+@rule("cumsum", "cumprod", "logcumsumexp", "_softmax", "_log_softmax", "_safe_softmax", "flip", "roll")
 def along(call: Call) -> list[Way]:
     """Any dimension but those that it goes along."""
     dims = dims_of(call, "dims" if "dims" in call.schema.places else "dim")
@@ -148,7 +161,8 @@ def softmax_backward(call: Call) -> list[Way]:
     return ways_of([labels], [labels, labels])
 
 
-@rule("sort", "topk", "median", "nanmedian", "mode", "kthvalue")
+@rule("median", "nanmedian", "mode", "kthvalue")
+@rule("sort", "topk", "cummax", "cummin", spreads=True)
 def ordered(call: Call) -> list[Way]:
     """Any dimension but the one that is ordered; a reduced one is gone from the results."""
     rank = len(call.shapes[0])

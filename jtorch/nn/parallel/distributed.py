@@ -90,7 +90,8 @@ class DistributedDataParallel(Module):
     Raises:
         ValueError: without a process group, or for ``device_ids`` of a module on the CPU.
         RuntimeError: if no parameter requires grad, or the processes' modules differ.
-        NotImplementedError: for ``mixed_precision``, in whose place there is autocast, and parameters that are DTensors.
+        NotImplementedError: for ``mixed_precision``, in whose place there is autocast, and parameters that are DTensors without
+            a ``device_mesh`` that is a part of theirs.
     """
 
     def __init__(
@@ -128,6 +129,10 @@ class DistributedDataParallel(Module):
             if device_mesh.ndim != 1:
                 raise RuntimeError(f"Only 1D device mesh is supported, but got {device_mesh}.")
             process_group = device_mesh.get_group(mesh_dim=0)
+            if device_mesh._get_root_mesh() is not device_mesh:  # what is beside it may be tensor parallelism
+                from jtorch.distributed.tensor.parallel.ddp import _pre_dp_module_transform
+
+                _pre_dp_module_transform(module)
         distributed = torch.distributed
         distributed.get_world_size(process_group)  # raises without a group
         if not isinstance(process_group, (distributed.ProcessGroup, type(None))):
@@ -147,9 +152,8 @@ class DistributedDataParallel(Module):
             )
         if any(hasattr(p, "placements") for p in self._module_parameters):
             raise NotImplementedError(
-                "DistributedDataParallel of parameters that are DTensors is not offered by jtorch: use fully_shard with mesh=mesh[name] "
-                "for the "
-                "dimension of the mesh that has copies of the data"
+                "DistributedDataParallel of parameters that are DTensors is not offered by jtorch without device_mesh=mesh[name] for the "
+                "dimension of their mesh that has copies of the data"
             )
         if check_reduction:
             warnings.warn(
