@@ -147,6 +147,27 @@ def along(call: Call) -> list[Way]:
     return follow(call, lambda d: None if d in dims else d, (lambda p: p) if call.name in ("flip", "roll") else None)
 
 
+@rule("_fft_r2c", "_fft_c2c", "_fft_c2r")
+def spectra(call: Call) -> list[Way]:
+    """Any dimension that is not transformed; transforms are linear."""
+    dims = dims_of(call)
+    return follow(call, lambda d: None if d in dims else d, lambda p: p if p in (SUM, AVG) else None)
+
+
+@rule("glu")
+def halves(call: Call) -> list[Way]:
+    """Any dimension but the one that is halved."""
+    dims = dims_of(call)
+    return follow(call, lambda d: None if d in dims else d)
+
+
+@rule("bucketize")
+def placed_among(call: Call) -> list[Way]:
+    """As elementwise, among boundaries that are whole."""
+    labels = numbered(len(call.shapes[0]))
+    return ways_of([labels], [labels, [None]])
+
+
 @rule("multinomial")
 def rows(call: Call) -> list[Way]:
     """Rows, which processes draw from on their own."""
@@ -313,6 +334,14 @@ def spatial(call: Call) -> list[Way]:
     if "avg" in call.name and len(call.specs) == 1:
         found += [([p], [p]) for p in (SUM, AVG)]
     return found
+
+
+@local("upsample_nearest1d_backward", "upsample_nearest2d_backward", "upsample_bilinear2d_backward", "upsample_bicubic2d_backward")
+def spatial_backward_local(call: Call, plan: Plan) -> None:
+    """The sizes of the part that was enlarged."""
+    grad = plan.targets[0]
+    part = compute_local_shape(grad.shape, grad.mesh, grad.placements)
+    plan.values[call.schema.places["input_size"]] = [*part[:2], *call.arg("input_size")[2:]]
 
 
 _SQUARE = (

@@ -293,24 +293,10 @@ class DistributedDataParallel(Module):
         named = [*self.module.named_parameters(), *(self.module.named_buffers() if buffers else ())]
         return [t.detach() for name, t in named if name not in self.parameters_to_ignore]
 
-    def _check_same(self, chosen: list[Any]) -> None:
-        if self.process_group.size() == 1:
-            return
-        rows: list[Any] = [None] * self.process_group.size()
-        torch.distributed.all_gather_object(rows, [(tuple(p.shape), str(p.dtype)) for _, p in chosen], group=self.process_group)
-        mine = self.process_group.rank()
-        for rank, row in enumerate(rows):
-            if len(row) != len(rows[0]):
-                raise RuntimeError(
-                    f"DDP expects same model across all ranks, but Rank {mine} has {len(rows[mine])} params, while rank {rank} has "
-                    f"inconsistent {len(row)} params."
-                )
-            for i, (theirs, own) in enumerate(zip(row, rows[mine], strict=False)):
-                if theirs != own:
-                    raise RuntimeError(
-                        f"[{mine}]: params[{i}] in this process with sizes {list(own[0])} ({own[1]}) appears not to match sizes of the "
-                        f"same param in process {rank}: {list(theirs[0])} ({theirs[1]})."
-                    )
+    def _check_same(self, chosen: list[tuple[str, Any]]) -> None:
+        from jtorch.distributed.utils import _verify_param_shape_across_processes
+
+        _verify_param_shape_across_processes(self.process_group, [p for _, p in chosen])
 
     def _broadcast(self, tensors: list[torch.Tensor], src: int) -> None:
         """Writes one process's tensors, by its rank in the group, into all: those of one dtype at once."""

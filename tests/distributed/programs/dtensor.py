@@ -683,6 +683,29 @@ def check_summands_are_parted_where_that_costs_less() -> None:
     assert (low.full_tensor(), high.full_tensor()) == (x.min(), x.max())
 
 
+def check_enlarged_images() -> None:
+    x = numbers(4, 8, 3, 3)
+    for placed, mode in itertools.product((ROWS, COLUMNS), ("nearest", "bilinear", "bicubic")):
+        leaf, plain = spread(x, placed).requires_grad_(), x.clone().requires_grad_()
+        for t in (leaf, plain):
+            F.interpolate(t, scale_factor=2, mode=mode).square().sum().backward()
+        lies(leaf.grad, placed)
+        same(leaf.grad.full_tensor(), plain.grad)
+
+
+def check_spectra_halves_and_buckets() -> None:
+    x = numbers(8, 4)
+    edges = spread(torch.tensor([-0.5, 0.5]), R)
+    for made, expected in (
+        (torch.fft.rfft(spread(x, ROWS), dim=1), torch.fft.rfft(x, dim=1)),
+        (torch.fft.fft(spread(x, COLUMNS), dim=0), torch.fft.fft(x, dim=0)),
+        (F.glu(spread(x, ROWS), 1), F.glu(x, 1)),
+        (torch.bucketize(spread(x, ROWS), edges), torch.bucketize(x, edges.to_local())),
+    ):
+        assert made.placements[0].is_shard()
+        same(made.full_tensor(), expected)
+
+
 def check_order_of_a_mesh() -> None:
     grid = mesh(2, 2)
     with raises(KeyError, "ascending order"):
