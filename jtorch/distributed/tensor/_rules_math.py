@@ -114,7 +114,7 @@ def norm(call: Call) -> list[Way] | None:
     op = (
         Partial({float("inf"): "max", float("-inf"): "min", 0: "sum"}[order])
         if order in (0, float("inf"), float("-inf"))
-        else _NormPartial(float(order))
+        else _NormPartial(order)
     )
     return _reduced(call, dims_of(call), bool(call.arg("keepdim")), op)
 
