@@ -18,7 +18,7 @@ class _RedOpType(enum.IntEnum):
         return f"RedOpType.{self.name}"
 
 
-_RedOpType.__name__ = _RedOpType.__qualname__ = "RedOpType"
+_RedOpType.__name__, _RedOpType.__qualname__ = "RedOpType", "ReduceOp.RedOpType"  # pickles look it up by the latter
 
 
 class ReduceOp:

@@ -23,6 +23,16 @@ _SCHEMAS = {
     "broadcast": "(Tensor input, int src, str group_name) -> Tensor",
     "wait_tensor": "(Tensor tensor) -> Tensor",
 }
+#: Those that write, of ``_c10d_functional`` alone.
+_WRITING = {
+    "all_reduce_": "(Tensor(a!) input, str reduce_op, str group_name) -> Tensor(a!)",
+    "all_reduce_coalesced_": "(Tensor(a!)[] inputs, str reduce_op, str group_name) -> Tensor(a!)[]",
+    "broadcast_": "(Tensor(a!) input, int src, str group_name) -> Tensor(a!)",
+    "all_gather_into_tensor_out": "(Tensor input, int group_size, str group_name, *, Tensor(a!) out) -> Tensor(a!)",
+    "reduce_scatter_tensor_out": "(Tensor input, str reduce_op, int group_size, str group_name, *, Tensor(a!) out) -> Tensor(a!)",
+}
+#: Those of ``_c10d_functional_autograd``, which gradients go through.
+_DERIVED = ("all_gather_into_tensor", "reduce_scatter_tensor", "all_to_all_single")
 #: Operators that PyTorch's own functions call on lists of tensors; here they have a name, by which they are counted.
 _NAMED = (
     "allreduce_", "allreduce_coalesced_", "reduce_", "broadcast_", "allgather_", "_allgather_base_", "allgather_coalesced_", "gather_",
@@ -70,6 +80,40 @@ def broadcast(input: Any, src: int, group_name: str) -> Any:
     return funcol.broadcast(input, src, _group(group_name))
 
 
+def all_reduce_(input: Any, reduce_op: str, group_name: str) -> Any:
+    return funcol._into(input, all_reduce(input, reduce_op, group_name))
+
+
+def all_reduce_coalesced_(inputs: Any, reduce_op: str, group_name: str) -> Any:
+    return [all_reduce_(t, reduce_op, group_name) for t in inputs]
+
+
+def broadcast_(input: Any, src: int, group_name: str) -> Any:
+    return funcol._into(input, broadcast(input, src, group_name))
+
+
+def all_gather_into_tensor_out(input: Any, group_size: int, group_name: str, *, out: Any) -> Any:
+    return funcol._into(out, all_gather_into_tensor(input, group_size, group_name))
+
+
+def reduce_scatter_tensor_out(input: Any, reduce_op: str, group_size: int, group_name: str, *, out: Any) -> Any:
+    return funcol._into(out, reduce_scatter_tensor(input, reduce_op, group_size, group_name))
+
+
+def all_gather_into_tensor_autograd(input: Any, group_size: int, group_name: str) -> Any:
+    del group_size
+    return funcol.all_gather_tensor_autograd(input, 0, _group(group_name))
+
+
+def reduce_scatter_tensor_autograd(input: Any, reduce_op: str, group_size: int, group_name: str) -> Any:
+    del group_size
+    return funcol.reduce_scatter_tensor_autograd(input, reduce_op, 0, _group(group_name))
+
+
+def all_to_all_single_autograd(input: Any, output_split_sizes: Any, input_split_sizes: Any, group_name: str) -> Any:
+    return funcol.all_to_all_single_autograd(input, output_split_sizes, input_split_sizes, _group(group_name))
+
+
 def wait_tensor(tensor: Any) -> Any:
     return tensor.clone()
 
@@ -92,8 +136,16 @@ def _define() -> None:
         for name, signature in _SCHEMAS.items():
             library.define(f"{name}{signature}")
             library.impl(name, globals()[name], "CompositeExplicitAutograd")
+    for name, signature in _WRITING.items():
+        library.define(f"{name}{signature}")
+        library.impl(name, globals()[name], "CompositeExplicitAutograd")
     library.define("_wrap_tensor_autograd(Tensor input) -> Tensor")
     library.impl("_wrap_tensor_autograd", _wrap_tensor_autograd, "CompositeImplicitAutograd")
+    library = torch.library.Library("_c10d_functional_autograd", "FRAGMENT")
+    _KEPT.append(library)
+    for name in _DERIVED:
+        library.define(f"{name}{_SCHEMAS[name]}")
+        library.impl(name, globals()[f"{name}_autograd"], "CompositeImplicitAutograd")
     library = torch.library.Library("c10d", "FRAGMENT")
     _KEPT.append(library)
     for name in _NAMED:

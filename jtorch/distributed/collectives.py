@@ -88,11 +88,11 @@ def outside(group: Any) -> bool:
     return group is not None and not isinstance(group, (ProcessGroup, str)) and group == GroupMember.NON_GROUP_MEMBER
 
 
-def root_of(pg: ProcessGroup, rank: int | None, in_group: int | None, name: str, what: str = "src") -> int:
+def root_of(pg: ProcessGroup, rank: int | None, in_group: int | None, name: str) -> int:
     """The place in the group of a rank that is given as a global or a group rank."""
     if in_group is not None:
         if rank is not None:
-            raise ValueError(f"Can't specify both group_{what} and global_{what}")
+            raise ValueError("Can't specify both group_rank and global_rank")
         root = in_group
     elif rank is None:
         root = 0
@@ -252,7 +252,7 @@ def reduce(
     if outside(group):
         return None
     pg = world(group)
-    root = root_of(pg, dst, group_dst, "reduce", "dst")
+    root = root_of(pg, dst, group_dst, "reduce")
     kind = operation(op, numpy_dtype(tensor), "reduce")
     task = reducing(f"reduce to {root}", taken(tensor), kind, shape_words(tensor))
     return start("reduce", pg, task, lambda total: written(tensor, total) if pg.rank() == root else None, [tensor], async_op)
@@ -424,7 +424,7 @@ def gather(
     if outside(group):
         return None
     pg = world(group)
-    root = root_of(pg, dst, group_dst, "gather", "dst")
+    root = root_of(pg, dst, group_dst, "gather")
     if pg.rank() == root:
         if not gather_list:
             raise ValueError("Argument ``gather_list`` must be specified on destination rank.")

@@ -44,7 +44,7 @@ class DeviceMesh:
         self._flattened: dict[str, DeviceMesh] = {}
         self._ranks: list[int] = self.mesh.flatten().tolist()
         if len(set(self._ranks)) != len(self._ranks):
-            raise RuntimeError("DeviceMesh cannot have repeated ranks")
+            raise ValueError(f"ranks list must not contain duplicate entries, got {self._ranks}")
         self._groups: list[Any] = []
         self._coordinate: tuple[int, ...] | None = None
         if _init_backend:
@@ -175,8 +175,21 @@ class DeviceMesh:
         return self._coordinate
 
     def __getitem__(self, mesh_dim_names: str | tuple[str, ...]) -> DeviceMesh:
-        """The mesh of some dimensions, at this process's place in the others."""
+        """The mesh of some dimensions, at this process's place in the others.
+
+        Raises:
+            KeyError: for names that are not there, or not in the mesh's order.
+        """
         names = (mesh_dim_names,) if isinstance(mesh_dim_names, str) else tuple(mesh_dim_names)
+        if (
+            self.mesh_dim_names
+            and all(name in self.mesh_dim_names for name in names)
+            and self._names(*names) != sorted(self._names(*names))
+        ):
+            raise KeyError(f"Invalid mesh_dim_names {names} specified. Mesh dim indices should be in ascending order.")
+        return self._sliced(names)
+
+    def _sliced(self, names: tuple[str, ...]) -> DeviceMesh:
         root = self._get_root_mesh()
         if len(names) == 1 and names[0] in root._flattened:
             return root._flattened[names[0]]
@@ -254,7 +267,7 @@ class DeviceMesh:
         names = tuple(name for part in device_mesh_list for name in part.mesh_dim_names or ())
         if len(set(names)) != len(names) or any(name not in (root.mesh_dim_names or ()) for name in names):
             raise RuntimeError(f"Cannot concatenate overlapping meshes: {device_mesh_list}")
-        return root[names]
+        return root._sliced(names)
 
     def _get_mesh_dim_by_name(self, mesh_dim_name: str) -> int:
         """The number of a dimension.

@@ -102,6 +102,12 @@ class _World:
         return STATE.count
 
 
+def _get_object_coll_device(group: Any = None) -> str:
+    """Where the objects of object collectives are."""
+    del group
+    return "cpu"
+
+
 _world = _World()
 _listed = _refusals.missing(__name__)
 

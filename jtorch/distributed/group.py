@@ -624,8 +624,15 @@ def get_rank(group: ProcessGroup | None = None) -> int:
 
     Args:
         group: the group that is asked about; all processes if it is None.
+
+    Raises:
+        ValueError: for a group that has been destroyed, and for what is none.
     """
-    return -1 if _rank_not_in_group(group) else world(group).rank()
+    if _rank_not_in_group(group):
+        return -1
+    if group is not None and group is not GroupMember.WORLD and not any(group is known for known in STATE.groups):
+        raise ValueError(f"Group {group} is not registered, please create group with torch.distributed.new_group API")
+    return world(group).rank()
 
 
 def get_world_size(group: ProcessGroup | None = None) -> int:

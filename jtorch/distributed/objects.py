@@ -51,7 +51,7 @@ def gather_object(
     if outside(group):
         return
     pg = world(group)
-    root = root_of(pg, dst, group_dst, "gather_object", "dst")
+    root = root_of(pg, dst, group_dst, "gather_object")
     if pg.rank() == root and not object_gather_list:
         raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
     if pg.rank() != root and object_gather_list:

@@ -70,7 +70,7 @@ def _known(pg: ProcessGroup, rank: int | None, in_group: int | None, what: str) 
     """
     if in_group is not None:
         if rank is not None:
-            raise ValueError(f"Can't specify both group_{what} and global_{what}")
+            raise ValueError("Can't specify both group_rank and global_rank")
         if not 0 <= in_group < pg.size():
             raise ValueError(f"Group rank {in_group} is not part of group {pg}")
         rank = pg.ranks[in_group]

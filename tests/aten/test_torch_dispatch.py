@@ -639,3 +639,18 @@ def test_wrappers_show_what_they_are_told_and_that_they_are_parameters() -> None
 
     assert repr(Held(torch.ones(1))) == "Held(inner=tensor([1.]))"
     assert repr(torch.nn.Parameter(Held(torch.ones(1)))) == "Parameter(Held(inner=tensor([1.]), requires_grad=True))"
+
+
+def test_results_that_are_not_what_was_written_to() -> None:
+    W = wrapper()
+    x = W(torch.tensor([-1.0, 2.0]))
+    assert torch.allclose(torch.nn.functional.rrelu(x).elem, torch.tensor([-(1 / 8 + 1 / 3) / 2, 2.0]))
+
+    @torch.library.custom_op("tests_dispatch::doubled_into", mutates_args={"out"})
+    def doubled_into(x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+        out.copy_(x * 2)
+        return x + 1
+
+    y, out = W(torch.tensor([1.0])), W(torch.tensor([0.0]))
+    given = torch.ops.tests_dispatch.doubled_into(y, out)
+    assert given is not out and given.elem.tolist() == [2.0] and out.elem.tolist() == [2.0]

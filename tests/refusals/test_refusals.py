@@ -145,7 +145,6 @@ def test_under_torchs_name() -> None:
         ("distributed.rpc.internal", "PythonUDF", "remote procedure calls"),
         ("distributed._shard.sharded_tensor", "zeros", "DTensor"),
         ("distributed._shard.sharding_spec.chunk_sharding_spec_ops.embedding", "sharded_embedding", "DTensor"),
-        ("distributed._composable.replicate_with_fsdp", "replicate", "fully_shard"),
         ("distributed.elastic.rendezvous.etcd_server", "EtcdServer", "launcher"),
         ("distributed.elastic.utils.data", "ElasticDistributedSampler", "launcher"),
     ],

@@ -139,7 +139,7 @@ def conforming(func: OpOverload, values: list[Any], out: Any) -> Any:
         RuntimeError: for a result of another kind.
     """
     schema = func._schema
-    if schema.writes and schema.returns:
+    if schema.hands_back:
         written = [values[i] for i in (schema.outs or schema.writes)]
         if len(schema.returns) == len(written):
             if len(written) == 1:

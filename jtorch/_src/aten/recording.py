@@ -75,7 +75,7 @@ class Recording:
     def __init__(self, func: OpOverload, values: list[Any], rule: Rule, slots: list[Any], edges: list[Any], parts: list[Any]) -> None:
         self.func, self.values, self.rule, self.slots, self.edges, self.parts = func, values, rule, slots, edges, parts
         schema = func._schema
-        self.write = values[schema.writes[0]] if schema.writes else None
+        self.write = values[schema.writes[0]] if schema.hands_back else None
         self.kept: dict[str, Any] = {}
         for _, _, uses in parts:
             for name in uses:

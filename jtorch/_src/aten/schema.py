@@ -151,6 +151,8 @@ class Schema:
         self.writes = [i for i, a in enumerate(self.arguments) if a.is_write]
         self.outs = [i for i, a in enumerate(self.arguments) if a.is_out]
         self.tensors = [i for i, a in enumerate(self.arguments) if a.is_tensor]
+        #: Whether the results are what was written to. ``rrelu_with_noise`` writes to its noise, and its result is another tensor.
+        self.hands_back = bool(self.writes) and bool(self.returns) and bool(self.returns[0].alias)
 
     @property
     def is_mutable(self) -> bool:

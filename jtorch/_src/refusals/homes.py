@@ -62,7 +62,7 @@ _LINES = """
     distributed.tensor.experimental: distributed._tensor.experimental
     distributed.tensor.experimental._attention: distributed.tensor.experimental._context_parallel
         distributed.tensor.experimental._context_parallel._attention distributed.tensor.experimental._context_parallel._load_balancer
-    distributed.tensor.placement_types: distributed._tensor.placement_types
+    distributed.tensor._placements_and_specs: distributed._tensor.placement_types
     compiler: _dynamo.backends.registry _dynamo.external_utils
     fft: _refs.fft
     func.vmap_internals: _vmap_internals

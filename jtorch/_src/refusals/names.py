@@ -15,6 +15,7 @@ from .homes import MOVED, homes
 _LINES: dict[str, str] = {
     reasons.SYMMETRIC: """
         distributed._symmetric_memory: empty enable_symm_mem_for_group get_symm_mem_workspace rendezvous is_nvshmem_available
+            _test_mode
     """,
     reasons.SHARDED: """
         distributed.fsdp: FlatParameter DataParallelMeshDims

@@ -266,7 +266,6 @@ LINES: dict[str, str] = {
         package.find_file_dependencies: find_files_source_depends_on
     """,
     reasons.SHARDED: """
-        distributed._composable.replicate_with_fsdp: replicate ReplicateModule is_composable_with_replicate
         distributed._composable_state: _get_module_state _insert_module_state
         distributed._shard._utils: narrow_tensor narrow_tensor_by_index
         distributed._shard.common_op_utils: _basic_validation
@@ -280,7 +279,6 @@ LINES: dict[str, str] = {
             validate_non_overlapping_shards_metadata
         distributed._shard.sharding_spec.chunk_sharding_spec_ops.embedding: sharded_embedding
         distributed._shard.sharding_spec.chunk_sharding_spec_ops.embedding_bag: sharded_embedding_bag
-        distributed.tensor.parallel.ddp: _pre_dp_module_transform _localize_dtensor _reconstruct_dtensor
         distributed._shard.api: load_with_process_group shard_module shard_parameter
         distributed._shard.metadata: ShardMetadata
         distributed._shard.sharded_optim: ShardedOptimizer named_params_with_sharded_tensor
@@ -299,7 +297,14 @@ LINES: dict[str, str] = {
         distributed.fsdp._flat_param: FlatParamHandle FlatParamShardMetadata HandleShardingStrategy ParamInfo SharedParamInfo
         distributed.fsdp._fsdp_extensions: FSDPExtensions _set_fsdp_extensions
         distributed.fsdp._fully_shard._fsdp_collectives: foreach_all_gather foreach_reduce foreach_all_gather_copy_out AllGatherResult
-        distributed.fsdp._fully_shard._fsdp_common: FSDPMeshInfo DDPMeshInfo HSDPMeshInfo DataParallelMeshInfo TrainingState
+        distributed.fsdp._fully_shard._fsdp_common: FSDPMeshInfo DDPMeshInfo HSDPMeshInfo DataParallelMeshInfo ShardPlacementResult
+            TrainingState
+        distributed.fsdp._fully_shard._fsdp_init: _get_mesh_info _get_post_forward_mesh_info _get_device_from_mesh _get_managed_modules
+            _get_managed_states _init_default_mesh _init_param_group _apply_to_module
+        distributed.fsdp._shard_utils: _create_chunk_dtensor _create_chunk_sharded_tensor
+        distributed.fsdp._state_dict_utils: _full_post_state_dict_hook _full_pre_state_dict_hook
+        distributed.fsdp._limiter_utils: _FreeEventQueue
+        distributed.fsdp._exec_order_utils: _ExecOrderData
         distributed.fsdp._fully_shard._fsdp_param: FSDPParam ShardedState alloc_storage free_storage
         distributed.fsdp._fully_shard._fsdp_param_group: FSDPParamGroup FSDPCommContext RegisterPostBackwardFunction
         distributed.fsdp._fully_shard._fsdp_state: FSDPState FSDPStateContext
@@ -312,8 +317,24 @@ LINES: dict[str, str] = {
     """,
     reasons.CUT: """
         distributed.pipelining._IR: LossWrapper PipeSequential TrivialLossWrapper annotate_split_points
+        distributed.pipelining._unflatten: _outline_submodules
+        distributed.pipelining._backward: stage_backward stage_backward_input stage_backward_weight
+        distributed.pipelining.schedules: _PipelineContext _wait_batch_p2p
     """,
     _LAID_OUT: """
+        distributed._mesh_layout: _MeshLayout
+        distributed._local_tensor: LocalTensor LocalTensorMode local_tensor_mode maybe_disable_local_tensor_mode maybe_run_for_local_tensor
+        distributed._ops.device_mesh: _get_submesh
+        distributed.tensor._decompositions: DecompShardingStrategy
+        distributed.tensor._ops._conv_ops: convolution_rules convolution_backward_rules
+        distributed.tensor._ops._einsum_strategy: EinsumDims gen_einsum_strategies
+        distributed.tensor._ops._embedding_ops: embedding_strategy embedding_dense_backward_strategy
+        distributed.tensor._ops._matrix_ops: mm_strategy addmm_strategy bmm_strategy transpose_strategy
+        distributed.tensor._ops._tensor_ops: propagate_single_input_strategy
+        distributed.tensor._ops.single_dim_strategy: register_single_dim_strategy
+        distributed.tensor.experimental._attention: _PTRRLoadBalancer _enable_context_parallel_dispatcher
+        distributed.tensor.experimental._context_parallel._cp_custom_ops: flex_cp_allgather
+        distributed.tensor.experimental._tp_transform: tensor_parallel_transformation
         distributed.tensor._collective_utils: mesh_broadcast mesh_scatter shard_dim_alltoall pad_tensor unpad_tensor redistribute_cost
         distributed.tensor._op_schema: OpInfo OpSchema OpSpec OpStrategy OutputSharding RuntimeSchemaInfo StrategyType TupleStrategy
         distributed.tensor._ops._common_rules: einop_rule pointwise_rule
@@ -341,7 +362,12 @@ LINES: dict[str, str] = {
         distributed.checkpoint._extension: Extension ExtensionRegistry StreamTransformExtension ZStandard
         distributed.checkpoint._pg_transport: PGTransport
         distributed.checkpoint._state_dict_stager: StateDictStager
-        distributed.checkpoint._traverse: get_element print_tensor traverse_state_dict
+        distributed.checkpoint._traverse: OBJ_PATH get_element print_tensor traverse_state_dict
+        distributed.checkpoint._sharded_tensor_utils: _flatten_sharded_tensors
+        distributed.checkpoint._async_thread_executor: _ThreadBasedAsyncCheckpointExecutor
+        distributed.checkpoint._async_process_executor: _ProcessBasedAsyncCheckpointExecutor
+        distributed.checkpoint.filesystem: _StorageWriterTransforms _write_item
+        distributed._serialization: _streaming_load _streaming_save
     """,
     reasons.ONNX: """
         onnx.testing: assert_onnx_program

@@ -24,6 +24,7 @@ from typing import IO, Any, cast
 
 import jtorch as torch
 from jtorch._src.facts.errors import not_offered
+from jtorch._src.refusals import stand_ins as _refusals
 from jtorch.futures import Future
 
 from . import _metadata_file
@@ -522,3 +523,6 @@ class FileSystemReader(StorageReader):
     def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
         """Whether it is a path that can be written to."""
         return FileSystem.validate_checkpoint_id(checkpoint_id)
+
+
+__getattr__ = _refusals.missing(__name__)

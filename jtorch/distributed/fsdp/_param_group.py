@@ -112,7 +112,7 @@ class Param:
         whole = layout.mesh._get_root_mesh()
         if len(names) != layout.mesh.ndim + mesh.ndim or whole is not mesh._get_root_mesh():
             raise ValueError("FSDP of parameters that are DTensors needs meshes that are named dimensions of one mesh")
-        return DTensorSpec(whole[names], (*copies, *cut, *placements), meta)
+        return DTensorSpec(whole._sliced(names), (*copies, *cut, *placements), meta)
 
     def register(self, parameter: Any) -> None:
         """Puts a tensor where the module looks for the parameter."""
@@ -414,7 +414,10 @@ class ParamGroup:
     def _give(self, p: Param, local: torch.Tensor) -> None:
         grad = DTensor(local, p.spec, requires_grad=False)
         held = p.sharded.grad
-        p.sharded.grad = grad if held is None else held + grad
+        if held is None:
+            p.sharded.grad = grad
+        else:
+            held.add_(grad)  # the tensor stays, for those who hold it
         for hook in list((p.sharded._post_accumulate_grad_hooks or {}).values()):
             hook(p.sharded)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar
+from typing import Any, NamedTuple
 
 import jtorch as torch
 from jtorch import nn
@@ -96,10 +96,11 @@ class FSDPModule:
     """What ``fully_shard`` adds to a module's class."""
 
     _fsdp_state: FSDPState
+    _orig_cls_mro_index: int = 2
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """An object of the module's own class: containers make such of their parts."""
-        own = cls.__mro__[2]
+        own = cls.__mro__[cls._orig_cls_mro_index]
         made = own.__new__(own, *args, **kwargs)
         made.__init__(*args, **kwargs)
         return made
@@ -240,19 +241,26 @@ def _no_deepcopy(*args: Any, **kwargs: Any) -> Any:  # noqa: ARG001
     raise AssertionError("FSDP does not support deepcopy. Please use state dict for serialization.")
 
 
-class _Classes:
-    made: ClassVar[dict[type, type]] = {}
+class Kind(NamedTuple):
+    """What a function makes of modules: the prefix of their classes' names, what these derive from, and those that have been made."""
+
+    prefix: str
+    base: type[FSDPModule]
+    made: dict[type, type]
+
+    def class_of(self, own: type) -> type:
+        """The class that objects of another get."""
+        if own not in self.made:
+            self.made[own] = type(f"{self.prefix}{own.__name__}", (self.base, own), {"__deepcopy__": _no_deepcopy})
+        return self.made[own]
+
+
+_SHARDED = Kind("FSDP", FSDPModule, {})
 
 
 def get_cls_to_fsdp_cls() -> dict[type, type]:
     """Class -> the class that its sharded objects have."""
-    return _Classes.made
-
-
-def _sharded_class(own: type) -> type:
-    if own not in _Classes.made:
-        _Classes.made[own] = type(f"FSDP{own.__name__}", (FSDPModule, own), {"__deepcopy__": _no_deepcopy})
-    return _Classes.made[own]
+    return _SHARDED.made
 
 
 def _managed(modules: list[nn.Module], ignored: set[nn.Parameter]) -> list[tuple[nn.Parameter, list[tuple[nn.Module, str]]]]:
@@ -275,26 +283,36 @@ def _managed(modules: list[nn.Module], ignored: set[nn.Parameter]) -> list[tuple
     return list(found.values())
 
 
-def _checked_modules(module: Any) -> list[nn.Module]:
+def checked_modules(module: Any, function: str = "fully_shard") -> list[nn.Module]:
+    """The modules that a function was given, without those that are parts of others among them.
+
+    Raises:
+        AssertionError: for one that it has been applied to.
+        ValueError: for a container without ``forward``.
+    """
     modules = [module] if isinstance(module, nn.Module) else list(module)
     for given in modules:
         if isinstance(given, FSDPModule):
             raise AssertionError(
-                "Each distinct composable distributed API can only be applied to a module once. fully_shard has already been applied to "
+                f"Each distinct composable distributed API can only be applied to a module once. {function} has already been applied to "
                 f"the following module:\n{given}"
             )
         if isinstance(given, (nn.ModuleList, nn.ModuleDict)):
-            raise ValueError(f"fully_shard does not support containers that do not implement forward: {given}")
+            raise ValueError(f"{function} does not support containers that do not implement forward: {given}")
     inside = {id(child) for given in modules for child in given.modules() if child is not given}
     return [given for given in modules if id(given) not in inside]
 
 
+def whole_mesh(names: tuple[str, ...] | None = None) -> DeviceMesh:
+    """The mesh of all processes, along one dimension."""
+    if not is_initialized():
+        init_process_group("gloo")
+    device = torch.accelerator.current_accelerator()
+    return init_device_mesh("cpu" if device is None else device.type, (get_world_size(),), mesh_dim_names=names)
+
+
 def _checked_mesh(mesh: DeviceMesh | None) -> DeviceMesh:
-    if mesh is None:
-        if not is_initialized():
-            init_process_group("gloo")
-        device = torch.accelerator.current_accelerator()
-        mesh = init_device_mesh("cpu" if device is None else device.type, (get_world_size(),))
+    mesh = mesh or whole_mesh()
     if mesh.ndim not in (1, 2):
         raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}")
     if mesh.ndim == 2 and mesh.mesh_dim_names is None:
@@ -340,7 +358,7 @@ def fully_shard(
     """
     if dp_mesh_dims is not None:
         raise not_offered("torch.distributed.fsdp.fully_shard(dp_mesh_dims=)", "give the dimensions of the mesh to shard over as mesh")
-    modules = _checked_modules(module)
+    modules = checked_modules(module)
     mesh = _checked_mesh(mesh)
     automatic = reshard_after_forward is None
     if not automatic and not isinstance(reshard_after_forward, bool):
@@ -351,14 +369,14 @@ def fully_shard(
         if reshard_after_forward < 1 or size % reshard_after_forward:
             raise ValueError(f"If passing reshard_after_forward as an int, it should be a factor of {size}, not {reshard_after_forward}")
         reshard_after_forward = reshard_after_forward != 1
-    _apply_sharding(
+    apply_sharding(
         modules, Layout(mesh), automatic, automatic or bool(reshard_after_forward), shard_placement_fn, mp_policy, offload_policy,
         ignored_params or set(),
     )  # fmt: skip
     return module
 
 
-def _apply_sharding(
+def apply_sharding(
     modules: list[nn.Module],
     layout: Layout,
     automatic: bool,
@@ -367,7 +385,9 @@ def _apply_sharding(
     mp_policy: MixedPrecisionPolicy,
     offload_policy: OffloadPolicy,
     ignored: set[nn.Parameter],
+    kind: Kind = _SHARDED,
 ) -> None:
+    """Has a group of parameters lie as ``layout`` says while the modules do not run, and the modules be of the classes of ``kind``."""
     parameters = _managed(modules, ignored)
     for parameter, places in parameters:
         if parameter.dim() == 0:
@@ -385,7 +405,7 @@ def _apply_sharding(
     state = FSDPState(modules, group, mp_policy, automatic)
     for top in modules:
         top._fsdp_state = state
-        top.__class__ = _sharded_class(type(top))
+        top.__class__ = kind.class_of(type(top))
         top.register_forward_pre_hook(state.before, prepend=True, with_kwargs=True)
         top.register_forward_hook(lambda m, _, output: state.after(m, output))
         top.register_state_dict_pre_hook(lambda *_: group.reshard())

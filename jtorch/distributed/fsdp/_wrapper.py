@@ -17,7 +17,7 @@ from ..group import get_rank, get_world_size, world
 from ..objects import all_gather_object
 from ..tensor import DTensor
 from ._param_group import Layout
-from ._sharding import FSDPModule, _apply_sharding
+from ._sharding import FSDPModule, apply_sharding
 from .api import (
     BackwardPrefetch,
     CPUOffload,
@@ -147,7 +147,7 @@ class FullyShardedDataParallel(nn.Module):
         layout = Layout(mesh, strategy is not ShardingStrategy.NO_SHARD)
         offload = CPUOffloadPolicy() if self.cpu_offload.offload_params else OffloadPolicy()
         reshard = strategy in (ShardingStrategy.FULL_SHARD, ShardingStrategy.HYBRID_SHARD)
-        _apply_sharding([module], layout, False, reshard, None, policy, offload, ignored)
+        apply_sharding([module], layout, False, reshard, None, policy, offload, ignored)
         self._fsdp_wrapped_module = module
         self._state_settings = _settings(StateDictType.FULL_STATE_DICT)
         self._register_state_dict_hook(_state_given)

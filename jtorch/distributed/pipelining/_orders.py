@@ -44,6 +44,9 @@ class _ComputationType(str, Enum):  # noqa: UP042  (printed as PyTorch's is)
 
 F, B = _ComputationType.FORWARD, _ComputationType.FULL_BACKWARD
 I, W = _ComputationType.BACKWARD_INPUT, _ComputationType.BACKWARD_WEIGHT  # noqa: E741
+FORWARD, FULL_BACKWARD, BACKWARD_INPUT, BACKWARD_WEIGHT = F, B, I, W
+UNSHARD, RESHARD = _ComputationType.UNSHARD, _ComputationType.RESHARD
+SEND_F, RECV_F, SEND_B, RECV_B = (_ComputationType(name) for name in ("SEND_F", "RECV_F", "SEND_B", "RECV_B"))
 REDUCE_GRAD, OVERLAP_F_B = _ComputationType.REDUCE_GRAD, _ComputationType.OVERLAP_F_B
 _WRITTEN = re.compile(r"(\d+)(F|I|B|W|UNSHARD|RESHARD|REDUCE_GRAD|SEND_F|RECV_F|SEND_B|RECV_B)(\d*)")
 

@@ -12,9 +12,20 @@ from typing import Any
 
 import jtorch as torch
 
+from ..._src.refusals import stand_ins as _refusals
 from . import _orders
+from ._orders import BACKWARD_INPUT as BACKWARD_INPUT
+from ._orders import BACKWARD_WEIGHT as BACKWARD_WEIGHT
+from ._orders import FORWARD as FORWARD
+from ._orders import FULL_BACKWARD as FULL_BACKWARD
 from ._orders import OVERLAP_F_B as OVERLAP_F_B
+from ._orders import RECV_B as RECV_B
+from ._orders import RECV_F as RECV_F
 from ._orders import REDUCE_GRAD as REDUCE_GRAD
+from ._orders import RESHARD as RESHARD
+from ._orders import SEND_B as SEND_B
+from ._orders import SEND_F as SEND_F
+from ._orders import UNSHARD as UNSHARD
 from ._orders import B as B
 from ._orders import F as F
 from ._orders import I as I
@@ -512,3 +523,6 @@ def get_schedule_class(schedule_name: str) -> Any:
         if name.lower() == schedule_name.lower():
             return schedule
     raise ValueError(f"Unknown schedule name '{schedule_name}'. The valid options are {list(known)}")
+
+
+__getattr__ = _refusals.missing(__name__)

@@ -26,7 +26,7 @@ from ..tensor import DTensor
 from ._utils import PipeliningMetadataError, generate_stage_to_rank_mapping
 
 
-def _as_tuple(output: Any) -> tuple[Any, ...]:
+def _normalize_model_output_as_tuple(output: Any) -> tuple[Any, ...]:
     """What a module gave: a tuple of tensors, a list, or one."""
     return tuple(output) if type(output) in (tuple, list) else (output,)
 
@@ -39,7 +39,7 @@ def _tensors(value: Any, what: str, none: bool = False) -> tuple[Any, ...] | Non
     """
     if value is None:
         return None
-    found = _as_tuple(value)
+    found = _normalize_model_output_as_tuple(value)
     for i, t in enumerate(found):
         if not (isinstance(t, torch.Tensor) or (none and t is None)):
             raise PipeliningMetadataError(
@@ -177,7 +177,7 @@ class _PipelineStageBase:
                 output = self.submod(*args, **kwargs)
         except Exception as e:
             raise RuntimeError(f"{self.log_prefix} failed to run forward:\nargs: {_shown(args)}\nkwargs: {_shown(kwargs)}") from e
-        outputs = _as_tuple(output)
+        outputs = _normalize_model_output_as_tuple(output)
         if self.is_last:
             if save_forward_output:
                 self.output_chunks.append(output)

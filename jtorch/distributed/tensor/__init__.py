@@ -14,6 +14,7 @@ from ._api import ones as ones
 from ._api import rand as rand
 from ._api import randn as randn
 from ._api import zeros as zeros
+from ._dtensor_spec import DTensorSpec as _DTensorSpec  # noqa: F401  (libraries import it from here)
 from .placement_types import Partial as Partial
 from .placement_types import Placement as Placement
 from .placement_types import Replicate as Replicate

@@ -21,6 +21,7 @@ from .placement_types import Partial, Placement, Replicate, Shard, _is_shard_lik
 Way = tuple[Any, Any]
 #: Functions of a ``Call`` that give the ways it may be carried out besides on whole tensors; by operator, or by family.
 RULES: dict[str, Callable[[Call], list[Way] | None]] = {}
+_SPREADS: set[str] = set()
 #: The rules of programs, by operator.
 STATED: dict[Any, Callable[[Call], list[Way]]] = {}
 #: Functions of a call and its plan that change arguments which say sizes, or positions, to those of the parts.
@@ -31,8 +32,10 @@ WHOLE: dict[str, Callable[[Call], Any]] = {}
 BARE: dict[str, Callable[[Call], Any]] = {}
 
 
-def rule(*names: str) -> Callable[[Any], Any]:
-    """Declares the rule of operators."""
+def rule(*names: str, spreads: bool = False) -> Callable[[Any], Any]:
+    """Declares the rule of operators; ``spreads`` says that summands may be brought to parts where nothing is cut yet."""
+    if spreads:
+        _SPREADS.update(names)
     return lambda body: [RULES.__setitem__(n, body) for n in names] and body
 
 
@@ -103,7 +106,7 @@ class Call:
     @property
     def in_place(self) -> bool:
         """Whether the first operand is changed."""
-        return bool(self.schema.writes) and not self.schema.outs
+        return self.schema.writes[:1] == [0] and not self.schema.outs
 
     def with_leaves(self, tensors: Sequence[Any]) -> list[Any]:
         """The arguments with other tensors."""
@@ -317,7 +320,7 @@ class Dispatcher:
         schema = call.schema
         if not schema.returns:
             return None
-        if schema.writes:
+        if schema.hands_back:
             written = [call.values[i] for i in (schema.outs or schema.writes)]
             if len(schema.returns) <= len(written):
                 return written[0] if len(schema.returns) == 1 else tuple(written[: len(schema.returns)])
@@ -409,7 +412,7 @@ def make_plan(call: Call, find: Any) -> Plan:
     ways: list[Way] = [
         (o if isinstance(o, (list, tuple)) else [o] * outs, i) for o, i in (*(found or ()), ([Replicate()] * outs, [Replicate()] * ins))
     ]
-    if not any(s.is_sharded() for s in call.specs):  # nothing is cut that is not cut already
+    if not any(s.is_sharded() for s in call.specs) and call.name not in _SPREADS:  # nothing is cut that is not cut already
         ways = [w for w in ways if not any(_is_shard_like(p) for p in w[1])]
     chosen: list[Way] = []
     plain = not call.schema.writes and not any(isinstance(p, _StridedShard) for s in call.specs for p in s.placements)

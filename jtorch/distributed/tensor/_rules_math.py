@@ -119,7 +119,20 @@ def norm(call: Call) -> list[Way] | None:
     return _reduced(call, dims_of(call), bool(call.arg("keepdim")), op)
 
 
-@rule("argmax", "argmin", "std", "var", "std_mean", "var_mean", "logsumexp", "aminmax", "nanmean", "trace")
+@rule("aminmax")
+def extremes(call: Call) -> list[Way]:
+    """Parts of what is reduced give the least and the greatest of each."""
+    dims, keep = dims_of(call), bool(call.arg("keepdim"))
+
+    def image(d: int) -> Any:
+        if d in dims:
+            return [Partial("min"), Partial("max")] if _fair(call, d, Partial("max")) else None
+        return d if keep else d - sum(k < d for k in dims)
+
+    return follow(call, image)
+
+
+@rule("argmax", "argmin", "std", "var", "std_mean", "var_mean", "logsumexp", "nanmean", "trace")
 def whole_reduction(call: Call) -> list[Way]:
     """What is reduced must be whole."""
     if call.name == "trace":
@@ -127,11 +140,32 @@ def whole_reduction(call: Call) -> list[Way]:
     return _reduced(call, dims_of(call), bool(call.arg("keepdim")), None)
 
 
-@rule("cumsum", "cumprod", "logcumsumexp", "_softmax", "_log_softmax", "_safe_softmax", "flip", "roll", "cummax", "cummin")
+@rule("cumsum", "cumprod", "logcumsumexp", "_softmax", "_log_softmax", "_safe_softmax", "flip", "roll")
 def along(call: Call) -> list[Way]:
     """Any dimension but those that it goes along."""
     dims = dims_of(call, "dims" if "dims" in call.schema.places else "dim")
     return follow(call, lambda d: None if d in dims else d, (lambda p: p) if call.name in ("flip", "roll") else None)
+
+
+@rule("_fft_r2c", "_fft_c2c", "_fft_c2r")
+def spectra(call: Call) -> list[Way]:
+    """Any dimension that is not transformed; transforms are linear."""
+    dims = dims_of(call)
+    return follow(call, lambda d: None if d in dims else d, lambda p: p if p in (SUM, AVG) else None)
+
+
+@rule("glu")
+def halves(call: Call) -> list[Way]:
+    """Any dimension but the one that is halved."""
+    dims = dims_of(call)
+    return follow(call, lambda d: None if d in dims else d)
+
+
+@rule("bucketize")
+def placed_among(call: Call) -> list[Way]:
+    """As elementwise, among boundaries that are whole."""
+    labels = numbered(len(call.shapes[0]))
+    return ways_of([labels], [labels, [None]])
 
 
 @rule("multinomial")
@@ -148,7 +182,8 @@ def softmax_backward(call: Call) -> list[Way]:
     return ways_of([labels], [labels, labels])
 
 
-@rule("sort", "topk", "median", "nanmedian", "mode", "kthvalue")
+@rule("median", "nanmedian", "mode", "kthvalue")
+@rule("sort", "topk", "cummax", "cummin", spreads=True)
 def ordered(call: Call) -> list[Way]:
     """Any dimension but the one that is ordered; a reduced one is gone from the results."""
     rank = len(call.shapes[0])
@@ -299,6 +334,14 @@ def spatial(call: Call) -> list[Way]:
     if "avg" in call.name and len(call.specs) == 1:
         found += [([p], [p]) for p in (SUM, AVG)]
     return found
+
+
+@local("upsample_nearest1d_backward", "upsample_nearest2d_backward", "upsample_bilinear2d_backward", "upsample_bicubic2d_backward")
+def spatial_backward_local(call: Call, plan: Plan) -> None:
+    """The sizes of the part that was enlarged."""
+    grad = plan.targets[0]
+    part = compute_local_shape(grad.shape, grad.mesh, grad.placements)
+    plan.values[call.schema.places["input_size"]] = [*part[:2], *call.arg("input_size")[2:]]
 
 
 _SQUARE = (

@@ -6,7 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ._dispatch import Call, Plan, Way, local, rule
+import jtorch as torch
+from jtorch._src.aten.wrapping import follow as follow_shape
+
+from ._dispatch import Call, Plan, Way, local, rule, whole
 from ._rules_math import R, dims_of, follow, numbered, ways_of
 from ._utils import compute_local_shape
 from .placement_types import Partial, Placement, Replicate, Shard, _is_shard_like, _StridedShard
@@ -55,6 +58,16 @@ def squeeze_local(call: Call, plan: Plan) -> None:
     gone = [d for d in dims if shape[d] == 1]
     if any(n == 1 and d not in gone for d, n in enumerate(compute_local_shape(shape, call.mesh, plan.targets[0].placements))):
         plan.run = lambda values: values[0].squeeze(gone)
+
+
+@whole("squeeze_")
+def squeezed(call: Call) -> Any:
+    """The tensor itself, which takes over the shape and the part of what ``squeeze`` gives."""
+    t, *rest = call.values
+    made = getattr(torch.ops.aten.squeeze, call.func._overloadname)(t.detach(), *rest)
+    t._local_tensor, t._spec = made._local_tensor, made._spec
+    follow_shape(t, made)
+    return t
 
 
 def segments(before: Sequence[int], after: Sequence[int]) -> list[tuple[list[int], list[int]]]:

@@ -90,7 +90,8 @@ class DistributedDataParallel(Module):
     Raises:
         ValueError: without a process group, or for ``device_ids`` of a module on the CPU.
         RuntimeError: if no parameter requires grad, or the processes' modules differ.
-        NotImplementedError: for ``mixed_precision``, in whose place there is autocast, and parameters that are DTensors.
+        NotImplementedError: for ``mixed_precision``, in whose place there is autocast, and parameters that are DTensors without
+            a ``device_mesh`` that is a part of theirs.
     """
 
     def __init__(
@@ -128,6 +129,10 @@ class DistributedDataParallel(Module):
             if device_mesh.ndim != 1:
                 raise RuntimeError(f"Only 1D device mesh is supported, but got {device_mesh}.")
             process_group = device_mesh.get_group(mesh_dim=0)
+            if device_mesh._get_root_mesh() is not device_mesh:  # what is beside it may be tensor parallelism
+                from jtorch.distributed.tensor.parallel.ddp import _pre_dp_module_transform
+
+                _pre_dp_module_transform(module)
         distributed = torch.distributed
         distributed.get_world_size(process_group)  # raises without a group
         if not isinstance(process_group, (distributed.ProcessGroup, type(None))):
@@ -147,9 +152,8 @@ class DistributedDataParallel(Module):
             )
         if any(hasattr(p, "placements") for p in self._module_parameters):
             raise NotImplementedError(
-                "DistributedDataParallel of parameters that are DTensors is not offered by jtorch: use fully_shard with mesh=mesh[name] "
-                "for the "
-                "dimension of the mesh that has copies of the data"
+                "DistributedDataParallel of parameters that are DTensors is not offered by jtorch without device_mesh=mesh[name] for the "
+                "dimension of their mesh that has copies of the data"
             )
         if check_reduction:
             warnings.warn(
@@ -289,24 +293,10 @@ class DistributedDataParallel(Module):
         named = [*self.module.named_parameters(), *(self.module.named_buffers() if buffers else ())]
         return [t.detach() for name, t in named if name not in self.parameters_to_ignore]
 
-    def _check_same(self, chosen: list[Any]) -> None:
-        if self.process_group.size() == 1:
-            return
-        rows: list[Any] = [None] * self.process_group.size()
-        torch.distributed.all_gather_object(rows, [(tuple(p.shape), str(p.dtype)) for _, p in chosen], group=self.process_group)
-        mine = self.process_group.rank()
-        for rank, row in enumerate(rows):
-            if len(row) != len(rows[0]):
-                raise RuntimeError(
-                    f"DDP expects same model across all ranks, but Rank {mine} has {len(rows[mine])} params, while rank {rank} has "
-                    f"inconsistent {len(row)} params."
-                )
-            for i, (theirs, own) in enumerate(zip(row, rows[mine], strict=False)):
-                if theirs != own:
-                    raise RuntimeError(
-                        f"[{mine}]: params[{i}] in this process with sizes {list(own[0])} ({own[1]}) appears not to match sizes of the "
-                        f"same param in process {rank}: {list(theirs[0])} ({theirs[1]})."
-                    )
+    def _check_same(self, chosen: list[tuple[str, Any]]) -> None:
+        from jtorch.distributed.utils import _verify_param_shape_across_processes
+
+        _verify_param_shape_across_processes(self.process_group, [p for _, p in chosen])
 
     def _broadcast(self, tensors: list[torch.Tensor], src: int) -> None:
         """Writes one process's tensors, by its rank in the group, into all: those of one dtype at once."""

@@ -2,12 +2,66 @@
 
 import datetime
 import os
+import pickle
 from typing import Any
 
 from _cases import RANK, WORLD, raises, run, same
 
 import jtorch as torch
 import jtorch.distributed as dist
+
+
+def check_operators_that_write_and_those_with_gradients() -> None:
+    operators, name = torch.ops._c10d_functional, dist.group.WORLD.group_name
+    t = torch.full((2,), RANK + 1.0)
+    assert operators.all_reduce_(t, "sum", name) is t
+    same(t, [6.0, 6.0])
+    u = torch.full((1,), float(RANK))
+    assert operators.broadcast_(u, 1, name) is u
+    same(u, [1.0])
+    pair = [torch.ones(1), torch.full((2,), 2.0)]
+    operators.all_reduce_coalesced_(pair, "sum", name)
+    same(torch.cat(pair), [3.0, 6.0, 6.0])
+    out = torch.zeros(WORLD)
+    assert operators.all_gather_into_tensor_out(torch.tensor([float(RANK)]), WORLD, name, out=out) is out
+    same(out, [0.0, 1.0, 2.0])
+    same(operators.reduce_scatter_tensor_out(torch.arange(3.0), "sum", WORLD, name, out=torch.zeros(1)), [3.0 * RANK])
+    x = torch.ones(1, requires_grad=True)
+    (torch.ops._c10d_functional_autograd.all_gather_into_tensor(x, WORLD, name) * (RANK + 1)).sum().backward()
+    same(x.grad, [6.0])
+
+
+def check_helpers_of_wrappers() -> None:
+    from jtorch.distributed import utils
+
+    assert utils._unpack_kwargs(*utils._pack_kwargs(1, 2, a=3)) == ((1, 2), {"a": 3})
+    given = {"x": (torch.ones(1), 2), "n": [torch.arange(1)]}
+    made = utils._cast_forward_inputs(torch.float64, given)[0][0]
+    assert (made["x"][0].dtype, made["x"][1], made["n"][0].dtype) == (torch.float64, 2, torch.int64)
+    group = dist.group.WORLD
+    utils._verify_param_shape_across_processes(group, [torch.ones(2)])
+    with raises(RuntimeError, "appears not to match sizes of the same param in process"):
+        utils._verify_param_shape_across_processes(group, [torch.ones(2 + RANK)])
+    torch.manual_seed(RANK)
+    layer = torch.nn.Linear(2, 1)
+    utils._sync_module_states(layer, group, 1000, 1, {"bias"})
+    rows: list[Any] = [None] * WORLD
+    dist.all_gather_object(rows, (layer.weight.tolist(), layer.bias.tolist()))
+    assert all(row[0] == rows[1][0] for row in rows) and rows[0][1] != rows[1][1]
+
+
+def check_groups_that_have_been_destroyed() -> None:
+    group = dist.new_group([0, 1, 2])
+    assert dist.get_rank(group) == RANK
+    dist.destroy_process_group(group)
+    with raises(ValueError, "is not registered"):
+        dist.get_rank(group)
+    with raises(ValueError, "Can't specify both group_rank and global_rank"):
+        dist.broadcast(torch.ones(1), src=0, group_src=0)
+
+
+def check_reductions_are_pickled() -> None:
+    assert pickle.loads(pickle.dumps(dist.ReduceOp.MAX)) == dist.ReduceOp.MAX
 
 
 def check_all_reduce_with_every_operation() -> None:

@@ -641,6 +641,80 @@ def check_functions_of_parts() -> None:
     same(out.full_tensor(), w * 2)
 
 
+def check_results_that_are_not_what_was_written() -> None:
+    x = numbers(6, 5)
+    for placed in (ROWS, COLUMNS, R):
+        same(F.rrelu(spread(x, placed)).full_tensor(), F.leaky_relu(x, (1 / 8 + 1 / 3) / 2))
+    part = DTensor.from_local(x / WORLD, mesh(), [Partial()])
+    same(F.rrelu(part).full_tensor(), F.rrelu(x))
+
+
+def check_quantiles() -> None:
+    x = numbers(8, 4)
+    x[3, 1] = float("nan")
+    for placed, dim in itertools.product((ROWS, COLUMNS, R), (None, 0, 1)):
+        for function in (torch.quantile, torch.nanquantile):
+            with implicit_replication():  # of the position, which is a plain tensor
+                found = function(spread(x, placed), 0.3, dim=dim)
+            same(found.full_tensor(), function(x, 0.3, dim=dim))
+            assert found.shape == found.full_tensor().shape
+    held = spread(numbers(8, 1, 4), ROWS)
+    expected = held.full_tensor().squeeze(1)
+    assert held.squeeze_(1) is held and held.shape == (8, 4)
+    same(held.full_tensor(), expected)
+    x = numbers(8, 4)
+    leaf, plain = spread(x, COLUMNS).requires_grad_(), x.clone().requires_grad_()
+    with implicit_replication():
+        leaf.quantile(0.3, dim=0).square().sum().backward()
+    plain.quantile(0.3, dim=0).square().sum().backward()
+    same(leaf.grad.full_tensor(), plain.grad)
+
+
+def check_summands_are_parted_where_that_costs_less() -> None:
+    x = numbers(8, 4)
+    part = DTensor.from_local(x / WORLD, mesh(), [Partial()])
+    for found, expected in ((part.sort(1), x.sort(1)), (part.topk(2, 1), x.topk(2, 1)), (part.cummax(1), x.cummax(1))):
+        lies(found[0], ROWS)
+        same(found[0].full_tensor(), expected[0])
+        same(found[1].full_tensor(), expected[1])
+    low, high = spread(x, ROWS).aminmax()
+    lies(low, Partial("min"))
+    lies(high, Partial("max"))
+    assert (low.full_tensor(), high.full_tensor()) == (x.min(), x.max())
+
+
+def check_enlarged_images() -> None:
+    x = numbers(4, 8, 3, 3)
+    for placed, mode in itertools.product((ROWS, COLUMNS), ("nearest", "bilinear", "bicubic")):
+        leaf, plain = spread(x, placed).requires_grad_(), x.clone().requires_grad_()
+        for t in (leaf, plain):
+            F.interpolate(t, scale_factor=2, mode=mode).square().sum().backward()
+        lies(leaf.grad, placed)
+        same(leaf.grad.full_tensor(), plain.grad)
+
+
+def check_spectra_halves_and_buckets() -> None:
+    x = numbers(8, 4)
+    edges = spread(torch.tensor([-0.5, 0.5]), R)
+    for made, expected in (
+        (torch.fft.rfft(spread(x, ROWS), dim=1), torch.fft.rfft(x, dim=1)),
+        (torch.fft.fft(spread(x, COLUMNS), dim=0), torch.fft.fft(x, dim=0)),
+        (F.glu(spread(x, ROWS), 1), F.glu(x, 1)),
+        (torch.bucketize(spread(x, ROWS), edges), torch.bucketize(x, edges.to_local())),
+    ):
+        assert made.placements[0].is_shard()
+        same(made.full_tensor(), expected)
+
+
+def check_order_of_a_mesh() -> None:
+    grid = mesh(2, 2)
+    with raises(KeyError, "ascending order"):
+        grid["b", "a"]
+    assert grid["a", "b"] is grid
+    with raises(ValueError, "must not contain duplicate entries, got [0, 0]"):
+        dist.DeviceMesh("cpu", [0, 0])
+
+
 def check_inference_mode() -> None:
     a, b = spread(numbers(8, 4), ROWS), spread(numbers(8, 4, seed=1), ROWS)
     for _ in range(3):  # the later calls go the short way

@@ -318,6 +318,58 @@ def check_what_is_refused() -> None:
     assert type(part[:1]) is nn.Sequential
 
 
+def check_gradients_are_added_up_in_place() -> None:
+    model = sharded()
+    model(mine(ids(0))).square().mean().backward()
+    kept = model.head.weight.grad
+    once = kept.full_tensor()
+    model(mine(ids(0))).square().mean().backward()
+    assert model.head.weight.grad is kept
+    assert torch.allclose(kept.full_tensor(), 2 * once, atol=1e-6)
+
+
+def check_copies_instead_of_shards() -> None:
+    from jtorch.distributed._composable.replicate_with_fsdp import ReplicateModule, replicate
+
+    model, whole = replicate(net()), net()
+    assert isinstance(model, ReplicateModule) and type(model).__name__ == "ReplicateNet"
+    model(mine(ids(0))).square().mean().backward()
+    whole(ids(0)).square().mean().backward()
+    for p, q in zip(model.parameters(), whole.parameters(), strict=True):
+        assert p.placements == (Replicate(),) and torch.allclose(p.grad.to_local(), q.grad, atol=1e-6)
+    with raises(ValueError, "1D DeviceMesh"):
+        replicate(net(), mesh=init_device_mesh("cpu", (2, 2), mesh_dim_names=("a", "b")))
+    with raises(RuntimeError, "already managed by `fully_shard`"):
+        replicate(sharded())
+    with raises(AssertionError, "replicate has already been applied"):
+        replicate(model)
+
+
+def check_copies_of_tensor_parallel_modules() -> None:
+    from jtorch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+    def layers() -> nn.Sequential:
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8))
+
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+    plan = {"0": ColwiseParallel(), "2": RowwiseParallel()}
+    inner, whole = parallelize_module(layers(), mesh["tp"], plan), layers()
+    with raises(NotImplementedError, "without device_mesh"):
+        nn.parallel.DistributedDataParallel(inner, process_group=mesh["dp"].get_group())
+    model = nn.parallel.DistributedDataParallel(inner, device_mesh=mesh["dp"])
+    optimisers = [torch.optim.SGD(m.parameters(), lr=0.1) for m in (model, whole)]
+    for i in range(3):
+        x = torch.randn(4, 8, generator=torch.Generator().manual_seed(i))
+        losses = [m(t).square().mean() for m, t in ((model, x.chunk(2)[mesh["dp"].get_local_rank()]), (whole, x))]
+        for loss, optimiser in zip(losses, optimisers, strict=True):
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+        with torch.no_grad():
+            assert torch.allclose(model(x), whole(x), atol=1e-5), i
+
+
 def check_activations_that_are_computed_again() -> None:
     from jtorch.utils.checkpoint import checkpoint
 

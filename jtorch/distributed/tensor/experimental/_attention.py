@@ -16,6 +16,7 @@ from typing import Any
 import jtorch as torch
 import jtorch.nn.functional as F
 from jtorch._src.facts.errors import not_offered
+from jtorch._src.refusals import stand_ins as _refusals
 from jtorch.backends import mha
 
 from ..._functional_collectives import all_gather_tensor, all_gather_tensor_autograd
@@ -218,3 +219,6 @@ def set_rotate_method(rotate_method: str) -> None:
     if rotate_method not in known:
         raise NotImplementedError(f"Context Parallel does not support using {rotate_method} for kv shards rotation")
     _cp_options.rotate_method = known[rotate_method]
+
+
+__getattr__ = _refusals.missing(__name__)
