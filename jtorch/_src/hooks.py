@@ -178,3 +178,8 @@ backends = Hook("backends")
 stream_class = Hook("stream_class")
 #: ``torch._C``: the package, which swaps values and counts who refers to them.
 internals = Hook("internals")
+
+#: Puts local parts in place of parameters that are DTensors, for data parallelism over copies of them.
+local_parameters = Hook("local_parameters")
+#: Refuses modules whose parameters differ between processes.
+same_parameters = Hook("same_parameters")

@@ -27,6 +27,8 @@ _new = object.__new__
 MAX_OPS = 2000
 #: Bytes of inputs that one trace may hold on to before it is run.
 MAX_BYTES = 1 << 30
+#: Bytes of the largest array that is copied from XLA's memory into NumPy's so that parts of it can be written where they lie.
+MOST_COPIED = 1 << 26
 #: A kernel that has run so many times in traces of few small ops is run when it is called: recording it would take longer than it does.
 AT_ONCE = 8
 
@@ -471,6 +473,8 @@ def at_hand(v: Value) -> bool:
         return v.trace is None
     trace = LOCAL.trace
     if trace is None or type(v) is not Value or not values.on_host(v.aval.device) or HOLDING.stack or trace.ahead is None:
+        return False
+    if v.aval.nbytes > MOST_COPIED:
         return False
     trace.writes += 1
     if trace.writes <= FEW or (v.trace is not None and v.trace is not trace):

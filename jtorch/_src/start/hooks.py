@@ -309,3 +309,17 @@ def _stream_class() -> Any:
     from ..borders.streams import Stream
 
     return Stream
+
+
+@hooks.local_parameters.fill
+def _local_parameters() -> Any:
+    from ...distributed.tensor.parallel.ddp import _pre_dp_module_transform
+
+    return _pre_dp_module_transform
+
+
+@hooks.same_parameters.fill
+def _same_parameters() -> Any:
+    from ...distributed.utils import _verify_param_shape_across_processes
+
+    return _verify_param_shape_across_processes

@@ -43,8 +43,8 @@ def view(
             return _unread_view(t, al, step, strides, offset)
         if al.value is None and wide(al):
             return _part_of_wide(t, al, step, strides, offset)
-        v = al.value
-        if v is None or al.version != storage.version:  # else there is a sharer at once, so that it need not be asked for others
+        version, v = al.version, al.value
+        if v is None or version != storage.version:  # else there is a sharer at once, so that it need not be asked for others
             v = t._read()
             al = t._al  # reading may find that nobody shares the storage any more
     r = _new(Tensor)
@@ -75,7 +75,8 @@ def view(
     mine.storage = storage
     mine.chain = chain
     mine.value = value
-    mine.version = storage.version
+    version = al.version  # asked for before the value that it belongs to: another thread may write into ``t`` meanwhile
+    mine.version = storage.version if value.trace is SPECIAL else version if al.value is (source or v) else -1
     mine.base = base
     mine.counter = counter = al.counter
     mine.gen = counter.n
@@ -84,8 +85,6 @@ def view(
     mine.strided = step.geometric and type(step) is Step and (al.strided or not al.chain)
     mine.direct = False
     mine.origin = al.origin if MODE.enabled else "inference" if MODE.inference else "no_grad"
-    if al.value is not (source or v) and value.trace is not SPECIAL:
-        mine.version = -1  # another thread has written into ``t`` meanwhile: to be read again
     derived(value, storage.value)
     if strides != contiguous_strides(aval.shape):
         r._strides = strides

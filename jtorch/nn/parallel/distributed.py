@@ -13,6 +13,7 @@ from typing import Any
 
 import jtorch as torch
 
+from ..._src import hooks
 from ..modules.module import Module
 from ._reducer import GradBucket, Reducer
 
@@ -130,9 +131,7 @@ class DistributedDataParallel(Module):
                 raise RuntimeError(f"Only 1D device mesh is supported, but got {device_mesh}.")
             process_group = device_mesh.get_group(mesh_dim=0)
             if device_mesh._get_root_mesh() is not device_mesh:  # what is beside it may be tensor parallelism
-                from jtorch.distributed.tensor.parallel.ddp import _pre_dp_module_transform
-
-                _pre_dp_module_transform(module)
+                hooks.local_parameters(module)
         distributed = torch.distributed
         distributed.get_world_size(process_group)  # raises without a group
         if not isinstance(process_group, (distributed.ProcessGroup, type(None))):
@@ -294,9 +293,7 @@ class DistributedDataParallel(Module):
         return [t.detach() for name, t in named if name not in self.parameters_to_ignore]
 
     def _check_same(self, chosen: list[tuple[str, Any]]) -> None:
-        from jtorch.distributed.utils import _verify_param_shape_across_processes
-
-        _verify_param_shape_across_processes(self.process_group, [p for _, p in chosen])
+        hooks.same_parameters(self.process_group, [p for _, p in chosen])
 
     def _broadcast(self, tensors: list[torch.Tensor], src: int) -> None:
         """Writes one process's tensors, by its rank in the group, into all: those of one dtype at once."""

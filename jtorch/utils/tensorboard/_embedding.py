@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ._convert_np import make_np
+from ._pictures import grid
 
 
 def _write(path: str, lines: Iterable[str]) -> None:
@@ -42,8 +43,6 @@ def make_mat(matlist: Iterable[Any], save_path: str) -> None:
 def make_sprite(label_img: Any, save_path: str) -> None:
     """Writes the points' images into one square image. Needs the package ``pillow``."""
     from PIL import Image
-
-    from ._pictures import grid
 
     images = make_np(label_img)
     columns = math.ceil(len(images) ** 0.5)

@@ -20,6 +20,7 @@ from jtorch._src.refusals import stand_ins as _refusals
 
 from . import _embedding, summary
 from ._convert_np import make_np
+from ._pytorch_graph import graph
 
 __all__ = ["FileWriter", "SummaryWriter"]
 
@@ -248,8 +249,6 @@ class SummaryWriter:
 
     def add_graph(self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True) -> None:
         """Logs the operators that a module calls for an example, in boxes named after its submodules."""
-        from ._pytorch_graph import graph
-
         self._get_file_writer().add_graph(graph(model, input_to_model, verbose, use_strict_trace))
 
     add_onnx_graph = _refusals.make("torch.utils.tensorboard.SummaryWriter.add_onnx_graph", _WHY)

@@ -23,8 +23,8 @@ def _localize_dtensor(module: nn.Module, *_: Any, ignored_params: set[nn.Paramet
     left_out = {id(p) for p in ignored_params or ()}
     for name, parameter in list(module.named_parameters()):
         if isinstance(parameter, DTensor) and id(parameter) not in left_out:
-            local = nn.Parameter(parameter.to_local())
-            local._st_info = parameter._spec  # type: ignore[attr-defined]
+            local: Any = nn.Parameter(parameter.to_local())
+            local._st_info = parameter._spec
             _put(module, name, local)
 
 
