@@ -20,7 +20,7 @@ from .._src.ops._kernel import Fixed, T, call_of
 from .._src.tensor.module_state import check_state
 from .._src.tensor.running import converted
 from .._src.tensor.writing import INFERENCE, assign
-from ..core import Tensor, from_value
+from ..core import Tensor, from_value, requiring
 from ..dispatch import ACTIVE, LAYOUTS, of_layout
 from .accumulate import LOCK, WATCHED, AccumulateGrad, hooks_at
 from .grad_mode import MODE, unrecorded
@@ -625,7 +625,8 @@ def _nothing(target: Any, create_graph: bool) -> Tensor:
     """The gradient of what takes no part, which may be asked for its own."""
     if not isinstance(target, Tensor):
         raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
-    return _zeros_like(target).requires_grad_(create_graph)
+    zeros = _zeros_like(target)
+    return requiring(zeros) if create_graph else zeros
 
 
 def _walk(outs: Any, targets: Any, given: Any, task: _Task, allow_unused: bool) -> tuple[Any, ...]:
