@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import enum
 import math
 from collections.abc import Sequence
 from typing import Any
 
 from .._src.facts import dtypes, layouts
+from .._src.facts.numbered import Numbered
 
-
-class _Numbered(enum.Enum):
-    def __int__(self) -> int:
-        return self.value
-
-    __index__ = __int__
-
-
-_ConvBackend = _Numbered(
+_ConvBackend = Numbered(
     "_ConvBackend",
     {
         "CudaDepthwise2d": 0, "CudaDepthwise3d": 1, "Cudnn": 2, "CudnnTranspose": 3, "Empty": 4, "Miopen": 5, "MiopenDepthwise": 6,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import enum
+from .._src.facts.numbered import Numbered
 
 
-class DeviceType(enum.Enum):
+class DeviceType(Numbered):
     """A kind of device, by PyTorch's number."""
 
     CPU = 0
@@ -29,8 +29,3 @@ class DeviceType(enum.Enum):
     IPU = 18
     MTIA = 19
     PrivateUse1 = 20
-
-    def __int__(self) -> int:
-        return self.value
-
-    __index__ = __int__

@@ -7,12 +7,14 @@ import json
 import os
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch._src.engine import stats
+from jtorch._src.engine import LOCAL, flush, stats
+from jtorch._src.engine.apart import kernels
 from jtorch._src.tensor.setting import set_at_once
 
 
@@ -131,6 +133,7 @@ PROGRAMS = {
     "shifted, and reshaped": lambda x: _put(x, slice(1, None), x[:-1].clone()).reshape(1, 5, 3),
     "through a longer view": lambda x: _put(x.unsqueeze(1), (slice(None), 0, 1), x[:, 1].flip(0) + 1),
     "in its place": lambda x: _put(x, slice(1, 3), x[1:3] * 2 + 1).unsqueeze(0),
+    "a column by a row": lambda x: _put(x[:3], (slice(None), 1), x[0] * 1.0).unsqueeze(1),
     "one position along another": lambda x: _put(x, (slice(None), 0), x[:, 2] - x[:, 0]).unsqueeze(0),
 }
 
@@ -174,6 +177,9 @@ def _by_numpy(name: str, x: np.ndarray) -> np.ndarray:
         return x.reshape(1, 5, 3)
     elif name == "through a longer view":
         x[:, 1] = x[:, 1][::-1] + 1
+    elif name == "a column by a row":
+        x[:3, 1] = x[0].copy()
+        return x[:3, None]
     elif name == "in its place":
         x[1:3] = x[1:3] * 2 + 1
         return x[None]
@@ -181,3 +187,25 @@ def _by_numpy(name: str, x: np.ndarray) -> np.ndarray:
         x[:, 0] = x[:, 2] - x[:, 0]
         return x[None]
     return x if "strided" in name else x[:, None]
+
+
+@pytest.mark.skipif(os.environ.get("JTORCH_EXECUTION") == "immediate", reason="nothing is recorded")
+@pytest.mark.parametrize(
+    ("write", "apart"),
+    [
+        (lambda x, i: _put(x, 2, x[2] + i[0]), False),
+        (lambda x, i: _put(x, 2, x[3] * i[0]), False),
+        (lambda x, i: _put(x, slice(1, 3), x[1:3].exp()), False),
+        (lambda x, i: _put(x, (slice(None), 1), i[:, 0]), False),
+        (lambda x, i: _put(x, (slice(None), 1), x[0] + i[0]), True),
+        (lambda x, i: _put(x, slice(1, 3), x[0:2] + 1), True),
+        (lambda x, i: _put(x, 1, x[1] + x.sum(0)), True),
+    ],
+)
+def test_only_writes_of_what_lies_elsewhere_take_the_longer_way(write: Any, apart: bool) -> None:
+    flush()
+    x, other = torch.ones(5, 5) * 1.0, torch.full((5, 5), 2.0) * 1.0
+    write(x, other)
+    steps = LOCAL.trace.state.steps()
+    found = [kernel is not s.call.jitted for s, kernel in zip(steps, kernels(steps), strict=True)]
+    assert found == [False] * (len(steps) - 1) + [apart]

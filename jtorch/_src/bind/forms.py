@@ -23,11 +23,10 @@ from ..ops._declare import (
 from ..protocol.overridable import specialise
 from ..tensor.running import inplace
 from ..tensor.writing import check_inplace, check_overlap
+from .bound import BOUND, POINTWISE
 from .cores import (
     ALIASES,
-    BOUND,
     GENERATED_NAMES,
-    POINTWISE,
     Composite,
     bound_sources,
     compile_function,

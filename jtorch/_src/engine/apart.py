@@ -13,16 +13,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from .calls import known
 from .trie import State
 from .values import Aval
-
-#: Families of kernels that read each element of their operands where they write it.
-_POINTWISE = frozenset(("unary", "binary", "comparison", "pointwise"))
-#: Views of one position of a dimension: two of them along the same one share all their elements or none.
-_SELECTS = frozenset(("_select", "_select_at"))
 
 
 def kernels(steps: Sequence[State]) -> list[Callable[..., Any]]:
@@ -59,25 +53,24 @@ class _Order:
         whole = self.source(s.ids[0])
         if not any(whole & self.source(i) for i in s.ids[1:]):
             return False
-        info: Any = getattr(s.call, "info", None)
-        if info is not None and info.op.family == "put":
+        call: Any = s.call
+        if call.place is not None and not call.view:
             return not self._is_in_place(s.ids[1], s, whole, {})
-        return (info is None or info.op.family not in _POINTWISE) and _writes(s)
+        return call.general is None and _writes(s)
 
     def _is_in_place(self, i: int, put: State, whole: int, known: dict[int, bool]) -> bool:
         """Whether a value that is written has each of its elements from the place where it goes, or from elsewhere than the array."""
         found = known.get(i)
         if found is None:
-            found = known[i] = not whole & self.source(i) or (
-                i >= 0 and i != put.ids[0] and self._follows(self.makers[i], put, whole, known)
-            )
+            found = not whole & self.source(i) or (i >= 0 and i != put.ids[0] and self._follows(self.makers[i], put, whole, known))
+            known[i] = found
         return found
 
     def _follows(self, s: State, put: State, whole: int, known: dict[int, bool]) -> bool:
-        if s.ids == put.ids[:1] and s.call.name in _SELECTS and put.call.name == f"{s.call.name}_put":
-            return s.outs is put.avals[1]
-        info: Any = getattr(s.call, "info", None)
-        if info is None or info.op.family not in _POINTWISE or any(a.shape != put.avals[1].shape and a.ndim for a in s.avals):
+        call: Any = s.call
+        if s.ids == put.ids[:1]:
+            return call.view and call.place == put.call.place  # type: ignore[union-attr]
+        if call.general is None or any(a.shape != put.avals[1].shape and a.ndim for a in s.avals):
             return False
         return all(self._is_in_place(k, put, whole, known) for k in s.ids)
 
@@ -117,7 +110,7 @@ def _evaluated(jaxpr: Any, consts: Sequence[Any], args: Sequence[Any]) -> list[A
         else:
             names = list(dict.fromkeys(v for v in eqn.invars if not hasattr(v, "val")))
             one = jaxpr.replace(constvars=[], invars=names, outvars=eqn.outvars, eqns=[eqn], debug_info=unknown)
-            outs = jaxpr_as_fun(ClosedJaxpr(one, ()))(*[at[v] for v in names])
+            outs = jax.core.eval_jaxpr(one, (), *[at[v] for v in names])
         at.update(zip(eqn.outvars, outs, strict=True))
     return [value(v) for v in jaxpr.outvars]
 

@@ -49,6 +49,8 @@ class Call:
         demanded: that somebody asked for it to be compiled.
         apart: that it takes long to compile and serves many shapes of its surroundings: not compiled into traces seen but once.
         view: that what it gives needs no memory of its own.
+        place: of a view, and of a write into one, which elements of the first operand it is of: two with the same place have all of them in
+            common, in the same order, or none. None if there is no telling.
         identity: what the kernel is, the same in every process (see ``programs``); None if there is no telling.
         bounds: gives the interval of its integers from those of its operands, where its jaxpr does not show it; None otherwise.
         chains: for a program made of recorded steps, what may answer each of its checks.
@@ -71,6 +73,7 @@ class Call:
         "bounds",
         "chains",
         "view",
+        "place",
         "general",
         "forms",
         "traces",
@@ -96,6 +99,7 @@ class Call:
         self.identity = identity
         self.bounds: Callable[..., Any] | None = None
         self.chains: Any = None
+        self.place: Any = None
         self.general: Callable[..., Any] | None = None
         self.forms: dict[tuple[Aval, ...], Any] | None = None
         self._alone: Any = None

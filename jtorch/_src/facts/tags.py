@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import enum
+from .numbered import Numbered
 
 
-class Tag(enum.Enum):
+class Tag(Numbered):
     """A property of an operator."""
 
     core = 0
@@ -28,14 +28,6 @@ class Tag(enum.Enum):
     pt2_compliant_tag = 17
     reduction = 18
     view_copy = 19
-
-    def __repr__(self) -> str:
-        return f"<Tag.{self.name}: {self.value}>"
-
-    def __int__(self) -> int:
-        return self.value
-
-    __index__ = __int__
 
 
 Tag.__module__ = "jtorch.library.tags"  # the public home, which pickles name

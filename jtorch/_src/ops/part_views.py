@@ -64,7 +64,7 @@ def _geometry_select(shape: Ints, strides: Ints, dim: int, index: int) -> tuple[
     return (*strides[:dim], *strides[dim + 1 :]), strides[dim] * index
 
 
-@view(_put_select, _geometry_select, namespace="_C", name="_select", aten="select.int")
+@view(_put_select, _geometry_select, single=True, namespace="_C", name="_select", aten="select.int")
 def _select(input: Array, dim: int, index: int) -> Array:
     """One element of a dimension, which disappears; ``index`` is within it."""
     return lax.index_in_dim(input, index, dim, keepdims=False)
@@ -74,7 +74,7 @@ derivative(A.select.int, self=lambda g, self_, dim, index: A.select_backward.def
 derivative(A.select_backward, grad_output=lambda g, dim, index: A.select.int(g, dim, index))
 
 
-@view(_put_select, lambda *a: None, namespace="_C", name="_select_at", aten="select.int", node="SelectBackward0")
+@view(_put_select, lambda *a: None, single=True, namespace="_C", name="_select_at", aten="select.int", node="SelectBackward0")
 def _select_at(input: Array, dim: int, index: Number) -> Array:
     """``_select`` whose index is an input of the program."""
     return lax.dynamic_index_in_dim(input, index, dim, keepdims=False)

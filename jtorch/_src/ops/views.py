@@ -33,6 +33,7 @@ class View:
     ``put`` is None where the view repeats elements: it is then written by its strides. ``geometric`` is False where the dtype or the values
     change. ``bits`` says what becomes of the pair (conjugate bit, negative bit) and raises where torch refuses one that is set; None: kept.
     ``repeats`` says of the view's arguments whether its elements share memory, so that parts of it must be written by their strides, too.
+    ``single``: it is of one position of the dimension that its first argument is.
     """
 
     op: Op
@@ -41,6 +42,7 @@ class View:
     geometric: bool = True
     bits: Callable[[bool, bool], tuple[bool, bool]] | None = None
     repeats: Callable[..., bool] | None = None
+    single: bool = False
 
 
 VIEWS: dict[str, View] = {}
@@ -53,6 +55,7 @@ def view(
     geometric: bool = True,
     bits: Callable[[bool, bool], tuple[bool, bool]] | None = None,
     repeats: Callable[..., bool] | None = None,
+    single: bool = False,
     **options: Any,
 ) -> Callable[[Any], Any]:
     """Declares a view op from its kernel, with the other parts."""
@@ -60,7 +63,7 @@ def view(
     def declare(body: Any) -> Any:
         body = op(family="view", saves=(), **options)(body)
         record = find(body)
-        VIEWS[record.path] = View(record, put, geometry, geometric, bits, repeats)
+        VIEWS[record.path] = View(record, put, geometry, geometric, bits, repeats, single)
         return body
 
     return declare

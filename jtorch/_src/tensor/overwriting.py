@@ -40,6 +40,17 @@ def is_alone(v: Value, holders: int) -> bool:
     return found.base is None and found.flags.c_contiguous and found.flags.writeable
 
 
+def known_places(alias: Alias, v: Value) -> int:
+    """In how many places that a write through a view of a storage brings up to date the storage's value is.
+
+    What the view itself showed is given up: it may lie in the same memory, and would have to be read again.
+    """
+    if alias.chain:
+        alias.value, alias.version = None, -1
+    base = alias.base._al if alias.base is not None else None
+    return 1 + (alias.value is v) + (base is not None and base is not alias and base.value is v)
+
+
 def may_be_written(v: Value) -> bool:
     """Whether a value is a NumPy array, of the host's own and of no transformation, that has not been promised to anybody."""
     return type(v.array) is np.ndarray and v.trace is None and (v.meta is None or not v.meta.keep) and type(v) is Value
@@ -52,10 +63,7 @@ def put_at_once(storage: Storage, alias: Alias, base: Value, value: Value) -> bo
     aval = alias.aval
     if storage.strides is not None or aval.dtype != base.aval.dtype or value.aval.shape != aval.shape or value.aval.dtype != aval.dtype:
         return False
-    alias.value, alias.version = None, -1  # it may lie in the same memory, and would have to be read again
-    owner = alias.base._al if alias.base is not None else None
-    holders = 2 if owner is None or owner.value is not base or owner is alias else 3  # the storage and the caller's caller
-    if not is_alone(base, holders):
+    if not is_alone(base, known_places(alias, base) + 1):  # the caller has it, too
         return False
     array = base.array
     region = region_of(array, alias)

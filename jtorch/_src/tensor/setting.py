@@ -11,7 +11,7 @@ from ...core import Tensor
 from ..engine import SPECIAL, Value, at_hand, settled
 from .aliases import BIRTHS
 from .cells import Alias
-from .overwriting import is_alone, is_recorded, may_be_written, region_of
+from .overwriting import is_alone, is_recorded, known_places, may_be_written, region_of
 from .writing import stale
 
 #: Numbers that every real dtype of so many bits has; of whole ones, those that it has without rounding.
@@ -32,7 +32,7 @@ def set_at_once(t: Tensor, index: Any, value: Any) -> bool:
     storage: Any = None
     if al is None:
         v, holders = t._v, 1
-        if t._ver < 0 or t._strides is not None:
+        if v is None or t._ver < 0 or t._strides is not None:
             return False
     else:
         storage, base = al.storage, al.base
@@ -41,14 +41,9 @@ def set_at_once(t: Tensor, index: Any, value: Any) -> bool:
             return False
         if (al.counter is not storage.counter and not al.counter.heeded) or (t._strides is not None and 0 in t._strides):
             return False
-        if al.chain:
-            al.value, al.version = None, -1  # it may lie in the same memory, and would have to be read again
-        holders = 2 if al.value is v else 1
-        if base is not None:
-            if base._rg or base._state:
-                return False
-            if base._al is not None and base._al.value is v:
-                holders += 1
+        if base is not None and (base._rg or base._state):
+            return False
+        holders = known_places(al, v)
     if v.trace is SPECIAL or MODE.inference or is_recorded() or BIRTHS:
         return False
     number = _number(value, v.aval.dtype) if type(value) is not Tensor else _elements(value, v)

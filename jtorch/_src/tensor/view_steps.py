@@ -44,13 +44,23 @@ def _put_call(record_: view_ops.View, statics: tuple[Any, ...], dynamic: bool) -
     return Call(fn.__name__, fn, ("i",) if dynamic else (), info, name)
 
 
+def _placed(get: Call, record_: view_ops.View, statics: tuple[Any, ...], dynamic: bool) -> tuple[Call, Call | None]:
+    """A view's call and that which writes into it, which know that they are of the same place."""
+    put = _put_call(record_, statics, dynamic)
+    get.place = ("one position", statics[0]) if record_.single else None if dynamic else (record_.op.path, statics)
+    if put is not None:
+        put.place = get.place
+    return get, put
+
+
 def step_of(record_: view_ops.View, statics: tuple[Any, ...]) -> Step:
     """The step of a view op with its arguments fixed."""
     key = (record_, statics)
     found = _steps.get(key)
     if found is None:
         layout = (T, *[Fixed(s) for s in _filled(record_.op, statics)])
-        found = _steps[key] = Step(call_of(record_.op, layout), _put_call(record_, statics, False), (), record_.geometric, record_.bits)
+        get, put = _placed(call_of(record_.op, layout), record_, statics, False)
+        found = _steps[key] = Step(get, put, (), record_.geometric, record_.bits)
         found.repeats = record_.repeats is not None and record_.repeats(*statics)
     return found
 
@@ -76,7 +86,8 @@ def dynamic_step(record_: view_ops.View, dim: int, index: int, *rest: int) -> St
     known = _dynamic.get(key)
     if known is None:
         layout = (T, Fixed(dim), "i", *[Fixed(r) for r in rest])
-        step = Step(call_of(record_.op, layout), _put_call(record_, (dim, *rest), True), (), record_.geometric)
+        get, put = _placed(call_of(record_.op, layout), record_, (dim, *rest), True)
+        step = Step(get, put, (), record_.geometric)
         known = _dynamic[key] = (step, {})
     found, positions = known
     step = positions.get(index)

@@ -12,6 +12,7 @@ from jtorch.utils._pytree import tree_leaves, tree_map
 
 from ..device_mesh import DeviceMesh, init_device_mesh
 from ..group import get_world_size, init_process_group, is_initialized
+from ..utils import _get_root_modules
 from ._param_group import Layout, ParamGroup
 from .api import MixedPrecisionPolicy, OffloadPolicy
 
@@ -299,8 +300,7 @@ def checked_modules(module: Any, function: str = "fully_shard") -> list[nn.Modul
             )
         if isinstance(given, (nn.ModuleList, nn.ModuleDict)):
             raise ValueError(f"{function} does not support containers that do not implement forward: {given}")
-    inside = {id(child) for given in modules for child in given.modules() if child is not given}
-    return [given for given in modules if id(given) not in inside]
+    return _get_root_modules(modules)
 
 
 def whole_mesh(names: tuple[str, ...] | None = None) -> DeviceMesh:
