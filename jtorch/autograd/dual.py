@@ -20,8 +20,8 @@ from .._src.ops._kernel import T, call_of
 from .._src.tensor.running import converted
 from ..core import Tensor, from_value, lazy_bits
 from .ends import ends_of
-from .engine import _add_pairs, _add_values, _item, _tensor
 from .grad_mode import FORWARD, MODE
+from .items import _add_pairs, _add_values, _item, _tensor
 from .tape import FREED, Node, _Task, next_seq
 
 _new = object.__new__

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from .._src.engine import SPECIAL, Laid, Value, record
+from .._src.engine import SPECIAL, Value, record
 from .._src.facts.errors import not_offered
 from .._src.facts.layouts import is_dense
 from .._src.facts.size import Size
@@ -24,48 +24,8 @@ from ..core import Tensor, from_value, requiring
 from ..dispatch import ACTIVE, LAYOUTS, of_layout
 from .accumulate import LOCK, WATCHED, AccumulateGrad, hooks_at
 from .grad_mode import MODE, unrecorded
-from .tape import Above, Node, _Task, tracked
-
-
-def _call(name: str, operands: int) -> Any:
-    return call_of(OPS[f"_C.{name}"], (T,) * operands)
-
-
-def _add_values(a: Value, b: Value) -> Value:
-    return record(_call("_accumulate", 2), (a, b))
-
-
-def _add_pairs(a: tuple[Value, Any], b: tuple[Value, Any]) -> tuple[Value, Any]:
-    return tracked(_call("_accumulate", 2), [a, b])[0]
-
-
-def _tensor(pair: Any, create_graph: bool) -> Tensor:
-    if isinstance(pair, Tensor):  # a walk on tensors
-        return pair
-    if not create_graph:
-        return pair.tensor if isinstance(pair, Laid) else from_value(pair)
-    v, edge = pair
-    if isinstance(v, Laid):
-        return v.tensor
-    t = from_value(v)
-    if type(edge) is tuple:
-        t._node, t._nr, t._rg = edge[0], edge[1], True
-    elif edge is not None:  # the value of a leaf itself: it needs a node of its own to be another tensor
-        t = _alias_node(v, edge)
-    return t
-
-
-def _alias_node(v: Value, edge: Any) -> Tensor:
-    copied = tracked(call_of(OPS["clone"], (T,)), [(v, edge)])[0]
-    t = from_value(copied[0])
-    t._node, t._nr, t._rg = copied[1][0], copied[1][1], True
-    return t
-
-
-def _item(grad: Tensor, create_graph: bool) -> Any:
-    """What the task works on: a value, or a (value, edge) pair when the derivative is recorded."""
-    v = grad._v or grad._read()
-    return (v, grad._edge()) if create_graph else v
+from .items import _add_pairs, _add_values, _call, _item, _tensor
+from .tape import Above, Node, _Task
 
 
 class GradientEdge(NamedTuple):

@@ -14,8 +14,8 @@ from .._src.ops._kernel import Fixed, call_of
 from .._src.tensor.running import UNSAVED, converted
 from ..core import Tensor, detached, from_value
 from ..dispatch import disabled_torch_dispatch_impl
-from .engine import _item, _tensor
 from .grad_mode import MODE, enable_grad
+from .items import _item, _tensor
 from .names import plain_name
 from .nodes import Shown
 from .saved import SavedInput

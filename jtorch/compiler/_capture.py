@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from .._src.engine import HOLDING, LOCAL, SPECIAL, Value, concrete, flush
 from .._src.engine.record import MAX_OPS, _enter, number_in, release, start
 from ..autograd import tape
-from ..autograd.engine import _add_values
+from ..autograd.items import _add_values
 from ..core import Tensor, alias_of
 from ..random import Generator, default_generator
 from ._program import Backward

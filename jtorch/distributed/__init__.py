@@ -83,9 +83,6 @@ from .group import group as group
 from .group import init_process_group as init_process_group
 from .group import is_initialized as is_initialized
 from .group import new_group as new_group
-from .group import new_subgroups as new_subgroups
-from .group import new_subgroups_by_enumeration as new_subgroups_by_enumeration
-from .group import split_group as split_group
 from .objects import all_gather_object as all_gather_object
 from .objects import broadcast_object_list as broadcast_object_list
 from .objects import gather_object as gather_object
@@ -105,6 +102,9 @@ from .stores import HashStore as HashStore
 from .stores import PrefixStore as PrefixStore
 from .stores import Store as Store
 from .stores import TCPStore as TCPStore
+from .subgroups import new_subgroups as new_subgroups
+from .subgroups import new_subgroups_by_enumeration as new_subgroups_by_enumeration
+from .subgroups import split_group as split_group
 from .works import Work as Work
 from .works import Work as _Work  # noqa: F401
 

@@ -48,6 +48,7 @@ from .point_to_point import *
 from .rendezvous import register_rendezvous_handler as register_rendezvous_handler
 from .rendezvous import rendezvous as rendezvous
 from .stores import *
+from .subgroups import *
 from .works import Work as Work
 
 reduce_op = ReduceOp

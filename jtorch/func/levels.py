@@ -23,8 +23,8 @@ from .._src.tensor.cells import Step
 from .._src.tensor.looking import view
 from ..autograd.dual import INNER, orders
 from ..autograd.ends import ends_of
-from ..autograd.engine import _add_pairs, _add_values, _item, _tensor
 from ..autograd.grad_mode import MODE
+from ..autograd.items import _add_pairs, _add_values, _item, _tensor
 from ..autograd.tape import FREED, Node, _Task, next_seq
 from ..core import Tensor, alias_of, from_value
 from .trees import broadcast_and_flatten, flatten, unflatten

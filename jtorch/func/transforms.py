@@ -14,10 +14,10 @@ from typing import Any
 from .._src.engine import Lifted, Transformed
 from .._src.facts import dtypes
 from ..autograd.dual import INNER, Level, enter, leave
-from ..autograd.engine import _alias_node
 from ..autograd.engine import grad as tape_grad
 from ..autograd.forward_ad import check_pair
 from ..autograd.grad_mode import FORWARD, MODE, recording
+from ..autograd.items import _alias_node
 from ..autograd.tape import SAVING, next_seq
 from ..core import BIRTHS, Tensor, adopted, born, from_value
 from .batching import vmap

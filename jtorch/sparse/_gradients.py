@@ -7,9 +7,9 @@ from typing import Any
 import jtorch
 
 from .._src.bind.everything import _C, PUBLIC
-from ..autograd.engine import _item, _tensor
 from ..autograd.function import Function
 from ..autograd.grad_mode import unrecorded
+from ..autograd.items import _item, _tensor
 from ..autograd.tape import FREED, Node
 from ..core import from_value
 from ._tensor import coo

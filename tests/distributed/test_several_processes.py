@@ -31,6 +31,11 @@ def test_dtensor(name: str) -> None:
     check("dtensor", 4, name)
 
 
+@pytest.mark.parametrize("name", cases("dtensor_training"))
+def test_dtensor_training(name: str) -> None:
+    check("dtensor_training", 4, name)
+
+
 @pytest.mark.parametrize("name", cases("sharded_states"))
 def test_sharded_states(name: str) -> None:
     check("sharded_states", 4, name)

@@ -68,8 +68,9 @@ class _Order:
 
     def _follows(self, s: State, put: State, whole: int, known: dict[int, bool]) -> bool:
         call: Any = s.call
+        into: Any = put.call
         if s.ids == put.ids[:1]:
-            return call.view and call.place == put.call.place  # type: ignore[union-attr]
+            return call.view and call.place == into.place
         if call.general is None or any(a.shape != put.avals[1].shape and a.ndim for a in s.avals):
             return False
         return all(self._is_in_place(k, put, whole, known) for k in s.ids)
