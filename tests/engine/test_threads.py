@@ -18,6 +18,7 @@ import jtorch as torch
 from jtorch._src.composites.filling import drawn
 from jtorch._src.engine import LOCAL, THREADS, Call, concrete, flush, read, record, require_gil
 from jtorch._src.engine.record import Trace, number_in
+from jtorch._src.tensor import running
 from jtorch.core import alias_of
 
 SUM = Call("sum of two", lambda a, b: a + b)
@@ -293,23 +294,49 @@ def test_views_made_at_once_share_memory(switching: None) -> None:
         assert all(v.sum().item() == 6 for v, _ in found)
 
 
-def test_a_write_meets_a_view_that_is_being_made(switching: None) -> None:
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda t: t.add_(1),
+        lambda t: t.fill_(1),
+        lambda t: torch._foreach_add_([t], 1),
+        lambda t: t.__setitem__(slice(None), 1.0),
+        lambda t: t[:].__setitem__(slice(None), torch.ones(3, 2)),
+    ],
+    ids=["add_", "fill_", "_foreach_add_", "setitem", "setitem of a view"],
+)
+def test_a_write_meets_a_view_that_is_being_made(switching: None, write: Callable[[Any], Any]) -> None:
     for _ in range(60):
         t = torch.zeros(3, 2)
         start = threading.Barrier(2)
 
-        def write(t: Any = t, start: Any = start) -> None:
+        def written(t: Any = t, start: Any = start) -> None:
             start.wait(10)
-            t.add_(1)
+            write(t)
 
         def view(t: Any = t, start: Any = start) -> Any:
             start.wait(10)
             return t[0]
 
-        v = together(write, view)[1]
+        v = together(written, view)[1]
         assert t.tolist() == [[1, 1]] * 3 and v.tolist() == [1, 1]
         t.mul_(3)
         assert t.tolist() == [[3, 3]] * 3 and v.tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("write", [lambda t: t.add_(1), lambda t: torch._foreach_add_([t], 1)], ids=["add_", "_foreach_add_"])
+def test_a_view_made_at_the_last_moment_sees_the_write(write: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    t = torch.zeros(3, 2)
+    views: list[Any] = []
+
+    def count(v: Any) -> int:  # the last call before a new value is set, at which another thread may come in
+        if not views:
+            views.append(t[0])
+        return sys.getrefcount(v) - 1
+
+    monkeypatch.setattr(running, "_refs", count)
+    write(t)
+    assert views and t.tolist() == [[1, 1]] * 3 and views[0].tolist() == [1, 1]
 
 
 def test_a_tensor_stays_shared_while_another_thread_may_share_it() -> None:

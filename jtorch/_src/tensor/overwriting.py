@@ -74,6 +74,8 @@ def put_at_once(storage: Storage, alias: Alias, base: Value, value: Value) -> bo
     storage.value = fresh
     storage.version += 1
     region[...] = value.array
+    if THREADS.many:  # one that came to be meanwhile may have read what was there
+        storage.touched()
     return True
 
 

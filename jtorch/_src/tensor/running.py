@@ -255,12 +255,14 @@ def inplace(t: Tensor, result: Tensor) -> Tensor:
         elif t._state and not t._rg:
             check_buffer(t)
         old = t._v
-        if t._al is not None:  # another thread has made a view
+        if old is None:  # another thread has made a view
             return inplace(t, result)
         if (v.trace is SPECIAL or old.trace is SPECIAL) and (STOPPING.within is not None or not FORWARD.enabled):
             return assign(t, v, (result._node, result._nr) if result._rg else None)
         # Unless somebody else holds the old value, a graph mostly, nobody needs to be told that it is superseded.
         held = _refs(old) > ALONE
+        if t._al is not None:  # from here on no call, so that no other thread comes in between and makes one
+            return inplace(t, result)
         t._v = v
         t._ver += 1
         if held:
@@ -294,10 +296,14 @@ def write_all(tensors: Sequence[Tensor], results: Sequence[Tensor]) -> None:
             inplace(t, r)
             continue
         # Unless somebody else holds the old value, a graph mostly, nobody needs to be told that it is superseded.
-        if _refs(old) > (ALONE if old.trace is None else ALONE + 1):
-            stale(old, t, t._ver)
+        held = _refs(old) > (ALONE if old.trace is None else ALONE + 1)
+        if t._al is not None:  # another thread has made a view; from here on no call, so that none comes in between
+            inplace(t, r)
+            continue
         t._v = v
         t._ver += 1
+        if held:
+            stale(old, t, t._ver - 1)
 
 
 def converted(t: Tensor, dtype: dtypes.dtype) -> Tensor:

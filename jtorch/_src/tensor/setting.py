@@ -8,7 +8,7 @@ import numpy as np
 
 from ...autograd.grad_mode import MODE
 from ...core import Tensor
-from ..engine import SPECIAL, Value, at_hand, settled
+from ..engine import SPECIAL, THREADS, Value, at_hand, settled
 from .aliases import BIRTHS
 from .cells import Alias
 from .overwriting import is_alone, is_recorded, known_places, may_be_written, region_of
@@ -56,8 +56,11 @@ def set_at_once(t: Tensor, index: Any, value: Any) -> bool:
         return False
     if type(number) is np.ndarray and number.ndim and (type(part) is not np.ndarray or number.shape != part.shape):
         return False
-    _count(t, al, storage, v)
+    if not _count(t, al, storage, v):
+        return False
     region[index] = number
+    if THREADS.many and (al := t._al) is not None:  # one that came to be meanwhile may have read what was there
+        al.storage.touched()
     return True
 
 
@@ -101,18 +104,27 @@ def _elements(value: Tensor, v: Value) -> np.ndarray | None:
     return its.array
 
 
-def _count(t: Tensor, al: Alias | None, storage: Any, v: Value) -> None:
-    """Counts a write, before it is done: who is interrupted between the two has written nothing, and views are read again."""
+def _count(t: Tensor, al: Alias | None, storage: Any, v: Value) -> bool:
+    """Counts a write, before it is done: who is interrupted between the two has written nothing, and views are read again.
+
+    False if another thread has made a view, or has written, since the tensor was looked at; nothing is counted then.
+    """
     now = v
     if v.meta is not None:  # something is known of the elements, or of what was read from them
         stale(v, t, t._ver if al is None else al.counter.n)
         now = settled(v.array, v.aval)
+    # From the questions on no call, so that no other thread comes in between.
     if al is None:
+        if t._al is not None or t._v is not v:
+            return False
         t._v = now
         t._ver += 1
-        return
+        return True
+    if storage.value is not v:
+        return False
     al.counter.n += 1
     storage.value = now
     storage.version += 1
     if not al.chain:
         al.now(now, storage.version)
+    return True
