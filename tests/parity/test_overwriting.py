@@ -13,7 +13,7 @@ import jtorch
 pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore:Tensor.mT is deprecated")]
 torch = pytest.importorskip("torch")
 
-OTHERS = ["view", "look", "keep", "own", "item", "list", "detach", "data", "numpy", "add", "swap", "flat"]
+OTHERS = ["view", "look", "keep", "own", "item", "list", "detach", "data", "numpy", "add", "swap", "flat", "parts"]
 DTYPES = ("float32", "float64", "int64", "uint8", "bool")
 
 
@@ -34,9 +34,7 @@ def _program(seed: int) -> list[tuple[Any, ...]]:
     draw = random.Random(seed)
     steps: list[tuple[Any, ...]] = []
     for _ in range(60):
-        kind = draw.choice(
-            ["number"] * 6 + ["row"] * 4 + ["view", "look", "keep", "own", "item", "list", "detach", "data", "numpy", "add", "swap", "flat"]
-        )
+        kind = draw.choice(["number"] * 6 + ["row"] * 3 + ["computed"] * 3 + OTHERS)
         steps.append((kind, draw.randrange(1 << 30), draw.random()))
     return steps
 
@@ -56,6 +54,17 @@ def _run(lib: Any, steps: list[tuple[Any, ...]], dtype: str) -> list[Any]:
                 index = _index(draw, t.shape)
                 source = pool[draw.randrange(len(pool))][_index(draw, (2, 2))].clone()
                 t[index] = source if chance < 0.6 else t[index].flip(0)
+            elif kind == "computed":
+                index, other = _index(draw, t.shape), pool[draw.randrange(len(pool))]
+                value = other[_index(draw, other.shape)] * 2 + t[index]
+                if chance < 0.5:
+                    t[index] = value
+                elif chance < 0.75:
+                    t[index] += value
+                else:
+                    t[index].copy_(value).add_(1)
+            elif kind == "parts":
+                pool += t.chunk(2) if chance < 0.4 else t.split(1, -1)[:2] if chance < 0.7 else t.unbind()[-2:]
             elif kind == "view":
                 pool.append(t[_index(draw, t.shape)])
             elif kind == "look":

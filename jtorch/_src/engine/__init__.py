@@ -22,6 +22,7 @@ from .record import execution as execution
 from .record import execution_mode as execution_mode
 from .record import flush as flush
 from .record import leaf as leaf
+from .record import made_at_hand as made_at_hand
 from .record import note_read as note_read
 from .record import numbers_of as numbers_of
 from .record import read as read
@@ -29,7 +30,6 @@ from .record import record as record
 from .record import record_one as record_one
 from .record import record_two as record_two
 from .record import set_execution as set_execution
-from .record import unrecorded as unrecorded
 from .run import stats as stats
 from .stopping import STOPPING as STOPPING
 from .stopping import here as here

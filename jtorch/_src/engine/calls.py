@@ -175,13 +175,14 @@ class Shapes:
         run: takes the operands and numbers, and gives what the kernel does.
         quick: does so for operands that are all NumPy arrays, and raises what it likes where ``run`` might not; None if there is no such.
         alone: how often the kernel ran in traces so short that recording them was of no use (see ``record``).
+        back: by how much that was last set back, as nobody read what it gave.
         on_host: that ``run`` takes and may give NumPy arrays.
         over: that these may write into their first operand if it was given up (``host.rules.to_write``).
         estimate: what running takes; None until it is settled how the call is to run (``tiers.settle``).
         fitting: what the kernel is for all sizes (see ``any_size``); None where it was traced for these.
     """
 
-    __slots__ = ("alone", "checks", "estimate", "fitting", "flows", "jaxpr", "mixed", "on_host", "outs", "over", "quick", "run")
+    __slots__ = ("alone", "back", "checks", "estimate", "fitting", "flows", "jaxpr", "mixed", "on_host", "outs", "over", "quick", "run")
 
     def __init__(self, outs: Aval | tuple[Aval, ...], checks: tuple[Any, ...], mixed: bool) -> None:
         self.outs, self.checks = outs, checks
@@ -191,7 +192,7 @@ class Shapes:
         self.on_host = True
         self.over = False
         self.quick: Callable[..., Any] | None = None
-        self.alone = 0
+        self.alone = self.back = 0
         self.estimate: Estimate | None = None
         self.fitting: any_size.Fitting | None = None
         #: Operands on several devices: immediate mode must bring them together first.

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from numpy import ndarray
 
-from . import run, trie, values
+from . import run, tiers, trie, values
 from .at_once import _ArrayImpl, immediately, quickly, several
 from .calls import Call, Guarded, Shapes, common_device, shapes_of
 from .checks import answered, failure
@@ -248,22 +248,6 @@ def note_read() -> None:
         trace.ahead = []
 
 
-def unrecorded(call: Call, aval: Aval) -> Shapes | None:
-    """What is known of the results of a view's call, where the view need not be recorded and may be read without running the call."""
-    shapes = call.shapes.get((aval,))
-    if shapes is None:
-        return None
-    trace = LOCAL.trace
-    if trace is None:
-        return shapes
-    if shapes.alone >= AT_ONCE and trace.state is ROOT and (ahead := trace.ahead) is not None:
-        ahead.append(shapes)
-        if len(ahead) > FEW:
-            _record_again(trace)
-        return shapes
-    return None
-
-
 def record_one(call: Call, v: Value) -> Any:
     """``record(call, (v,))``, in fewer steps where NumPy runs the call at once."""
     shapes = call.shapes.get((v.aval,))
@@ -318,10 +302,15 @@ def _made_at_once(trace: Trace | None, shapes: Shapes, out: Any) -> Any:
 
 
 def _record_again(trace: Trace) -> None:
-    """Has what ran as it was called recorded from now on: so much of it between two reads may be worth compiling."""
+    """Has what ran as it was called recorded from now on: so much of it between two reads may be worth compiling.
+
+    Each time for twice as long as the time before, so that a program that comes to read its values one by one is not kept from it.
+    """
     ahead, trace.ahead = trace.ahead, []
     for shapes in ahead or ():
-        shapes.alone -= run.NEVER_AT_ONCE
+        if shapes.alone >= AT_ONCE:
+            shapes.back = back = max(2 * shapes.back, run.SET_BACK)
+            shapes.alone = AT_ONCE - back
 
 
 def _otherwise(trace: Trace, key: list[Any], v: Value | None, call: Call, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
@@ -483,6 +472,29 @@ def at_hand(v: Value) -> bool:
     if v.trace is None and (v.meta is None or not v.meta.keep) and type(v.array) is _ArrayImpl:
         v.array = np.array(v.array)
     return v.trace is None and type(v.array) is ndarray
+
+
+def made_at_hand(v: Value) -> Any:
+    """The NumPy array of a value that is to be written into a part at hand, so that the value counts as read; None if it is none.
+
+    What is pending is run if it is little that NumPy runs: recording the write would have to record all that reads the memory after it.
+    """
+    trace = LOCAL.trace
+    if v.array is None and trace is not None and v.trace is trace:
+        state = trace.state
+        small = state.small
+        if small is None:
+            if state.depth > FEW or HOLDING.stack:
+                return None
+            small = state.small = tiers.small(state.steps())
+        if not small:
+            return None
+        flush(trace)
+    if type(v.array) is not ndarray or v.trace is not None:
+        return None
+    if trace is not None and trace.ahead:
+        trace.ahead = []
+    return v.array
 
 
 def _ran_small(trace: Trace, state: State) -> bool:

@@ -13,7 +13,7 @@ from . import ahead, heap, limits, pace, programs, room, tiers
 from . import values as _values
 from .apart import kernels
 from .at_once import _REFUSALS, _ArrayImpl, _Jitted, _ndarray, again, outside_jax, translate
-from .calls import Guarded, known
+from .calls import Guarded, Shapes, known
 from .host.rules import GIVEN
 from .signalled import is_signalled
 from .tiers import device_array, moved
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 _refs = sys.getrefcount
 #: In place of the seconds spent on a trace: its program could not be compiled.
 NEVER = float("-inf")
-#: By what ``Shapes.alone`` is set back where the kernel is part of a longer trace, and where that is compiled.
-SET_BACK, NEVER_AT_ONCE = 32, 1 << 60
+#: By what ``Shapes.alone`` is set back where the kernel is part of a longer trace, and at least where that is compiled: to run a part of
+#: it as it is called would leave another trace to compile.
+SET_BACK, SET_FAR_BACK = 32, 1 << 10
 #: Smallest input worth donating.
 DONATE_BYTES = 256
 
@@ -207,15 +208,26 @@ def _compute(trace: Trace, state: State, values: list[Value], leaves: list[Value
             if state.small is None:
                 state.small = tiers.small(state.steps())
             elif state.hits == 2 and not state.small:  # it comes again
-                _set_back(state, SET_BACK)
+                _set_back(state)
 
 
-def _set_back(state: State, count: int) -> None:
+def _kernels(state: State) -> list[Shapes]:
+    """What is known of a trace's kernels, each once."""
+    found = [shapes for s in state.steps() if (shapes := s.call.shapes.get(s.avals)) is not None]  # type: ignore[union-attr]
+    return list({id(shapes): shapes for shapes in found}.values())
+
+
+def _set_back(state: State) -> None:
     """Notes that the kernels of a trace are part of what recording is of use for."""
-    for s in state.steps():
-        shapes = s.call.shapes.get(s.avals)
-        if shapes is not None:
-            shapes.alone -= count
+    for shapes in _kernels(state):
+        shapes.alone -= SET_BACK
+
+
+def _set_far_back(state: State) -> None:
+    """Notes that the kernels of a trace are part of what is compiled, each time for twice as long."""
+    for shapes in _kernels(state):
+        shapes.back = back = max(2 * shapes.back, SET_FAR_BACK)
+        shapes.alone = min(shapes.alone, 0) - back
 
 
 def _free(leaves: list[Value]) -> tuple[int, ...]:
@@ -278,7 +290,7 @@ def _plan_for(state: State, live: tuple[int, ...], free: tuple[int, ...], leaves
         return None
     stats.compiled += 1
     room.one_more()
-    _set_back(state, NEVER_AT_ONCE)
+    _set_far_back(state)
     if state.worth is not None:
         tiers.compiled_seconds += state.worth[1]
     # Which inputs may be overwritten belongs to the program's name: the same ops with an input that somebody still holds are another.

@@ -20,7 +20,7 @@ from ...core import Tensor, from_host, wrap
 from ..bind.bound import BOUND
 from ..bind.cores import bind
 from ..bind.forms import repeats_of
-from ..engine import SPECIAL, numbers_of
+from ..engine import SPECIAL, Aval, numbers_of, shapes_of
 from ..facts import dtypes
 from ..facts.errors import HIGHEST_LONG, LOWEST_LONG, OVERFLOW, check_long
 from ..facts.size import slice_bounds
@@ -32,12 +32,13 @@ from ..ops._kernel import caches
 from ..ops.indexing import masked_fill, too_large
 from ..ops.views import VIEWS, expanded_size
 from . import running as applying
+from .cells import Step
 from .looking import small_view
 from .reshaping import viewed
 from .running import inplace
 from .setting import set_at_once
 from .view_steps import dynamic_step
-from .views import SELECT_AT, make_view, select_at, slice_at
+from .views import MOST_STEP, SELECT_AT, make_view, select_at, slice_at, sliced_step
 from .writing import check_inplace, check_overlap
 
 #: Lists of at least this length are one index tensor, as in NumPy's old rule; shorter ones may be tuples in disguise.
@@ -291,14 +292,14 @@ def getitem(t: Tensor, index: Any) -> Tensor:
         tensor([3, 4])
     """
     kind = type(index)
+    if (kind is int or kind is slice or kind is tuple) and not t._rg and (part := _part(t, index)) is not None:
+        return part
     if kind is int:
         if t._aval.ndim:
             return _selected(t, 0, index, 0)
     elif kind is slice:
         if t._aval.ndim:
             return _sliced(t, 0, index)
-    elif kind is tuple and not t._rg and (part := _element(t, index)) is not None:
-        return part
     elif kind is tuple and (places := _places_alone(t, index)) is not None:
         return _index(t, places)
     elif kind is Tensor and index._aval.ndim and t._aval.ndim:
@@ -338,37 +339,74 @@ def _places_alone(t: Tensor, index: tuple[Any, ...]) -> list[Tensor | None] | No
     return found[:last] if last else None
 
 
-def _element(t: Tensor, index: tuple[Any, ...]) -> Tensor | None:
-    """``t[i, j]`` for ints that are in range, as one view; None where it is not to be had so."""
-    for i in index:
-        if type(i) is not int:
-            return None
-    aval = t._aval
-    known = _elements.get((aval, index)) if t._strides is None else None
-    if known is None:
-        shape = aval.shape
-        if not 0 < len(index) <= len(shape):
-            return None
-        strides = t._strides or applying.contiguous_strides(shape)
-        steps = []
-        at = 0
-        for i, n, stride in zip(index, shape, strides, strict=False):
-            if not -n <= i < n:
+def _part(t: Tensor, index: Any) -> Tensor | None:
+    """``t[index]`` for ints and slices that are in range, of a tensor at hand, as one view; None where it is not to be had so."""
+    whole = t._v if t._al is None else t._al.storage.value
+    if whole is None or type(whole.array) is not np.ndarray:
+        return None
+    parts: list[Any] = []
+    for item in index if type(index) is tuple else (index,):
+        if type(item) is int:
+            parts.append(item)
+        elif type(item) is slice:
+            start, stop, step = part = item.start, item.stop, item.step
+            if (
+                (start is not None and type(start) is not int)
+                or (stop is not None and type(stop) is not int)
+                or (step is not None and (type(step) is not int or step < 1))
+            ):
                 return None
-            i = i + n if i < 0 else i
-            at += i * stride
-            steps.append(dynamic_step(SELECT_AT, 0, i))
-        known = (tuple(steps), strides[len(index) :], at)
-        if t._strides is None and len(_elements) < _MOST_ELEMENTS:
-            _elements[aval, index] = known
-    steps_, strides_, at = known
-    return small_view(t, steps_, strides_, at if t._al is None else t._al.offset + at)
+            parts.append(part)
+        else:
+            return None
+    aval, strides = t._aval, t._strides
+    key = (aval, strides, *parts)
+    known = _parts.get(key)
+    if known is None:
+        known = _learnt(t, aval, strides or applying.contiguous_strides(aval.shape), parts)
+        if known is None:
+            return None
+        if len(_parts) < _MOST_PARTS:
+            _parts[key] = known
+    steps, strides_, at, aval = known
+    return small_view(t, steps, strides_, at if t._al is None else t._al.offset + at, aval)
 
 
-#: Views of elements of contiguous tensors: their steps, strides and offset, by what they are of and where.
-_elements: dict[Any, tuple[tuple[Any, ...], tuple[int, ...], int]] = {}
-caches.append(_elements)
-_MOST_ELEMENTS = 4096
+def _learnt(t: Tensor, aval: Aval, strides: tuple[int, ...], parts: list[Any]) -> tuple[Any, ...] | None:
+    """The steps, strides, offset and description of a view by ints and slices."""
+    if len(parts) > aval.ndim:
+        return None
+    steps: list[Step] = []
+    shown: Any = aval
+    at = dim = 0
+    for part in parts:
+        n = shown.shape[dim]
+        if part == (None, None, None):
+            dim += 1
+            continue
+        before, stride, after = strides[:dim], strides[dim], strides[dim + 1 :]
+        if type(part) is int:
+            if not -n <= part < n:
+                return None
+            start = part + n if part < 0 else part
+            steps.append(dynamic_step(SELECT_AT, dim, start))
+            strides = (*before, *after)
+        else:
+            start, stop, step = slice_bounds(slice(*part), n)
+            if step > MOST_STEP:
+                return None
+            steps.append(sliced_step(t, dim, n, start, max(start, stop), step))
+            strides = (*before, stride * step, *after)
+            dim += 1
+        at += start * stride
+        shown = shapes_of(steps[-1].get, (shown,), aval.device).outs
+    return (tuple(steps), strides, at, shown) if steps else None
+
+
+#: Views by ints and slices: their steps, strides, offset and description, by what they are of and where.
+_parts: dict[Any, tuple[Any, ...]] = {}
+caches.append(_parts)
+_MOST_PARTS = 4096
 
 
 def _gathered(t: Tensor, advanced: list[tuple[int, Any]]) -> Tensor:

@@ -9,7 +9,7 @@ import numpy as np
 from ...autograd.grad_mode import MODE
 from ...autograd.tape import Node
 from ...core import Tensor
-from ..engine import LOCAL, ROOT, SPECIAL, STOPPING, Aval, Value, record, shapes_of, stopping, unrecorded
+from ..engine import LOCAL, SPECIAL, STOPPING, Aval, Value, record, shapes_of, stopping
 from ..facts.layouts import contiguous_strides
 from .aliases import WIDE, alias_of, derived, wide
 from .cells import Alias, Step
@@ -30,11 +30,9 @@ def view(
     al = t._al
     if al is not None and al.base is not None and al.base._rg:
         t._sync()  # the base may have come to require grad since
+    if value is None and not t._rg and (small := small_view(t, (step,), strides, offset)) is not None:
+        return small
     trace = LOCAL.trace
-    if value is None and not t._rg and (trace is None or (trace.ahead is not None and trace.state is ROOT)):
-        if (small := small_view(t, (step,), strides, offset)) is not None:
-            return small
-        trace = LOCAL.trace
     v = t._v
     al = t._al
     if v is None:
@@ -91,34 +89,37 @@ def view(
     return r
 
 
-def small_view(t: Tensor, steps: tuple[Step, ...], strides: tuple[int, ...], offset: int) -> Tensor | None:
+def small_view(t: Tensor, steps: tuple[Step, ...], strides: tuple[int, ...], offset: int, aval: Aval | None = None) -> Tensor | None:
     """A small view of memory that NumPy's array is, to be computed from that when it is read, however many views lie between; None where
     it would have to be another way. (Reading it runs no kernel, so that it is no question whether to record one.)
+
+    Args:
+        aval: of the view, where it is known already.
     """
     al = t._al
     if al is None:
         whole = t._v
-        aval = whole.aval
+        if whole is None:
+            return None
+        before = whole.aval
     else:
         if not (al.strided or not al.chain):
             return None
         storage = al.storage
-        whole, aval = storage.value, t._aval
+        whole, before = storage.value, al.aval
         if whole is None or storage.strides is not None:
             return None
     array = whole.array
-    if type(array) is not np.ndarray:
+    if type(array) is not np.ndarray or ((trace := LOCAL.trace) is not None and trace.ahead is None):  # to become a program: recorded
         return None
-    # Shapes are asked of the step alone, so that a view of a view of a view is one object with a longer chain, and no kernel has run.
-    recording = LOCAL.trace is not None
-    for step in steps:
-        if not step.geometric or type(step) is not Step:
-            return None
-        get = step.get
-        found: Any = unrecorded(get, aval) if recording else get.shapes.get((aval,))
-        if found is None:
-            return None
-        aval = found.outs
+    if aval is None:
+        # Shapes are asked of the step alone, so that a view of a view of a view is one object with a longer chain, and no kernel has run.
+        shown: Any = before
+        for step in steps:
+            if not step.geometric or type(step) is not Step:
+                return None
+            shown = (step.get.shapes.get((shown,)) or shapes_of(step.get, (shown,), shown.device)).outs
+        aval = shown
     if aval.nbytes > SMALL_VIEW or aval.dtype != array.dtype:
         return None
     if al is None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..engine import HOLDING, LOCAL, STOPPING, THREADS, Value, settled
+from ..engine import HOLDING, LOCAL, SPECIAL, STOPPING, THREADS, Value, at_hand, made_at_hand, settled
 
 if TYPE_CHECKING:
     from .cells import Alias, Storage
@@ -58,10 +58,12 @@ def may_be_written(v: Value) -> bool:
 
 def put_at_once(storage: Storage, alias: Alias, base: Value, value: Value) -> bool:
     """Writes a view's value into the array of its storage, whose value ``base`` is; False if that cannot be."""
-    if not alias.strided or type(value.array) is not np.ndarray or not may_be_written(base) or is_recorded():
-        return False
     aval = alias.aval
-    if storage.strides is not None or aval.dtype != base.aval.dtype or value.aval.shape != aval.shape or value.aval.dtype != aval.dtype:
+    if not alias.strided or storage.strides is not None or base.trace is SPECIAL or value.trace is SPECIAL or is_recorded():
+        return False
+    if aval.dtype != base.aval.dtype or value.aval.shape != aval.shape or value.aval.dtype != aval.dtype:
+        return False
+    if not at_hand(base) or (elements := made_at_hand(value)) is None or not may_be_written(base):
         return False
     if not is_alone(base, known_places(alias, base) + 1):  # the caller has it, too
         return False
@@ -73,7 +75,10 @@ def put_at_once(storage: Storage, alias: Alias, base: Value, value: Value) -> bo
     # First the version, so that who is interrupted between the two has written nothing, and views are read again.
     storage.value = fresh
     storage.version += 1
-    region[...] = value.array
+    whole = alias.base._al if alias.base is not None else None
+    if whole is not None and whole.value is base and not whole.chain:  # which would have the array, too
+        whole.now(fresh, storage.version)
+    region[...] = elements
     if THREADS.many:  # one that came to be meanwhile may have read what was there
         storage.touched()
     return True

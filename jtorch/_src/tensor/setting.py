@@ -8,7 +8,7 @@ import numpy as np
 
 from ...autograd.grad_mode import MODE
 from ...core import Tensor
-from ..engine import SPECIAL, THREADS, Value, at_hand, settled
+from ..engine import SPECIAL, THREADS, Value, at_hand, made_at_hand, settled
 from .aliases import BIRTHS
 from .cells import Alias
 from .overwriting import is_alone, is_recorded, known_places, may_be_written, region_of
@@ -46,8 +46,12 @@ def set_at_once(t: Tensor, index: Any, value: Any) -> bool:
         holders = known_places(al, v)
     if v.trace is SPECIAL or MODE.inference or is_recorded() or BIRTHS:
         return False
-    number = _number(value, v.aval.dtype) if type(value) is not Tensor else _elements(value, v)
-    if number is None or not at_hand(v) or not may_be_written(v) or not is_alone(v, holders):
+    if type(value) is Tensor:
+        if not at_hand(v) or (number := _elements(value, v)) is None:
+            return False
+    elif (number := _number(value, v.aval.dtype)) is None or not at_hand(v):
+        return False
+    if not may_be_written(v) or not is_alone(v, holders):
         return False
     region = v.array if al is None or not al.chain else region_of(v.array, al)
     try:
@@ -95,13 +99,13 @@ def _number(value: Any, dtype: np.dtype) -> Any:
 
 
 def _elements(value: Tensor, v: Value) -> np.ndarray | None:
-    """A tensor's elements, if they are at hand and of the dtype of ``v``."""
+    """A tensor's elements, if they are at hand, or soon made, and of the dtype of ``v``."""
     if value._rg:
         return None
     its = value._v or value._read()
-    if its is v or type(its.array) is not np.ndarray or its.trace is not None or its.aval.torch_dtype is not v.aval.torch_dtype:
+    if its is v or its.aval.torch_dtype is not v.aval.torch_dtype or its.trace is SPECIAL:
         return None
-    return its.array
+    return made_at_hand(its)
 
 
 def _count(t: Tensor, al: Alias | None, storage: Any, v: Value) -> bool:

@@ -23,9 +23,9 @@ from ..ops._facts import schemas
 from ..ops._kernel import Fixed, T, caches, call_of
 from .aliases import wide
 from .cells import Step
-from .looking import unread, view
+from .looking import small_view, unread, view
 from .view_steps import dynamic_step, step_of
-from .views import _SELECT, _SLICE, SELECT_AT, _check_tensor, _is_data, slice_at
+from .views import _SELECT, _SLICE, SELECT_AT, _check_tensor, is_data, slice_at
 
 #: Splits by strides, dimension and sizes: the call, and each part's step, strides and offset.
 _splits: dict[Any, tuple[Call, list[Step], list[tuple[int, ...]], list[int]]] = {}
@@ -58,6 +58,10 @@ def _several(
 ) -> tuple[Tensor, ...]:
     al = t._al
     base_offset = al.offset if al is not None else 0
+    if not t._rg and steps:
+        small = [small_view(t, (s,), st, base_offset + o) for s, st, o in zip(steps, strides, offsets, strict=True)]
+        if all(r is not None for r in small):
+            return _of_several(small)
     if al is not None and al.storage.host is not None and not al.storage.adopt():
         return tuple([view(t, s, st, base_offset + o) for s, st, o in zip(steps, strides, offsets, strict=True)])
     apart = al is not None and al.value is None and wide(al)  # such views are not read as a whole
@@ -66,19 +70,23 @@ def _several(
     base_offset = al.offset if al is not None else 0
     if v is None or unread(t, v):
         made = tuple([view(t, s, st, base_offset + o) for s, st, o in zip(steps, strides, offsets, strict=True)])
-        for r in made:
-            r._al.origin = r._al.origin or "multi"
-        return made
+        return _of_several(made)
     values = record(call, (v,))
     node = None
     if t._rg and MODE.enabled and v.aval.differentiable and t._writes >= 0:
         node = Node(call, (v,), (t._edge(),), (), values)
-    made = []
-    for j, (s, st, o) in enumerate(zip(steps, strides, offsets, strict=True)):
-        r = view(t, s, st, base_offset + o, values[j], (node, j) if node is not None else None, v)
+    made = [
+        view(t, s, st, base_offset + o, values[j], (node, j) if node is not None else None, v)
+        for j, (s, st, o) in enumerate(zip(steps, strides, offsets, strict=True))
+    ]
+    return _of_several(made)
+
+
+def _of_several(made: Sequence[Any]) -> tuple[Tensor, ...]:
+    """Views that one operation made, which torch does not let be written under autograd."""
+    for r in made:
         if r._al.origin is None:
             r._al.origin = "multi"
-        made.append(r)
     return tuple(made)
 
 
@@ -402,7 +410,7 @@ def unbind(input: Tensor, dim: int = 0) -> Any:
     rest = (*strides[:d], *strides[d + 1 :])
     if shape[d] > _MANY and not input._rg and (rows := _rows(input, d)) is not None:
         return rows
-    if _is_data(input) and not input._rg:  # one small program for any index, rather than one for each length
+    if is_data(input) and not input._rg:  # one small program for any index, rather than one for each length
         at, stride = input._al.offset if input._al is not None else 0, strides[d]
         return tuple([_multi(view(input, dynamic_step(SELECT_AT, d, i), rest, at + stride * i)) for i in range(shape[d])])
     steps = [step_of(_SELECT, (d, i)) for i in range(shape[d])]

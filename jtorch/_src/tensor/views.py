@@ -22,7 +22,7 @@ from ..ops._facts import schemas
 from ..ops._kernel import Fixed, T, caches, call_of
 from ..protocol.overridable import specialise
 from .aliases import start_of
-from .cells import Alias, Counter, bits_of
+from .cells import Alias, Counter, Step, bits_of
 from .looking import view
 from .recorded import count_apart
 from .running import rebind
@@ -168,7 +168,7 @@ _SELECT, SELECT_AT = _V["_C._select"], _V["_C._select_at"]
 _VIEW_DTYPE, _EXPAND = _V["_C._view_dtype"], _V["Tensor.expand"]
 
 
-def _is_data(t: Tensor) -> bool:
+def is_data(t: Tensor) -> bool:
     """Whether ``t`` is data rather than something computed: then positions are inputs of the program, not part of it."""
     if t._rg:
         return False
@@ -235,31 +235,35 @@ def select(input: Tensor, dim: int, index: int) -> Any:
 def select_at(t: Tensor, dim: int, index: int) -> Tensor:
     """``select`` with checked arguments."""
     strides = t._strides or contiguous_strides(t._aval.shape)
-    step = dynamic_step(SELECT_AT, dim, index) if _is_data(t) or _varies(t, dim, index, 1) else step_of(_SELECT, (dim, index))
+    step = dynamic_step(SELECT_AT, dim, index) if is_data(t) or _varies(t, dim, index, 1) else step_of(_SELECT, (dim, index))
     offset = (t._al.offset if t._al is not None else 0) + strides[dim] * index
     return view(t, step, (*strides[:dim], *strides[dim + 1 :]), offset)
 
 
 #: XLA does not count beyond 64 bits where a slice would end: longer steps are taken as steps over the whole dimension.
-_MOST_STEP = 2**31
+MOST_STEP = 2**31
 
 
 def slice_at(t: Tensor, dim: int, start: int, stop: int, step: int) -> Tensor:
     """Elements ``start:stop:step`` of a dimension, bounds within it; a view."""
     strides = t._strides or contiguous_strides(t._aval.shape)
     stop = stop if type(stop) in SYMBOLIC else max(stop, start)
-    if step > _MOST_STEP:
-        if step + t._aval.shape[dim] > HIGHEST_LONG + 1:
-            size, stride = [*t._aval.shape], [*strides]
-            size[dim], stride[dim] = -1, min(step, HIGHEST_LONG)
-            raise RuntimeError(f"Storage size calculation overflowed with sizes={size} and strides={stride}")
-        made = step_of(_SLICE, (dim, start, stop, min(step, max(1, t._aval.shape[dim]))))
-    elif step == 1 and (start, stop) != (0, t._aval.shape[dim]) and (_is_data(t) or _varies(t, dim, start, stop - start)):
-        made = dynamic_step(_SLICE_AT, dim, start, stop - start)
-    else:
-        made = step_of(_SLICE, (dim, start, stop, step))
+    size = t._aval.shape[dim]
+    if step > MOST_STEP and step + size > HIGHEST_LONG + 1:
+        shape, stride = [*t._aval.shape], [*strides]
+        shape[dim], stride[dim] = -1, min(step, HIGHEST_LONG)
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={shape} and strides={stride}")
     offset = (t._al.offset if t._al is not None else 0) + strides[dim] * start
-    return view(t, made, (*strides[:dim], strides[dim] * step, *strides[dim + 1 :]), offset)
+    return view(t, sliced_step(t, dim, size, start, stop, step), (*strides[:dim], strides[dim] * step, *strides[dim + 1 :]), offset)
+
+
+def sliced_step(t: Tensor, dim: int, size: int, start: int, stop: int, step: int) -> Step:
+    """The step to elements ``start:stop:step`` of a dimension of so many."""
+    if step > MOST_STEP:
+        return step_of(_SLICE, (dim, start, stop, min(step, max(1, size))))
+    if step == 1 and (start, stop) != (0, size) and (is_data(t) or _varies(t, dim, start, stop - start)):
+        return dynamic_step(_SLICE_AT, dim, start, stop - start)
+    return step_of(_SLICE, (dim, start, stop, step))
 
 
 @composite(namespace="_C", operands=("input",))
@@ -380,8 +384,11 @@ def as_strided(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], st
         raise not_offered(f"as_strided of a view as {input.dtype}", f"its storage of {base.nbytes} bytes is no whole number of elements")
     steps = memory_steps(base, storage.strides, size, stride, offset, dtype, bits_of(al.chain))
     root = _whole(al) if al.chain else input
-    for step in steps[:-1]:
+    bits = sum(bits_of(al.chain))  # whose steps come last, of the memory as it is looked at
+    for step in steps[: len(steps) - 1 - bits]:
         root = view(root, step, (1,), 0)
+    for step in steps[len(steps) - 1 - bits : -1]:
+        root = view(root, step, stride, offset)
     made = view(root, steps[-1], stride, offset)
     if al.chain:
         made._al.base = al.base if al.base is not None else input

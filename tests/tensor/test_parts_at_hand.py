@@ -1,0 +1,78 @@
+"""What reads and writes parts of memory that is at hand: it is done as it is called, and not recorded."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+
+import jtorch as torch
+from jtorch._src.engine import LOCAL, flush
+
+pytestmark = pytest.mark.skipif(os.environ.get("JTORCH_EXECUTION") == "immediate", reason="nothing is recorded")
+
+
+def _last_digits(n: int) -> torch.Tensor:
+    x = torch.zeros(n, dtype=torch.int64)
+    x[1] = 1
+    for i in range(2, n):
+        x[i] = (x[i - 1] + x[i - 2]) % 10
+    return x
+
+
+def _sums(n: int) -> torch.Tensor:
+    x = torch.arange(float(n))
+    for i in range(1, n):
+        x[i] += x[i - 1]
+    return x
+
+
+@pytest.mark.parametrize("loop", [_last_digits, _sums])
+def test_a_loop_that_writes_what_it_computes_from_parts_is_not_recorded_as_a_whole(loop: Any) -> None:
+    for _ in range(3):
+        x = loop(120)
+    assert len(LOCAL.trace.state.steps()) < 5
+    assert x[60:62].tolist() == {_last_digits: [0, 1], _sums: [1830, 1891]}[loop]
+
+
+def test_small_views_of_what_is_at_hand_are_not_recorded() -> None:
+    x, ones = torch.arange(24.0).reshape(6, 4).clone(), torch.ones(3)
+    x.tolist(), ones.tolist()
+    for _ in range(20):  # more than may run at once before something is read
+        other = ones * 2
+    depth = len(LOCAL.trace.state.steps())
+    row, block, last = x[1], x[2:4, 1:], x[-1, ::2]
+    parts = (*x.chunk(2), *x.unbind(1), *x.split([1, 5]))
+    assert len(LOCAL.trace.state.steps()) == depth
+    x[:] = 1.0
+    x[-1, 2] = 3.0
+    assert len(LOCAL.trace.state.steps()) == depth
+    assert (row.tolist(), block.tolist(), last.tolist()) == ([1] * 4, [[1] * 3] * 2, [1, 3])
+    assert [p.shape for p in parts] == [(3, 4)] * 2 + [(6,)] * 4 + [(1, 4), (5, 4)]
+    assert all(p.sum() >= 4 for p in parts)
+    assert other.tolist() == [2] * 3
+
+
+def test_kernels_that_ran_unread_are_run_at_once_again() -> None:
+    x, y = torch.full((3, 7), 2.0), torch.full((3, 7), 5.0)
+
+    def is_at_once() -> bool:
+        flush()
+        z = x + y
+        return not LOCAL.trace.state.steps() and z is not None
+
+    def read(n: int) -> None:
+        for _ in range(n):
+            (x + y)[0, 0].item()
+
+    read(20)
+    assert is_at_once()
+    for _ in range(3):
+        z = x
+        for _ in range(40):  # more than may run before something is read
+            z = z + y
+        z.tolist()
+    assert not is_at_once()
+    read(400)
+    assert is_at_once()
