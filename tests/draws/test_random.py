@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from typing import Any
 
 import jax
 import numpy as np
@@ -322,14 +323,66 @@ def test_compiled_normal_numbers_of_every_size(rows: int) -> None:
 
 @pytest.mark.parametrize("before", [0, 1, 623, 624, 1000])
 @pytest.mark.parametrize("n", [_twisting.LARGE, _twisting.LARGE + 623, 3 * _twisting.CALL + 625])
-def test_compiled_words_are_those_of_numpy(before: int, n: int) -> None:
+def test_compiled_words_are_those_of_numpy(before: int, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     one, other = Twister(9), Twister(9)
     for twister in (one, other):
         twister.bits32(before)
     assert not _twisting.worth(_twisting.LARGE - 1)
-    np.testing.assert_array_equal(one._many(n), other._words.integers(0, 1 << 32, n, dtype=np.uint32))
+    monkeypatch.setattr(_twisting, "worth", lambda n: False)
+    wanted = other.bits32(n)
+    filled, fill = [], _twisting.fill
+    monkeypatch.setattr(_twisting, "worth", lambda n: True)
+    monkeypatch.setattr(_twisting, "fill", lambda key, words: filled.append(words.size) or fill(key, words))
+    np.testing.assert_array_equal(one.bits32(n), wanted)
+    assert filled or n < _twisting.LARGE + 624
     np.testing.assert_array_equal(one.get_state(), other.get_state())
     np.testing.assert_array_equal(one.bits32(700), other.bits32(700))
+
+
+@pytest.mark.parametrize("place", [0, 1, 300, 623, 624])
+def test_words_come_in_one_order_however_many_are_asked_for(place: int) -> None:
+    start = Twister(7)
+    start.bits32(place)
+    state = start.get_state()
+    wanted = np.random.MT19937()
+    wanted._legacy_seeding(7)
+    words = wanted.random_raw(place + 5000)[place:]
+    one = Twister(0)
+    one.set_state(state)
+    at = 0
+    for n in (1, 15, 700, 0, 624, 3, 1300, 600, 16, 8):
+        found = one.bits32(n)
+        np.testing.assert_array_equal(found, words[at : at + n])
+        found[:] = 0  # who is given words may write over them
+        at += n
+    assert one.word() == words[at] and one.few(2) == words[at + 1 : at + 3].tolist()
+    back = one.position()
+    one.bits32(900)
+    one.return_to(back, 2)
+    np.testing.assert_array_equal(one.words(4), words[at + 5 : at + 9])
+    other = Twister(1)
+    other.set_state(one.get_state())
+    np.testing.assert_array_equal(other.bits32(650), one.bits32(650))
+
+
+def test_normal_numbers_made_ahead_are_those_that_come_next() -> None:
+    sizes = (16, 48, 16, 5, 32, 256, 16, 37, 64, 16, 16, 128, 240)
+
+    def drawn(generator: Any, each: Any) -> list[Any]:
+        return [each(n, generator) for n in sizes]
+
+    one, other = torch.Generator().manual_seed(3), torch.Generator().manual_seed(3)
+    found = drawn(one, lambda n, g: torch.randn(n, generator=g).tolist())
+
+    def anew(n: int, g: Any) -> Any:
+        g.set_state(g.get_state())  # forgets what was made ahead
+        return torch.randn(n, generator=g).tolist()
+
+    assert found == drawn(other, anew)
+    assert one.get_state().tolist() == other.get_state().tolist()
+    x = torch.randn(16, generator=one)
+    x.zero_()  # a copy: the next ones are as they were
+    assert torch.randn(16, generator=one).count_nonzero() == 16
 
 
 def test_many_words_are_compiled_once_that_has_paid(monkeypatch) -> None:
@@ -367,7 +420,7 @@ def test_small_fills_are_compiled_once_that_has_paid(monkeypatch) -> None:
     assert asked == []
     for _ in range(4):
         assert drawn() == first
-    assert set(asked) == {16, 32, 64 * 16}
+    assert set(asked) == {624, 48, 64 * 16}
     monkeypatch.setattr(values, "tier", "host")
     assert normal(np.zeros(16, np.uint32)) is None
     assert drawn() == first

@@ -6,14 +6,17 @@ Words of 32 and 64 bits come out, seeds and states go in. NumPy draws them, and 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from . import twisting
 
 _WORDS = twisting.WORDS
-#: Up to so many words NumPy gives them fastest without the checks of its generators.
+#: Up to so many words are given as numbers of 64 bits: what is made of pairs of them takes fewer calls.
 FEW = 256
+_NONE = np.empty(0, np.uint32)
 #: What a state consists of: PyTorch's record, with the alignment of the C compiler that laid it out.
 _RECORD = np.dtype(
     {
@@ -37,9 +40,13 @@ class Twister:
     """A Mersenne twister (mt19937), and the second half of a pair of normal numbers whose first half was taken.
 
     ``lock`` is held by whoever draws: what one draw takes of the stream must lie together.
+
+    NumPy's twister, which makes 624 words at a time, is asked for all that it has made: ``_block`` holds them, and ``_at`` tells which
+    comes next. So small draws are slices, and what is made of words can be made of many that come next (``ahead``). NumPy's own
+    position, ``_made``, is the end of its words wherever a block was taken.
     """
 
-    __slots__ = ("_bits", "_words", "lock", "seed", "pending_normal")
+    __slots__ = ("_ahead", "_at", "_bits", "_block", "_made", "_words", "lock", "pending_normal", "seed")
 
     def __init__(self, seed: int) -> None:
         try:
@@ -60,29 +67,74 @@ class Twister:
         self.pending_normal: float | None = None
         # NumPy's own seeding by one number is the reference initialisation (init_genrand).
         self._bits._legacy_seeding(seed & 0xFFFFFFFF)
+        self._stands(_WORDS)
+
+    def _stands(self, made: int) -> None:
+        """Notes that NumPy's twister was put to a position among its words, all of which are to be asked for."""
+        self._made = made
+        self._block, self._at = _NONE, 0
+        self._ahead: tuple[np.ndarray, int, np.ndarray] | None = None
+
+    def _next_block(self) -> None:
+        """Asks NumPy for what it has made, or makes next."""
+        n = _WORDS - self._made if self._made < _WORDS else _WORDS
+        self._block, self._at, self._made = self._bits.random_raw(n).astype(np.uint32), 0, _WORDS
 
     def bits32(self, n: int) -> np.ndarray:
         """The next ``n`` words, uint32."""
-        if n <= FEW:
-            return self._bits.random_raw(n).astype(np.uint32)
-        if n >= twisting.LARGE and twisting.worth(n):
-            return self._many(n)
-        return self._words.integers(0, 1 << 32, n, dtype=np.uint32)
-
-    def _many(self, n: int) -> np.ndarray:
-        """``bits32`` of many words: NumPy gives what is left of its state, then whole calls follow, then NumPy again."""
+        at = self._at
+        end = at + n
+        if end <= self._block.size:
+            self._at = end
+            return self._block[at:end].copy()
+        if at == self._block.size and self._made < _WORDS:  # put into the midst of NumPy's words
+            self._next_block()
+            return self.bits32(n)
         found = np.empty(n, np.uint32)
-        at = _WORDS - int(self._bits.state["state"]["pos"])
-        found[:at] = self._words.integers(0, 1 << 32, at, dtype=np.uint32)
-        end = n - (n - at) % twisting.CALL
-        key = twisting.fill(self._bits.state["state"]["key"].astype(np.uint32), found[at:end])
-        self._bits.state = {"bit_generator": "MT19937", "state": {"key": key, "pos": _WORDS}}
-        found[end:] = self._words.integers(0, 1 << 32, n - end, dtype=np.uint32)
+        done = self._block.size - at
+        found[:done] = self._block[at:]
+        if whole := (n - done) // _WORDS * _WORDS:
+            self._fill(found[done : done + whole])
+            done += whole
+        self._at = self._block.size
+        if done < n:
+            self._next_block()
+            self._at = n - done
+            found[done:] = self._block[: self._at]
         return found
+
+    def _fill(self, words: np.ndarray) -> None:
+        """Gives whole blocks of words, behind a block."""
+        at = 0
+        if words.size >= twisting.LARGE and twisting.worth(words.size):
+            at = words.size - words.size % twisting.CALL
+            key = twisting.fill(self._bits.state["state"]["key"].astype(np.uint32), words[:at])
+            self._bits.state = {"bit_generator": "MT19937", "state": {"key": key, "pos": _WORDS}}
+        words[at:] = self._words.integers(0, 1 << 32, words.size - at, dtype=np.uint32)
+
+    def ahead(self, n: int, make: Callable[[np.ndarray], np.ndarray]) -> np.ndarray | None:
+        """What ``make`` makes of the next ``n`` words, a number of each, in blocks of 16; it is made of all words at hand, for calls to come.
+
+        None where there are not so many, or ``n`` is no whole number of blocks, and then none is taken.
+        """
+        if n % 16:
+            return None
+        if self._at == self._block.size:
+            self._next_block()
+        at, block = self._at, self._block
+        end = at + n
+        if end > block.size:
+            return None
+        kept = self._ahead
+        if kept is None or kept[0] is not block or at < kept[1] or (at - kept[1]) % 16 or end > kept[1] + kept[2].size:
+            kept = self._ahead = block, at, make(block[at : at + (block.size - at) // 16 * 16].copy())
+        self._at = end
+        return kept[2][at - kept[1] : end - kept[1]].copy()
 
     def words(self, n: int) -> np.ndarray:
         """The next ``n`` words, as unsigned numbers of 32 or 64 bits."""
-        return self._bits.random_raw(n) if n <= FEW else self.bits32(n)
+        words = self.bits32(n)
+        return words.astype(np.uint64) if n <= FEW else words
 
     def halves(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """The next ``n`` numbers of 64 bits as their high and low words: the high word is drawn first."""
@@ -91,24 +143,33 @@ class Twister:
 
     def word(self) -> int:
         """The next word."""
-        return self._bits.random_raw()
+        at = self._at
+        if at == self._block.size:
+            self._next_block()
+            at = 0
+        self._at = at + 1
+        return self._block.item(at)
 
     def few(self, n: int) -> list[int]:
         """The next ``n`` words, for a small ``n``, as Python's integers."""
-        return self._bits.random_raw(n).tolist()
+        return self.bits32(n).tolist()
 
     def bits64(self, n: int) -> np.ndarray:
         """The next ``n`` numbers of 64 bits, uint64."""
         high, low = self.halves(n)
         return (high.astype(np.uint64) << np.uint64(32)) | low
 
-    def position(self) -> object:
+    def position(self) -> tuple[Any, ...]:
         """Where the stream of words is, for ``return_to``."""
-        return self._bits.state
+        return self._bits.state, self._made, self._block, self._at
 
-    def return_to(self, position: object, taken: int) -> None:
+    def return_to(self, position: tuple[Any, ...], taken: int) -> None:
         """Goes back to a position and on by ``taken`` words: what was drawn in advance and not used is given back."""
-        self._bits.state = position
+        state, made, block, at = position
+        if block is not self._block:
+            self._bits.state = state
+            self._made, self._block = made, block
+        self._at = at
         if taken:
             self.bits32(taken)
 
@@ -116,7 +177,7 @@ class Twister:
         """The state as ``STATE_BYTES`` bytes."""
         record = np.zeros((), _RECORD)
         state = self._bits.state["state"]
-        position = int(state["pos"])
+        position = self._made - (self._block.size - self._at)
         fresh = position == _WORDS and self._untouched(state["key"])
         record["seed"], record["seeded"] = self.seed, 1
         record["left"], record["next"] = (1, 0) if fresh else (_WORDS + 1 - position, position)
@@ -147,5 +208,6 @@ class Twister:
             raise RuntimeError("Invalid mt19937 state")
         position = _WORDS if left == 1 else following
         self._bits.state = {"bit_generator": "MT19937", "state": {"key": record["words"].astype(np.uint32), "pos": position}}
+        self._stands(position)
         self.seed = int(record["seed"])
         self.pending_normal = float(record["normal_y"]) if record["has_normal"] else None

@@ -24,6 +24,7 @@ _FEW_PAIRS = 16  # up to so many Python is faster than NumPy
 _LARGE = 1 << 19  # from this many normal numbers on XLA is worth its start
 #: Seconds, about, that NumPy takes for normal numbers, for a call and for each; after how many XLA's program of their size has paid.
 _NORMAL_CALL, _NORMAL, _PRICE = 1e-4, 45e-9, 0.15
+_AHEAD = 1 << 8  # up to so many normal numbers are taken from those made of all words at hand
 _FEW_WORDS = 1 << 9  # of so many one call of NumPy takes the remainders fastest
 _SWAPPED = 1 << 14  # from so many numbers on LAPACK, which SciPy has to load, shuffles faster than Python
 
@@ -187,14 +188,18 @@ def normal(twister: Twister, n: int, mean: float, std: float, dtype: np.dtype, c
     """Normal numbers of ``dtype``. PyTorch fills contiguous memory of 16 elements and more in blocks, everything else one by one."""
     if n < 16 or not contiguous:
         return _mad(normal_serial(twister, n), np.float64(std), np.float64(mean)).astype(dtype)
-    rest = n % 16
     if dtype == np.float64:
         blocks, draw = _wide_blocks, uniform64
     else:
         blocks, draw = _blocks, Twister.bits32
-    if rest:  # the last 16 are drawn again, to make a block; half precision does not draw the first time what is then overwritten
+    rest = n % 16
+    found = twister.ahead(n, _blocks) if n <= _AHEAD and draw is Twister.bits32 else None
+    if found is not None:
+        pass
+    elif rest:  # the last 16 are drawn again, to make a block; half precision does not draw the first time what is then overwritten
         drawn = draw(twister, n if dtype.itemsize > 2 else n - rest)
-        found = np.concatenate([blocks(drawn[: n - rest])[: n - 16], blocks(draw(twister, 16))])
+        found = blocks(np.concatenate([drawn[: n - rest], draw(twister, 16)]))
+        found = np.concatenate([found[: n - 16], found[n - rest :]])
     else:
         found = blocks(draw(twister, n))
     if (mean, std) != (0.0, 1.0):
