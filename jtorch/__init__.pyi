@@ -1475,17 +1475,17 @@ class Tensor:
         """The number of elements."""
     def new(self, *args: Any, **kwargs: Any) -> Tensor:
         """A tensor of this one's dtype and device: empty, of the given sizes (uninitialised, here zeros), of given data, or a ..."""
-    def new_empty(self, *size: Any, dtype: _dtype | None = None, device: _device | str | _int | None = None, requires_grad: _bool = False, layout: _layout | None = ..., pin_memory: _bool = False, **named: Any) -> Tensor:
+    def new_empty(self, *size: Any, dtype: _dtype | None = None, device: _device | str | _int | None = None, requires_grad: _bool | None = False, layout: _layout | None = ..., pin_memory: _bool = False, **named: Any) -> Tensor:
         """A tensor of values that the caller means to overwrite, of this tensor's dtype and device unless they are given."""
-    def new_empty_strided(self, size: Sequence[_int], stride: Sequence[_int], dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+    def new_empty_strided(self, size: Sequence[_int], stride: Sequence[_int], dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool | None = False) -> Tensor:
         """``empty_strided`` of this tensor's dtype and device unless they are given."""
-    def new_full(self, size: Sequence[_int], fill_value: Any, *, dtype: _dtype | None = None, device: _device | str | _int | None = None, requires_grad: _bool = False, layout: _layout | None = ..., pin_memory: _bool = False) -> Tensor:
+    def new_full(self, size: Sequence[_int], fill_value: Any, *, dtype: _dtype | None = None, device: _device | str | _int | None = None, requires_grad: _bool | None = False, layout: _layout | None = ..., pin_memory: _bool = False) -> Tensor:
         """A tensor of one number, of this tensor's dtype and device unless they are given."""
-    def new_ones(self, *size: Any, dtype: _dtype | None = None, device: _device | str | _int | None = None, requires_grad: _bool = False, layout: _layout | None = ..., pin_memory: _bool = False, **named: Any) -> Tensor:
+    def new_ones(self, *size: Any, dtype: _dtype | None = None, device: _device | str | _int | None = None, requires_grad: _bool | None = False, layout: _layout | None = ..., pin_memory: _bool = False, **named: Any) -> Tensor:
         """A tensor of ones, of this tensor's dtype and device unless they are given."""
     def new_tensor(self, data: Any, *, dtype: _dtype | None = None, device: _device | str | _int | None = None, requires_grad: _bool = False, layout: _layout | None = ..., pin_memory: _bool = False) -> Tensor:
         """A new tensor with a copy of ``data``, of this tensor's dtype and device unless they are given."""
-    def new_zeros(self, *size: Any, dtype: _dtype | None = None, device: _device | str | _int | None = None, requires_grad: _bool = False, layout: _layout | None = ..., pin_memory: _bool = False, **named: Any) -> Tensor:
+    def new_zeros(self, *size: Any, dtype: _dtype | None = None, device: _device | str | _int | None = None, requires_grad: _bool | None = False, layout: _layout | None = ..., pin_memory: _bool = False, **named: Any) -> Tensor:
         """A tensor of zeros, of this tensor's dtype and device unless they are given."""
     def nextafter(self, other: Tensor) -> Tensor:
         """The next representable number after ``input`` in the direction of ``other``."""
@@ -2191,7 +2191,7 @@ def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The angle in the complex plane: of real numbers 0 or pi, and NaN for NaN."""
 def any(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Whether any element over ``dim`` is true (not zero)."""
-def arange(*args: Any, start: Any = None, end: Any = None, step: Any = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def arange(*args: Any, start: Any = None, end: Any = None, step: Any = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool | None = False) -> Tensor:
     """``arange(end)``, ``arange(start, end, step=1)``: numbers from ``start`` (0) up to, but without, ``end``."""
 def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse cosine, in [0, pi]; NaN outside [-1, 1] for real numbers."""
@@ -2348,7 +2348,7 @@ def cat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) 
     """Joins tensors along an existing dimension. One-dimensional empty tensors are skipped, whatever the others' shapes."""
 def ccol_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of what ``Tensor.ccol_indices`` gives."""
-def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: str | None = 'use_mm_for_euclid_dist_if_necessary') -> Tensor:
+def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: Any = 'use_mm_for_euclid_dist_if_necessary') -> Tensor:
     """The ``p``-norm distances between all rows of ``x1`` and all rows of ``x2``."""
 def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smallest integer that is not less."""
@@ -2543,11 +2543,11 @@ def empty(size: Sequence[_int], *, dtype: _dtype | None = None, memory_format: _
 def empty(*size: _int, dtype: _dtype | None = None, memory_format: _memory_format | None = ..., out: Tensor | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
 def empty_like(input: Tensor, *, memory_format: _memory_format | None = ..., dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A tensor in the form of another one whose values the caller means to overwrite."""
-def empty_permuted(size: Sequence[_int], physical_layout: Sequence[_int], *, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+def empty_permuted(size: Sequence[_int], physical_layout: Sequence[_int], *, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, requires_grad: _bool | None = False, pin_memory: _bool = False) -> Tensor:
     """A tensor whose dimensions lie in memory in the order ``physical_layout``, from the slowest to the fastest."""
 def empty_quantized(size: Any, qtensor: Any, *, memory_format: _memory_format | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
-def empty_strided(size: Sequence[_int], stride: Sequence[_int], *, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+def empty_strided(size: Sequence[_int], stride: Sequence[_int], *, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, requires_grad: _bool | None = False, pin_memory: _bool = False) -> Tensor:
     """A tensor of the given sizes and strides whose values the caller means to overwrite (they are zeros here)."""
 def eq(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether elements are equal."""
@@ -2813,7 +2813,7 @@ def less_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None = No
     """Whether ``input <= other``."""
 def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the gamma function's magnitude."""
-def linspace(start: Any, end: Any, steps: _int, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def linspace(start: Any, end: Any, steps: _int, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool | None = False) -> Tensor:
     """``steps`` evenly spaced values from ``start`` to ``end``, both included."""
 def lobpcg(A: Any, k: _int | None = None, B: Any = None, X: Any = None, n: _int | None = None, iK: Any = None, niter: _int | None = None, tol: _float | None = None, largest: _bool | None = None, method: str | None = None, tracker: Any = None, ortho_iparams: Any = None, ortho_fparams: Any = None, ortho_bparams: Any = None) -> Tensor:
     """The ``k`` (by default 1) largest, or with ``largest=False`` smallest, eigenvalues of ``A x = l B x`` and their vectors."""
@@ -2855,7 +2855,7 @@ def logit(input: Tensor, eps: _float | None = None, *, out: Tensor | None = None
     """``log(input / (1 - input))``, the inverse of ``sigmoid``; ``eps`` first clamps ``input`` to ``[eps, 1 - eps]``."""
 def logit_(input: Tensor, eps: _float | None = None) -> Tensor:
     """In-place form of ``logit``."""
-def logspace(start: Any, end: Any, steps: _int, base: _float = 10.0, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def logspace(start: Any, end: Any, steps: _int, base: _float = 10.0, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool | None = False) -> Tensor:
     """``base`` to the power of ``steps`` evenly spaced exponents from ``start`` to ``end``, both included."""
 def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the summed exponentials over ``dim``, without overflow."""
@@ -3025,7 +3025,7 @@ def norm(input: Tensor, p: _float | str | None = 'fro', dim: _int | Sequence[_in
     """The ``p``-norm over ``dim`` or of all elements; ``"fro"`` is the 2-norm, ``"nuc"`` the nuclear norm of matrices."""
 def norm_except_dim(v: Any, pow: _int = 2, dim: _int = 0) -> Tensor:
     """The ``pow``-norm over all dimensions but ``dim``, which keeps its place; over all with ``dim=-1``."""
-def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool | None = False) -> Tensor:
     """Normal numbers with a ``mean`` and ``std`` each, numbers or tensors that broadcast; of two numbers as many as ..."""
 def not_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether elements differ."""
@@ -3130,21 +3130,21 @@ def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Radians to degrees."""
 def rad2deg_(input: Tensor) -> Tensor:
     """In-place form of ``rad2deg``."""
-def rand(*sizes: Any, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def rand(*sizes: Any, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool | None = False) -> Tensor:
     """A tensor of numbers drawn evenly from [0, 1)."""
-def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool | None = False, memory_format: _memory_format | None = None) -> Tensor:
     """``rand`` of the shape, dtype and device of ``input``."""
-def randint(*bounds: Any, low: Any = None, high: Any = None, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def randint(*bounds: Any, low: Any = None, high: Any = None, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool | None = False) -> Tensor:
     """A tensor of integers drawn evenly from [low, high): ``randint(high, size)`` or ``randint(low, high, size)``."""
-def randint_like(input: Tensor, low: _int | None = None, high: Any = None, *, generator: Generator | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+def randint_like(input: Tensor, low: _int | None = None, high: Any = None, *, generator: Generator | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool | None = False, memory_format: _memory_format | None = None) -> Tensor:
     """``randint`` of the shape, dtype and device of ``input``: ``randint_like(input, high)`` or ``randint_like(input, low, ..."""
-def randn(*sizes: Any, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def randn(*sizes: Any, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool | None = False) -> Tensor:
     """A tensor of standard normal numbers."""
-def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool | None = False, memory_format: _memory_format | None = None) -> Tensor:
     """``randn`` of the shape, dtype and device of ``input``."""
-def randperm(n: _int, *, generator: Generator | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def randperm(n: _int, *, generator: Generator | None = None, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool | None = False) -> Tensor:
     """The integers below ``n`` in random order."""
-def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: _dtype | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool | None = False) -> Tensor:
     """Numbers from ``start`` to ``end`` inclusive. Deprecated, as in torch: use ``arange``."""
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension; a view where possible."""
@@ -3373,7 +3373,7 @@ def tensor(data: Any, *, dtype: _dtype | None = None, device: _device | str | _i
     """A new tensor with a copy of ``data``: a number, nested sequences of numbers, a NumPy array or a tensor."""
 def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: _int = 0, *, sections: Any = None, indices: Any = None, tensor_indices_or_sections: Any = None) -> tuple[Tensor, ...]:
     """Views of a dimension's parts: ``indices_or_sections`` nearly equal ones, or cut at the positions listed."""
-def tensordot(a: Tensor, b: Tensor, dims: _int | tuple[Sequence[_int], Sequence[_int]] = 2, out: Tensor | None = None) -> Tensor:
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
     """Sums the products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over two lists of dimensions."""
 def threshold(input: Tensor, threshold: Number, value: Number, *, out: Tensor | None = None) -> Tensor:
     """``input`` where it exceeds ``threshold``, else ``value``."""

@@ -204,7 +204,7 @@ def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """``channel_shuffle``: the channels of ``groups`` interleaved."""
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """The negative log likelihood of the classes ``target`` under the log probabilities ``input``. The mean is as for ..."""
-def normalize(input: Tensor, p: _float = 2.0, dim: Any = 1, eps: _float = 1e-12, out: Tensor | None = None) -> Tensor:
+def normalize(input: Tensor, p: Any = 2.0, dim: Any = 1, eps: _float = 1e-12, out: Tensor | None = None) -> Tensor:
     """Divides by the ``p``-norm over ``dim``, or by ``eps`` where the norm is smaller."""
 def one_hot(input: Tensor, num_classes: _int = -1) -> Tensor:
     """int64 rows that are 1 at the class and 0 elsewhere. Without ``num_classes`` the largest class is read on the host."""

@@ -299,7 +299,7 @@ def signatures(name: str, method: bool, out: bool) -> list[Signature]:
                 parameters.append(Parameter(called, a.type, a.kwarg_only, False if called == "pin_memory" else default))
             factory = any(p.name == "pin_memory" for p in parameters)
             if factory:
-                parameters.append(Parameter("requires_grad", "bool", True, False))
+                parameters.append(Parameter("requires_grad", "bool?", True, False))
             shown = overload not in _WITHOUT_OUT and f"{name}.{overload}" not in _WITHOUT_OUT
             if out and not method and shown and _writes_out(schema, known):
                 given = Parameter("out", "Tensor[]?" if len(schema.returns) > 1 else "Tensor?", True, None)

@@ -185,14 +185,18 @@ def sizes(name: str, argument: str, values: Any) -> tuple[int, ...]:
     )
 
 
+def words_of(p: Param) -> str:
+    """What a parameter must be, in the words of errors."""
+    return p.annotation.split(" |")[0].split("[")[0]
+
+
 def plain(name: str, p: Param, position: int, value: Any) -> Any:
     """Lists become tuples, 0-dim tensors, NumPy scalars and what Python can count with Python numbers."""
     wanted = p.annotation
     whole_numbers = "int" in wanted and "float" not in wanted and "Number" not in wanted
     if isinstance(value, Tensor):
         if value._aval.size != 1:
-            words = wanted.split(" |")[0].split("[")[0]
-            raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be {words}, not Tensor")
+            raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be {words_of(p)}, not Tensor")
         flag = value.dtype.category == dtypes.BOOL and whole_numbers
         value = array_of(value._read()).item()
         value = int(value) if flag else value
@@ -202,16 +206,19 @@ def plain(name: str, p: Param, position: int, value: Any) -> Any:
         if wanted in ("tuple[int, ...]", "int | tuple[int, ...]", "int | tuple[int, ...] | None", "tuple[int, ...] | None"):
             return sizes(name, p.name, value)
         return tuple([_plain_item(name, p, position, x) if type(x) is not int else x for x in value])
-    if value is None or wanted in ("Any", ""):
+    if wanted in ("Any", ""):
         return value
+    if value is None:
+        if p.default is None or "None" in wanted:
+            return None
+        raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be {words_of(p)}, not NoneType")
     kind = type(value)
     if (kind is float and "float" not in wanted and "Number" not in wanted and ("int" in wanted or "bool" in wanted)) or (
         kind is bool and whole_numbers and "bool" not in wanted
     ):
-        words = wanted.split(" |")[0].split("[")[0]
-        raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be {words}, not {kind.__name__}")
+        raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be {words_of(p)}, not {kind.__name__}")
     if kind is str and "str" not in wanted:
-        raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be {wanted.split(' |')[0].split('[')[0]}, not str")
+        raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be {words_of(p)}, not str")
     if kind not in (int, bool, float, complex, str) and whole_numbers and hasattr(kind, "__index__"):
         value = whole(name, p.name, value)
         kind = int

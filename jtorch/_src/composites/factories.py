@@ -169,7 +169,7 @@ def arange(
     layout: Any = layouts.strided,
     device: Any = None,
     pin_memory: bool = False,
-    requires_grad: bool = False,
+    requires_grad: bool | None = False,
 ) -> Any:
     """``arange(end)``, ``arange(start, end, step=1)``: numbers from ``start`` (0) up to, but without, ``end``.
 
@@ -213,7 +213,7 @@ def range_(
     layout: Any = layouts.strided,
     device: Any = None,
     pin_memory: bool = False,
-    requires_grad: bool = False,
+    requires_grad: bool | None = False,
 ) -> Any:
     """Numbers from ``start`` to ``end`` inclusive. Deprecated, as in torch: use ``arange``.
 
@@ -302,7 +302,7 @@ def linspace(
     layout: Any = layouts.strided,
     device: Any = None,
     pin_memory: bool = False,
-    requires_grad: bool = False,
+    requires_grad: bool | None = False,
 ) -> Any:
     """``steps`` evenly spaced values from ``start`` to ``end``, both included.
 
@@ -348,7 +348,7 @@ def logspace(
     layout: Any = layouts.strided,
     device: Any = None,
     pin_memory: bool = False,
-    requires_grad: bool = False,
+    requires_grad: bool | None = False,
 ) -> Any:
     """``base`` to the power of ``steps`` evenly spaced exponents from ``start`` to ``end``, both included.
 
@@ -387,7 +387,7 @@ def empty_strided(
     dtype: Any = None,
     layout: Any = layouts.strided,
     device: Any = None,
-    requires_grad: bool = False,
+    requires_grad: bool | None = False,
     pin_memory: bool = False,
 ) -> Any:
     """A tensor of the given sizes and strides whose values the caller means to overwrite (they are zeros here).
@@ -433,7 +433,7 @@ def empty_permuted(
     dtype: Any = None,
     layout: Any = layouts.strided,
     device: Any = None,
-    requires_grad: bool = False,
+    requires_grad: bool | None = False,
     pin_memory: bool = False,
 ) -> Any:
     """A tensor whose dimensions lie in memory in the order ``physical_layout``, from the slowest to the fastest.
@@ -491,7 +491,7 @@ def _new_sized(name: str, make: Any, what: str, example: str, shown: str) -> Non
         *size: Any,
         dtype: Any = None,
         device: Any = None,
-        requires_grad: bool = False,
+        requires_grad: bool | None = False,
         layout: Any = layouts.strided,
         pin_memory: bool = False,
         **named: Any,
@@ -539,7 +539,7 @@ def new_full(
     *,
     dtype: Any = None,
     device: Any = None,
-    requires_grad: bool = False,
+    requires_grad: bool | None = False,
     layout: Any = layouts.strided,
     pin_memory: bool = False,
 ) -> Any:
@@ -570,7 +570,7 @@ def new_empty_strided(
     layout: Any = layouts.strided,
     device: Any = None,
     pin_memory: bool = False,
-    requires_grad: bool = False,
+    requires_grad: bool | None = False,
 ) -> Any:
     """``empty_strided`` of this tensor's dtype and device unless they are given.
 

@@ -415,12 +415,12 @@ derivative(
 
 
 @composite(namespace="nn.functional", operands=("input",), native=False, autocast="cuda float32")
-def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
+def normalize(input: Tensor, p: Any = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
     """Divides by the ``p``-norm over ``dim``, or by ``eps`` where the norm is smaller.
 
     Args:
         input: the tensor.
-        p: the order of the norm.
+        p: the order of the norm; ``"fro"`` and None mean 2.
         dim: the dimension along which the norm becomes 1.
         eps: the least that is divided by.
 
@@ -438,6 +438,6 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, o
         tensor([[0.6000, 0.8000],
                 [0.0000, 1.0000]])
     """
-    norm = L.vector_norm(input, p, dim, keepdim=True)
+    norm = L.vector_norm(input, p, dim, keepdim=True) if isinstance(p, (int, float)) else input.norm(p, dim, keepdim=True)
     found = input / norm.clamp_min(eps).expand_as(input)
     return found if out is None else write_out(found, out, "normalize")

@@ -112,7 +112,7 @@ def _wanted(name: str, dtype: Any, out: Any, default: dtypes.dtype) -> dtypes.dt
 )
 def rand(
     *sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False,
+    pin_memory: bool = False, requires_grad: bool | None = False,
 ) -> Any:  # fmt: skip
     """A tensor of numbers drawn evenly from [0, 1).
 
@@ -148,7 +148,7 @@ def rand(
 )
 def randn(
     *sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False,
+    pin_memory: bool = False, requires_grad: bool | None = False,
 ) -> Any:  # fmt: skip
     """A tensor of standard normal numbers.
 
@@ -188,7 +188,7 @@ def randn(
 )
 def randint(
     *bounds: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None,
-    layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool | None = False,
 ) -> Any:  # fmt: skip
     """A tensor of integers drawn evenly from [low, high): ``randint(high, size)`` or ``randint(low, high, size)``.
 
@@ -239,7 +239,7 @@ def randint(
 )
 def randperm(
     n: int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
-    requires_grad: bool = False,
+    requires_grad: bool | None = False,
 ) -> Any:  # fmt: skip
     """The integers below ``n`` in random order.
 
@@ -303,7 +303,7 @@ def _filled(input: Any, made: Any, requires_grad: bool, filled: Callable[[Any], 
 )
 def rand_like(
     input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
-    requires_grad: bool = False, memory_format: Any = None,
+    requires_grad: bool | None = False, memory_format: Any = None,
 ) -> Any:  # fmt: skip
     """``rand`` of the shape, dtype and device of ``input``.
 
@@ -334,7 +334,7 @@ def rand_like(
 )
 def randn_like(
     input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
-    requires_grad: bool = False, memory_format: Any = None,
+    requires_grad: bool | None = False, memory_format: Any = None,
 ) -> Any:  # fmt: skip
     """``randn`` of the shape, dtype and device of ``input``.
 
@@ -371,7 +371,7 @@ def randn_like(
 )
 def randint_like(
     input: Tensor, low: int | None = None, high: Any = None, *, generator: Any = None, dtype: Any = None, layout: Any = None,
-    device: Any = None, pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool | None = False, memory_format: Any = None,
 ) -> Any:  # fmt: skip
     """``randint`` of the shape, dtype and device of ``input``: ``randint_like(input, high)`` or ``randint_like(input, low, high)``.
 
@@ -417,7 +417,7 @@ def _finished(name: str, node: str, made: Any, out: Any, *parameters: Any) -> An
 )
 def normal(
     mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
-    device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool | None = False,
 ) -> Any:  # fmt: skip
     """Normal numbers with a ``mean`` and ``std`` each, numbers or tensors that broadcast; of two numbers as many as ``size`` says.
 

@@ -113,7 +113,7 @@ class Twister:
         words[at:] = self._words.integers(0, 1 << 32, words.size - at, dtype=np.uint32)
 
     def ahead(self, n: int, make: Callable[[np.ndarray], np.ndarray]) -> np.ndarray | None:
-        """What ``make`` makes of the next ``n`` words, a number of each, in blocks of 16; it is made of all words at hand, for calls to come.
+        """What ``make`` makes of the next ``n`` words, a number of each, in blocks of 16: made of all words at hand, for calls to come.
 
         None where there are not so many, or ``n`` is no whole number of blocks, and then none is taken.
         """

@@ -62,10 +62,10 @@ def _check_cdist(x1: Array, x2: Array, p: float) -> None:
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 
 
-def _by_product(x1: Array, x2: Array, p: float, compute_mode: str | None) -> bool:
+def _by_product(x1: Array, x2: Array, p: float, compute_mode: str) -> bool:
     if p != 2:
         return False
-    if compute_mode in (None, _MODES[0]):
+    if compute_mode == _MODES[0]:
         return not (fewer(x1.shape[-2], 26) and fewer(x2.shape[-2], 26))
     return compute_mode == _MODES[1]
 
@@ -88,7 +88,7 @@ def _node_of_distances(made: Made) -> str:
     implicit=True,
 )
 @schemas("(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor")
-def cdist(x1: Array, x2: Array, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary") -> Array:
+def cdist(x1: Array, x2: Array, p: float = 2.0, compute_mode: Any = "use_mm_for_euclid_dist_if_necessary") -> Array:
     """The ``p``-norm distances between all rows of ``x1`` and all rows of ``x2``.
 
     Euclidean ones of more than 25 rows are computed by a matrix product, unless ``compute_mode`` says otherwise.
@@ -113,7 +113,7 @@ def cdist(x1: Array, x2: Array, p: float = 2.0, compute_mode: str | None = "use_
         >>> torch.cdist(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0], [0.0, 1.0]]))
         tensor([[5., 1.]])
     """
-    if compute_mode is not None and compute_mode not in _MODES:
+    if compute_mode not in _MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     _check_cdist(x1, x2, p)
     batch = broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
@@ -125,7 +125,7 @@ def cdist(x1: Array, x2: Array, p: float = 2.0, compute_mode: str | None = "use_
 
 
 def _cdist_rule(
-    g: Array, result: Array, x1: Array, x2: Array, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary"
+    g: Array, result: Array, x1: Array, x2: Array, p: float = 2.0, compute_mode: Any = "use_mm_for_euclid_dist_if_necessary"
 ) -> tuple[Array, Array]:
     batch = g.shape[:-2]
     a, b = (jnp.broadcast_to(x, batch + x.shape[-2:]) for x in (x1, x2))

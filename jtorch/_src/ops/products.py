@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import jax.numpy as jnp
 from jax import lax
@@ -31,7 +32,7 @@ from ._whole import whole_product
     implicit=True,
 )
 @schemas("(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor ; =out")
-def tensordot(a: Array, b: Array, dims: int | tuple[tuple[int, ...], tuple[int, ...]] = 2) -> Array:
+def tensordot(a: Array, b: Array, dims: Any = 2) -> Array:
     """Sums the products over the last ``dims`` dimensions of ``a`` and the first of ``b``, or over two lists of dimensions.
 
     Shapes: the dimensions of ``a`` that are not summed over, then those of ``b``.
@@ -51,6 +52,10 @@ def tensordot(a: Array, b: Array, dims: int | tuple[tuple[int, ...], tuple[int, 
         >>> torch.tensordot(torch.ones(2, 3, 4), torch.ones(4, 3), dims=((1, 2), (1, 0)))
         tensor([12., 12.])
     """
+    if not isinstance(dims, (int, tuple)):
+        raise RuntimeError(
+            f"tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] containing two lists, but got dims={dims}"
+        )
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")

@@ -15,6 +15,7 @@ from ..bind.cores import composite
 from ..bind.factories import check_dtype, check_options, factory
 from ..borders.interop import from_dlpack
 from ..facts import dtypes, layouts
+from ..facts.errors import type_name
 from ..facts.warned_once import outside, warn_once
 from ..ops import creation as _kernels  # noqa: F401  (declares the factory used below)
 from ..ops._declare import OPS
@@ -287,6 +288,8 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         tensor([1.0000, 2.5000])
     """
     check_options("tensor", None, pin_memory)
+    if type(requires_grad) is not bool:
+        raise TypeError(f"tensor(): argument 'requires_grad' must be bool, not {type_name(requires_grad)}")
     wanted = check_dtype("tensor", dtype)
     if isinstance(data, Tensor):
         return _copied(data, wanted, device, requires_grad, "torch.tensor(sourceTensor)")
