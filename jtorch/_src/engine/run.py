@@ -213,7 +213,7 @@ def _compute(trace: Trace, state: State, values: list[Value], leaves: list[Value
 
 def _kernels(state: State) -> list[Shapes]:
     """What is known of a trace's kernels, each once."""
-    found = [shapes for s in state.steps() if (shapes := s.call.shapes.get(s.avals)) is not None]  # type: ignore[union-attr]
+    found = [shapes for s in state.steps() if (shapes := s.call.shapes.get(s.avals)) is not None]
     return list({id(shapes): shapes for shapes in found}.values())
 
 
