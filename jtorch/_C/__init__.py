@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable as _Iterable
 from collections.abc import Sequence
+from itertools import islice as _islice
 from itertools import repeat as _repeat
 from sys import getrefcount as _refs
 from typing import Any
@@ -45,8 +46,13 @@ __all__ = [
 def _swap_(tensors: Sequence[_Tensor], news: Sequence[_Tensor], writes: _Iterable[int] | None = None) -> None:
     """Gives each tensor the value of its counterpart, as an in-place update without history would.
 
-    ``writes`` are the times that PyTorch writes into each of them, which its version counts; once otherwise.
+    ``writes`` are the times that PyTorch writes into each of them, which its version counts; once otherwise. Tensors of which the first is
+    its own counterpart have been written, up to one that is not.
     """
+    if news and news[0] is tensors[0]:
+        begin = next((i for i, n in enumerate(news) if n is not tensors[i]), len(tensors))
+        tensors, news = tensors[begin:], news[begin:]
+        writes = None if writes is None else _islice(writes, begin, None)
     if news and (first := news[0]._v) is not None and first.trace is engine.SPECIAL:
         for t, n in zip(tensors, news, strict=True):
             check_state(t, n._read())

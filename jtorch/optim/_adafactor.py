@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain, repeat
 from typing import Any
 
 import jtorch as torch
 
-from ._common import advance, check_lr, new_step, zeros
+from ._common import advance, check_lr, new_step, pick, zeros
+from ._fused import plain_gradients, plan_for
 from .optimizer import Optimizer, ParamsT, _run_closure, _to_scalar
 
 __all__ = ["Adafactor", "adafactor"]
@@ -86,26 +88,65 @@ class Adafactor(Optimizer):
         for group in self.param_groups:
             if any(p.grad is not None and torch.is_complex(p) for p in group["params"]):
                 raise RuntimeError("Adafactor does not support complex parameters")
-            params, grads, states = self._collect(group)
-            eps1, eps2 = group["eps"]
-            adafactor(
-                params,
-                grads,
-                [state.get("row_var") for state in states],
-                [state.get("col_var") for state in states],
-                [state.get("variance") for state in states],
-                [state["step"] for state in states],
-                d=group["d"],
-                lr=group["lr"],
-                beta2_decay=group["beta2_decay"],
-                weight_decay=group["weight_decay"],
-                eps1=eps1,
-                eps2=eps2,
-                maximize=group["maximize"],
-                grad_scale=getattr(self, "grad_scale", None),
-                found_inf=getattr(self, "found_inf", None),
-            )
+            plan, grads = plan_for(self, group, None, _buffers_of)
+            at_once = plan.plain and all(map(plain_gradients, grads)) and all(map(_is_precise, grads))
+            for bucket, bucket_grads in zip(plan.buckets, grads):
+                (self._by_group if at_once else self._by_parameter)(group, bucket, bucket_grads)
         return loss
+
+    def _by_group(self, group: dict[str, Any], bucket: Any, grads: list[torch.Tensor]) -> None:
+        if hasattr(self, "grad_scale") or hasattr(self, "found_inf"):
+            return self._by_parameter(group, bucket, grads)
+        params, buffers, steps = bucket.params, bucket.buffers, bucket.stepped
+        held = [buffers.get(name, []) for name in ("row_var", "col_var", "variance")]
+        decays = group["weight_decay"] != 0
+        eps1, eps2 = group["eps"]
+        *new, step = torch._C._fused_adafactor(
+            params,
+            grads,
+            *held,
+            steps[0],
+            lr=_to_scalar(group["lr"]),
+            beta2_decay=group["beta2_decay"],
+            weight_decay=group["weight_decay"],
+            eps1=torch.finfo(params[0].dtype).eps if eps1 is None else eps1,
+            eps2=eps2,
+            d=group["d"],
+            maximize=group["maximize"],
+            writes=(1 + decays, 1, 1, 1),
+        )
+        writes = chain(repeat(1 + decays, len(params)), repeat(1))
+        torch._C._swap_([*params, *chain.from_iterable(held), *steps], [*new, *([step] * len(steps))], writes)
+        return None
+
+    def _by_parameter(self, group: dict[str, Any], bucket: Any, grads: list[torch.Tensor]) -> None:
+        eps1, eps2 = group["eps"]
+        rows, columns, variances, steps = [pick(bucket.states, name) for name in ("row_var", "col_var", "variance", "step")]
+        adafactor(
+            bucket.params,
+            grads,
+            rows,
+            columns,
+            variances,
+            steps,
+            d=group["d"],
+            lr=group["lr"],
+            beta2_decay=group["beta2_decay"],
+            weight_decay=group["weight_decay"],
+            eps1=eps1,
+            eps2=eps2,
+            maximize=group["maximize"],
+            grad_scale=getattr(self, "grad_scale", None),
+            found_inf=getattr(self, "found_inf", None),
+        )
+
+
+def _buffers_of(state: dict[str, Any], _key: None) -> tuple[str, ...]:
+    return ("row_var", "col_var", "step") if "row_var" in state else ("variance", "step")
+
+
+def _is_precise(grads: list[torch.Tensor]) -> bool:
+    return grads[0].dtype in (torch.float32, torch.float64)
 
 
 def adafactor(

@@ -146,9 +146,12 @@ def update_lists(
             if "lr" in options:
                 options["lr"] = _to_scalar(options["lr"])
             held = [bucket.buffers.get(name, []) for name in names]
-            new = whole(bucket.params, bucket_grads, *[h[0] if n in COMMON else h for n, h in zip(names, held)], **options)
+            given = [h[0] if n in COMMON else h for n, h in zip(names, held)]
             decays = bool(options.get("decoupled_weight_decay")) and group["weight_decay"] != 0
-            _write(bucket.params, held, names, new, (writes[0] + decays, *writes[1:]))
+            counts = (writes[0] + decays, *writes[1:])
+            of_lists = counts[: len(counts) - len(COMMON.intersection(names))]
+            new = whole(bucket.params, bucket_grads, *given, **options, writes=of_lists)
+            _write(bucket.params, held, names, new, counts)
     return loss
 
 

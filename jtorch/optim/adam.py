@@ -139,6 +139,7 @@ class Adam(Optimizer):
         exp_avgs, exp_avg_sqs, maxima = buffers["exp_avg"], buffers["exp_avg_sq"], buffers.get("max_exp_avg_sq", [])
         steps = bucket.stepped
         beta1, beta2 = group["betas"]
+        decays = group["decoupled_weight_decay"] and group["weight_decay"] != 0
         *new, step = torch._C._fused_adam(
             params,
             grads,
@@ -154,8 +155,8 @@ class Adam(Optimizer):
             amsgrad=group["amsgrad"],
             maximize=group["maximize"],
             decoupled=group["decoupled_weight_decay"],
+            writes=(1 + decays, 1, 2, 1),
         )
-        decays = group["decoupled_weight_decay"] and group["weight_decay"] != 0
         writes = chain(repeat(1 + decays, len(params)), repeat(1, len(exp_avgs)), repeat(2, len(exp_avg_sqs)), repeat(1))
         torch._C._swap_([*params, *exp_avgs, *exp_avg_sqs, *maxima, *steps], [*new, *([step] * len(steps))], writes)
 

@@ -105,9 +105,11 @@ class SGD(Optimizer):
             use_momentum=momentum != 0,
             nesterov=group["nesterov"],
             maximize=group["maximize"],
+            writes=(1, 2),
         )
         if buffers:
-            torch._C._swap_(bucket.params + buffers, new, chain(repeat(1, n), repeat(2)))
+            if new[0] is not bucket.params[0]:
+                torch._C._swap_(bucket.params + buffers, new, chain(repeat(1, n), repeat(2)))
             return
         torch._C._swap_(bucket.params, new[:n])
         if momentum != 0:

@@ -122,6 +122,33 @@ def test_second_derivative_of_prod() -> None:
     assert h.tolist() == [0, 4, 3]
 
 
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("zeros", [0, 1, 2])
+def test_derivatives_of_products_of_many(dim: int, zeros: int) -> None:
+    """Of so many elements they are the product by each one, unless there is a zero."""
+    rng = np.random.default_rng(0)
+    rows = np.exp(rng.standard_normal((64, 128)) / 4) * rng.choice([-1, 1], (64, 128))
+    rows[5, 7 : 7 + zeros] = 0
+    x = torch.tensor(rows if dim else np.ascontiguousarray(rows.T), requires_grad=True)
+    made = x.prod(dim)
+    (g,) = torch.autograd.grad(made, x, torch.full_like(made, 2.0), create_graph=True)
+    (h,) = torch.autograd.grad(g[5, 6] if dim else g[6, 5], x)
+    others = np.where(np.eye(128, dtype=bool), 1.0, rows[:, None])
+    found, second = (g.detach().numpy(), h.numpy()) if dim else (g.detach().numpy().T, h.numpy().T)
+    np.testing.assert_allclose(found, 2 * np.prod(others, -1), 1e-9)
+    wanted = np.zeros_like(rows)
+    wanted[5] = [0.0 if k == 6 else 2 * np.prod(np.delete(rows[5], [k, 6])) for k in range(128)]
+    np.testing.assert_allclose(second, wanted, 1e-9, 1e-12)
+
+
+def test_a_changed_product_has_no_derivative() -> None:
+    x = torch.tensor([2.0, 3.0], requires_grad=True)
+    made = x.prod()
+    made.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        made.backward()
+
+
 @pytest.mark.parametrize(
     ("call", "kind", "text"),
     [

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import jtorch as torch
+from jtorch.optim import _functional
 
 CASES: list[tuple[str, dict[str, Any]]] = [
     ("RMSprop", {}),
@@ -24,6 +25,9 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("ASGD", {"t0": 3, "lambd": 0.01, "weight_decay": 0.1}),
     ("Rprop", {"step_sizes": (1e-3, 0.02)}),
     ("Rprop", {"maximize": True}),
+    ("Adafactor", {"lr": 0.1}),
+    ("Adafactor", {"lr": 0.1, "weight_decay": 0.1, "maximize": True, "beta2_decay": -0.5}),
+    ("Adafactor", {"eps": (1e-4, 0.5), "d": 2.0}),
 ]
 
 
@@ -57,7 +61,7 @@ def test_one_operation_does_what_the_rule_does(name: str, options: dict[str, Any
             assert (value.dtype, value._version) == (others[key].dtype, others[key]._version), key
 
 
-@pytest.mark.parametrize("name", ["RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "ASGD", "Rprop"])
+@pytest.mark.parametrize("name", ["RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "ASGD", "Rprop", "Adafactor"])
 def test_a_step_is_one_operation(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     params = [torch.ones(3, requires_grad=True) for _ in range(4)]
     for p in params:
@@ -125,3 +129,29 @@ def test_scaling_gradients_of_which_one_is_shared() -> None:
     np.testing.assert_allclose(view.numpy(), 0.5, 1e-5)
     torch.nn.utils.clip_grad_value_(params, 0.25)
     assert view.tolist() == [[0.25], [0.25]] and all(p.grad.tolist() == [0.25, 0.25] for p in params)  # pyright: ignore[reportOptionalMemberAccess]
+
+
+@pytest.mark.parametrize("options", [{}, {"lr": 0.1, "betas": (0.5, 0.6), "maximize": True}])
+def test_tables_step_at_once_as_by_the_rule(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    def trained() -> tuple[Any, list[torch.Tensor]]:
+        random = np.random.RandomState(0)
+        params = [torch.tensor(random.randn(*size)).requires_grad_() for size in ((7, 3), (6,), (4, 5))]
+        optimizer = torch.optim.SparseAdam(params, **options)
+        for k in range(4):
+            for p, dims in zip(params, (1, 1, 2), strict=True):
+                at = np.stack([random.randint(0, n, 3 + k) for n in p.shape[:dims]])  # some of them twice
+                values = random.randn(3 + k, *p.shape[dims:])
+                p.grad = torch.sparse_coo_tensor(torch.tensor(at), torch.tensor(values), tuple(p.shape))
+            optimizer.step()
+        return optimizer, params
+
+    found = trained()
+    monkeypatch.setattr(_functional, "_is_plain", lambda *_: False)
+    expected = trained()
+    for p, q in zip(found[1], expected[1], strict=True):
+        np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), 1e-12, 1e-12)
+        assert p._version == q._version
+        for key in ("exp_avg", "exp_avg_sq"):
+            own, other = found[0].state[p][key], expected[0].state[q][key]
+            np.testing.assert_allclose(own.numpy(), other.numpy(), 1e-12, 1e-12)
+            assert own._version == other._version

@@ -38,6 +38,7 @@ from ..ops._declare import (
 from ..ops._facts import Facts
 from ..ops._kernel import NUMBERS, Fixed, T, apart
 from ..tensor import result_strides
+from ..tensor.replacing import replaced
 from ..tensor.running import apply, inplace, write_out
 from ..tensor.writing import check_inplace, check_overlap
 from .arguments import KINDS, NONE, check_numbers, coerce, number, static, unsigned
@@ -91,12 +92,16 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
         elif p.kind == OPTIONAL_TENSOR:
             lines += [f"if {n} is None:", f"    k_{n} = None", "else:", *_operand(op.name, p, i + 1, "    "), f"    k_{n} = _T"]
         elif p.kind == TENSOR_LIST:
+            if n in op.replaces:
+                lines.append(f"_b_{n} = len(_ins)")
             lines += [
                 f"if {n} is None:",
                 f"    k_{n} = None",
                 "else:",
                 f"    k_{n} = _items({op.name!r}, {n!r}, {i + 1}, {n}, _ins, _ts)",
             ]
+            if n in op.replaces:
+                lines.append(f"_e_{n} = len(_ins)")
         else:
             names[f"_d_{n}"] = None if p.required else p.default
             lines += [
@@ -166,6 +171,11 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
         lines.append(f"_ts = ({tensors}{comma})")
         lines.append(f"_r = _apply(_call, _ts, ({values}{comma}))")
     else:
+        if op.replaces:
+            spans = ", ".join([f"(_b_{n}, _e_{n})" for n in op.replaces])
+            lines.append("if writes is not None:")
+            lines.append(f"    _r = _replaced(_call, _ts, _ins, tuple(_numbers), ({spans},), writes)")
+            lines.append("    if _r is not None: return _r")
         lines.append("_r = _apply(_call, _ts, _ins, tuple(_numbers))")
     if op.family in POINTWISE or op.returns:
         lines.append("_r = _bound.finish(_r, _ts)")
@@ -413,7 +423,8 @@ def _power(value: Any, numbers: list[Any]) -> Any:
 GENERATED_NAMES = {
     "_must_be_tensor": must_be_tensor, "_items": _items, "_KINDS": KINDS, "_NONE": NONE, "_T": T, "_Fixed": Fixed,
     "_apart": apart, "_coerce": coerce,
-    "_number": number, "_apply": apply, "_write_out": write_out, "_record": record, "_record_one": record_one, "_record_two": record_two,
+    "_number": number, "_apply": apply, "_replaced": replaced, "_write_out": write_out,
+    "_record": record, "_record_one": record_one, "_record_two": record_two,
     "_new": object.__new__, "_Tensor": Tensor, "_BIRTHS": BIRTHS, "_born": born,
     "_unsigned": unsigned, "_check_numbers": check_numbers,
     "_lay": _lay, "_MODE": MODE, "_SPECIAL": SPECIAL, "_refuse_gradient": _refuse_gradient,
@@ -536,6 +547,8 @@ def signature_of(op: Op, first: str | None = None) -> inspect.Signature:
         params.append(inspect.Parameter(name, kind, default=p.default))
     if op.out and first is None:
         params.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
+    if op.replaces:
+        params.append(inspect.Parameter("writes", inspect.Parameter.KEYWORD_ONLY, default=None))
     return inspect.Signature(params)
 
 

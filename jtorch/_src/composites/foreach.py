@@ -29,18 +29,24 @@ def _tensors(name: str, items: Any) -> list[Any]:
     return list(items)
 
 
+#: How often in-place forms write into the items, for operations that may do so themselves.
+ONCE = (1,)
 #: Shorter lists are taken item by item: the engine would have a kernel for each of their lengths to trace.
 MANY = 8
 
 
-def _together(items: Sequence[Any]) -> bool:
+def _together(items: Sequence[Any], written: bool = False) -> bool:
     """Whether one operation may take all of a list, because nobody could tell: many plain tensors with data, of one floating-point
-    dtype, on one device, of which no history is recorded, while no mode is entered."""
+    dtype, on one device, of which no history is recorded, while no mode is entered; views, too, if something is ``written``."""
     if len(items) < MANY or ACTIVE.modes or not TENSORS.issuperset(map(type, items)):
         return False
     values: list[Any] = [t._v for t in items]
-    if None in values or (MODE.enabled and any([t._rg for t in items])):  # noqa: C419 (a list is faster)
+    if MODE.enabled and any([t._rg for t in items]):  # noqa: C419 (a list is faster)
         return False
+    if None in values:
+        if not written:  # results may be laid out as views are
+            return False
+        values = [t._v or t._read() for t in items]
     first = values[0].aval
     dtype, device = first.torch_dtype, first.device
     return dtype.is_floating_point and all(
@@ -50,7 +56,22 @@ def _together(items: Sequence[Any]) -> bool:
 
 def _apart(items: Sequence[Any]) -> bool:
     """Whether tensors that may be taken together have memory of their own each, so that they may be written at once."""
-    return not BIRTHS and all([t._al is None and t._ver >= 0 for t in items]) and len(set(map(id, items))) == len(items)  # noqa: C419
+    if BIRTHS or len(set(map(id, items))) != len(items):
+        return False
+    memory = _memory(items)
+    if len(set(memory)) < len(memory):
+        return False
+    return all([(t._ver >= 0 if t._al is None else _has_views(t)) for t in items])  # noqa: C419 (a list is faster)
+
+
+def _has_views(t: Any) -> bool:
+    """Whether a tensor that is no view itself, and may be written, has some."""
+    return t._al.base is None and t._strides is None and t._al.counter.n >= 0
+
+
+def _memory(items: Sequence[Any]) -> list[Any]:
+    """The memory of those tensors that others may have, too."""
+    return [t._al.storage.address for t in items if t._al is not None]
 
 
 def _write_alone(items: Sequence[Any], whole: Callable[[Sequence[Any]], tuple[Tensor, ...] | None]) -> Sequence[Any]:
@@ -64,27 +85,33 @@ def _write_alone(items: Sequence[Any], whole: Callable[[Sequence[Any]], tuple[Te
     return () if len(alone) == len(items) else [t for t in items if t._al is not None or t._ver < 0]
 
 
-def _all_alike(items: Sequence[Any], *others: Any) -> bool:
+def _all_alike(items: Sequence[Any], *others: Any, written: bool = False) -> bool:
     """Whether one operation may take several lists: of plain tensors of single or double precision, each of its item's shape."""
-    if not all(isinstance(o, (list, tuple)) and len(o) == len(items) for o in others) or not all(map(_together, (items, *others))):
+    if not all(isinstance(o, (list, tuple)) and len(o) == len(items) for o in others):
         return False
-    first = items[0]._v.aval
-    dtype, device, shapes = first.torch_dtype, first.device, [t._v.aval.shape for t in items]
+    if not all(_together(o, written) for o in (items, *others)):
+        return False
+    first = items[0]._aval
+    dtype, device, shapes = first.torch_dtype, first.device, _shapes(items)
     if dtype.itemsize < 4:
         return False
     for other in others:
-        a = other[0]._v.aval
-        if a.torch_dtype is not dtype or a.device != device or [t._v.aval.shape for t in other] != shapes:
+        a = other[0]._aval
+        if a.torch_dtype is not dtype or a.device != device or _shapes(other) != shapes:
             return False
     return True
 
 
+def _shapes(items: Sequence[Any]) -> list[Any]:
+    return [(v.aval if (v := t._v) is not None else t._aval).shape for t in items]
+
+
 def _written_alike(items: Sequence[Any], *others: Any) -> bool:
     """As ``_all_alike``, where the results go into the first list: nothing that one item is computed from is an item before it."""
-    if not _all_alike(items, *others) or not _apart(items):
+    if not _all_alike(items, *others, written=True) or not _apart(items):
         return False
-    ids = set(map(id, items))
-    return all(other is items or ids.isdisjoint(map(id, other)) for other in others)
+    ids, memory = set(map(id, items)), set(_memory(items))
+    return all(other is items or (ids.isdisjoint(map(id, other)) and memory.isdisjoint(_memory(other))) for other in others)
 
 
 def _is_plain_number(number: Any) -> bool:
@@ -104,20 +131,24 @@ def _is_factor(number: Any, item: Any) -> bool:
 def _multiplied(items: Sequence[Any], other: Any, inplace: bool = False) -> tuple[Tensor, ...] | None:
     """The products of ``_foreach_mul``, where one operation can compute them."""
     if not isinstance(other, (list, tuple)):
-        return None if inplace and not _apart(items) else _scaled(items, other)
-    return BELOW._products_of_each(items, other) if (_written_alike if inplace else _all_alike)(items, other) else None
+        return None if inplace and not _apart(items) else _scaled(items, other, ONCE if inplace else None)
+    if not (_written_alike if inplace else _all_alike)(items, other):
+        return None
+    return BELOW._products_of_each(items, other, writes=ONCE if inplace else None)
 
 
 def _divided(items: Sequence[Any], other: Any, inplace: bool = False) -> tuple[Tensor, ...] | None:
     """The quotients of ``_foreach_div``, where one operation can compute them."""
-    return BELOW._quotients_of_each(items, other) if (_written_alike if inplace else _all_alike)(items, other) else None
-
-
-def _scaled(items: Sequence[Any], factor: Any) -> tuple[Tensor, ...] | None:
-    """All tensors of a list times one factor, where one operation can do that."""
-    if not _together(items) or not _is_factor(factor, items[0]._aval):
+    if not (_written_alike if inplace else _all_alike)(items, other):
         return None
-    return BELOW._scaled(items, factor)
+    return BELOW._quotients_of_each(items, other, writes=ONCE if inplace else None)
+
+
+def _scaled(items: Sequence[Any], factor: Any, writes: Any = None) -> tuple[Tensor, ...] | None:
+    """All tensors of a list times one factor, where one operation can do that."""
+    if not _together(items, writes is not None) or not _is_factor(factor, items[0]._aval):
+        return None
+    return BELOW._scaled(items, factor, writes=writes)
 
 
 def _have_norms(items: Sequence[Any], ord: float) -> bool:
@@ -132,13 +163,15 @@ def _total_norm_of(items: Sequence[Any], ord: float) -> Tensor | None:
 
 def _scale_(items: Sequence[Any], factor: Tensor) -> None:
     """Multiplies all tensors of a list by one factor, in place."""
-    for t in _write_alone(items, lambda alone: _scaled(alone, factor)):
+    for t in _write_alone(items, lambda alone: _scaled(alone, factor, ONCE)):
         M.mul_(t, factor if factor.device == t.device else factor.to(t.device))
 
 
 def _clamp_(items: Sequence[Any], low: float, high: float) -> None:
     """Moves the elements of all tensors of a list into an interval, in place."""
-    for t in _write_alone(items, lambda alone: BELOW._clamped(alone, low, high) if alone[0]._aval.torch_dtype.itemsize >= 4 else None):
+    for t in _write_alone(
+        items, lambda alone: BELOW._clamped(alone, low, high, writes=ONCE) if alone[0]._aval.torch_dtype.itemsize >= 4 else None
+    ):
         M.clamp_(t, min=low, max=high)
 
 
@@ -262,7 +295,7 @@ def _sums(name: str, sign: int) -> None:
         items = _tensors(f"_foreach_{name}_", self)
         found = _terms(f"_foreach_{name}_", alpha, other, scalar, scalars)
         if _is_plain_number(alpha) and _written_alike(items, found):
-            write_all(items, BELOW._sums_of_each(items, found, sign * alpha, sign * alpha != 1))
+            write_all(items, BELOW._sums_of_each(items, found, sign * alpha, sign * alpha != 1, writes=ONCE))
             return items
         given = _each(items, found)
         return [PUBLIC[f"Tensor.{name}_"](t, o, alpha=alpha) for t, o in zip(items, given, strict=True)]
@@ -343,7 +376,7 @@ def _addc(op: str) -> None:
         items = _tensors(f"_foreach_{op}_", self)
         _same_length(items, tensor1, tensor2)
         if scalars is None and _is_plain_number(value) and _written_alike(items, tensor1, tensor2):
-            write_all(items, BELOW._terms_of_each(items, tensor1, tensor2, value, op == "addcdiv"))
+            write_all(items, BELOW._terms_of_each(items, tensor1, tensor2, value, op == "addcdiv", writes=ONCE))
             return items
         rows = zip(items, tensor1, tensor2, values(items, value, scalars), strict=True)
         return [PUBLIC[f"Tensor.{op}_"](t, a, b, value=v) for t, a, b, v in rows]
@@ -403,7 +436,7 @@ def _foreach_lerp_(self: Sequence[Tensor], tensors1: Any, weights: Any = None, *
     _same_length(items, tensors1)
     number = weight if weights is None else weights
     if _is_plain_number(number) and _written_alike(items, tensors1):
-        write_all(items, BELOW._lerps_of_each(items, tensors1, number))
+        write_all(items, BELOW._lerps_of_each(items, tensors1, number, writes=ONCE))
         return items
     return [a.lerp_(b, w) for a, b, w in zip(items, tensors1, _weights(items, weights, weight), strict=True)]
 

@@ -25,10 +25,12 @@ from .record import leaf as leaf
 from .record import made_at_hand as made_at_hand
 from .record import note_read as note_read
 from .record import numbers_of as numbers_of
+from .record import ran_at_once as ran_at_once
 from .record import read as read
 from .record import record as record
 from .record import record_one as record_one
 from .record import record_two as record_two
+from .record import replacing as replacing
 from .record import set_execution as set_execution
 from .run import stats as stats
 from .stopping import STOPPING as STOPPING

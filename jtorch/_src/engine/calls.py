@@ -180,9 +180,14 @@ class Shapes:
         over: that these may write into their first operand if it was given up (``host.rules.to_write``).
         estimate: what running takes; None until it is settled how the call is to run (``tiers.settle``).
         fitting: what the kernel is for all sizes (see ``any_size``); None where it was traced for these.
+        counting: makes of a function one that counts its runs, towards compiling the kernel; None where nothing is counted.
+        replacing: ``quick`` where results may be written into operands (``tiers.replacing``); None until asked for, False if none is.
     """
 
-    __slots__ = ("alone", "back", "checks", "estimate", "fitting", "flows", "jaxpr", "mixed", "on_host", "outs", "over", "quick", "run")
+    __slots__ = (
+        "alone", "back", "checks", "counting", "estimate", "fitting", "flows", "jaxpr", "mixed", "on_host", "outs", "over", "quick",
+        "replacing", "run",
+    )  # fmt: skip
 
     def __init__(self, outs: Aval | tuple[Aval, ...], checks: tuple[Any, ...], mixed: bool) -> None:
         self.outs, self.checks = outs, checks
@@ -192,6 +197,8 @@ class Shapes:
         self.on_host = True
         self.over = False
         self.quick: Callable[..., Any] | None = None
+        self.counting: Callable[..., Any] | None = None
+        self.replacing: Callable[..., Any] | bool | None = None
         self.alone = self.back = 0
         self.estimate: Estimate | None = None
         self.fitting: any_size.Fitting | None = None

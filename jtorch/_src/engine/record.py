@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -239,6 +239,30 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
     elif index >= trace.limit:
         overflow(trace)
     return made
+
+
+def replacing(call: Call, ins: Sequence[Value], spans: Sequence[tuple[int, int]]) -> tuple[Callable[..., Any], Shapes] | None:
+    """What runs a call at once as ``record`` would, but that it may write its first results into the operands of these spans, and what is
+    known of the call; None where it would not be run at once, or write none."""
+    trace = LOCAL.trace
+    if trace is not None and (trace.state is not ROOT or trace.ahead is None):
+        return None
+    avals = tuple([v.aval for v in ins])
+    found = call.shapes.get(avals)
+    if found is None or found.quick is None or (trace is not None and found.alone < AT_ONCE):
+        return None
+    run: Any = found.replacing
+    if run is None:
+        run = tiers.replacing(call, avals, found, [i for begin, end in spans for i in range(begin, end)])
+    return (run, found) if run else None
+
+
+def ran_at_once(found: Shapes) -> None:
+    """Notes that a call was run as it was called."""
+    if (trace := LOCAL.trace) is not None and (ahead := trace.ahead) is not None:
+        ahead.append(found)
+        if len(ahead) > FEW:
+            _record_again(trace)
 
 
 def note_read() -> None:

@@ -188,7 +188,7 @@ def _runner(call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Progra
         if runs > CODE_AFTER:
             code, short = _code(call, avals, shapes, program, walked)
             if saved > 0:
-                code, short = counted(code), counted(short)
+                code, short, shapes.counting = counted(code), counted(short), counted
             shapes.quick, shapes.run = short, code
             return shapes.run(*args)
         count()
@@ -287,6 +287,24 @@ def _code(
         lines = [f"def run({every}):", f"    if {told}: return lean({every})", f"    return whole({every})"]
         short = made(lines, {**tests, "lean": lean, "whole": short})
     return run, short
+
+
+def replacing(call: Call, avals: tuple[Aval, ...], shapes: Shapes, places: Sequence[int]) -> Any:
+    """What ``shapes.quick`` does, for a kernel whose first results may be written into the operands of these numbers, which they are like;
+    False if none would be.
+
+    Where it fails it may have written some.
+    """
+    program = stage(_recipe(call, avals, shapes), places=places)
+    n, outs = len(avals), shapes.outs if type(shapes.outs) is tuple else (shapes.outs,)
+    shapes.replacing = False
+    if program.placed and not shapes.checks and all([avals[i] is a for i, a in zip(places, outs, strict=False)]):  # noqa: C419
+        last = f"return ({', '.join([f'r{k}' for k in range(len(outs))])},)"
+        names = {"ignore": _ignore, "nothing": _ignoring, "heed": _heed}
+        form = Form(n, [_SCALARS[k] for k in call.kinds], ([a.nbytes for a in avals], [a.nbytes for a in outs]), call.view, names, last)
+        run = shortened(program, form, None)
+        shapes.replacing = run if shapes.counting is None else shapes.counting(run)
+    return shapes.replacing
 
 
 def _intervals(spans: Sequence[Any]) -> dict[int, Interval]:

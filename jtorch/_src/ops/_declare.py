@@ -119,6 +119,7 @@ class Op(Facts):
     laid: str | None = None
     unrecorded: bool = False
     written: Callable[[Any], None] | None = None
+    replaces: tuple[str, ...] = ()
     unshared: tuple[str, ...] = ()
     unmixed: tuple[str, ...] = ()
     constant: tuple[int, ...] = ()

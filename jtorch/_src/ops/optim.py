@@ -45,7 +45,7 @@ def _with_decay(grad: Array, param: Array, weight_decay: Array) -> Array:
     return jnp.where(weight_decay == 0, grad, grad + _as(weight_decay, param) * param)
 
 
-@op(namespace="_C", differentiable=False, family="program")
+@op(namespace="_C", differentiable=False, family="program", replaces=("params", "momentum_buffers"))
 def _fused_sgd(
     params: list[Array],
     grads: list[Array],
@@ -77,7 +77,7 @@ def _fused_sgd(
     return tuple(new_params + new_buffers)
 
 
-@op(namespace="_C", differentiable=False, family="program")
+@op(namespace="_C", differentiable=False, family="program", replaces=("params", "exp_avgs", "exp_avg_sqs", "max_exp_avg_sqs"))
 def _fused_adam(
     params: list[Array],
     grads: list[Array],
@@ -193,13 +193,13 @@ def _total_norm(tensors: list[Array], ord: float = 2.0) -> Array:
     return lax.reshape(_norm_of(_norms(tensors, ord), ord), ())
 
 
-@op(namespace="_C", differentiable=False, numbers_do=True)
+@op(namespace="_C", differentiable=False, numbers_do=True, replaces=("tensors",))
 def _scaled(tensors: list[Array], factor: Array | Number) -> tuple[Array, ...]:
     """Each tensor times a number."""
     return tuple([x * _as(factor, x) for x in tensors])
 
 
-@op(namespace="_C", differentiable=False, numbers_do=True)
+@op(namespace="_C", differentiable=False, numbers_do=True, replaces=("tensors",))
 def _clamped(tensors: list[Array], low: Number, high: Number) -> tuple[Array, ...]:
     """The elements of each tensor, moved into an interval."""
     return tuple([jnp.minimum(jnp.maximum(x, _as(_exact(low), x)), _as(_exact(high), x)) for x in tensors])
@@ -211,32 +211,32 @@ def _zeroed(tensors: list[Array]) -> tuple[Array, ...]:
     return tuple([jnp.zeros_like(x) for x in tensors])
 
 
-@op(namespace="_C", differentiable=False)
+@op(namespace="_C", differentiable=False, replaces=("tensors",))
 def _sums_of_each(tensors: list[Array], others: list[Array], alpha: Number, scaled: bool) -> tuple[Array, ...]:
     """Each tensor plus its one of the others, which is multiplied by ``alpha`` if ``scaled``."""
     pairs = zip(tensors, others, strict=True)
     return tuple([add(x, y, alpha=_as(_exact(alpha), x)) if scaled else add(x, y) for x, y in pairs])
 
 
-@op(namespace="_C", differentiable=False)
+@op(namespace="_C", differentiable=False, replaces=("tensors",))
 def _products_of_each(tensors: list[Array], others: list[Array]) -> tuple[Array, ...]:
     """Each tensor times its one of the others."""
     return tuple(map(mul, tensors, others))
 
 
-@op(namespace="_C", differentiable=False)
+@op(namespace="_C", differentiable=False, replaces=("tensors",))
 def _quotients_of_each(tensors: list[Array], others: list[Array]) -> tuple[Array, ...]:
     """Each tensor by its one of the others."""
     return tuple(map(div, tensors, others))
 
 
-@op(namespace="_C", differentiable=False)
+@op(namespace="_C", differentiable=False, replaces=("tensors",))
 def _lerps_of_each(tensors: list[Array], ends: list[Array], weight: Number) -> tuple[Array, ...]:
     """Each tensor moved towards its end."""
     return tuple([lerp(x, y, _exact(weight)) for x, y in zip(tensors, ends, strict=True)])
 
 
-@op(namespace="_C", differentiable=False)
+@op(namespace="_C", differentiable=False, replaces=("tensors",))
 def _terms_of_each(tensors: list[Array], firsts: list[Array], seconds: list[Array], value: Number, by: bool) -> tuple[Array, ...]:
     """Each tensor plus ``value`` times the product of two others, or their quotient with ``by``."""
     term = addcdiv if by else addcmul

@@ -14,7 +14,9 @@ from jax import lax
 
 from ..facts.errors import broadcast_shapes
 from ._declare import Array, Number, op
-from .optim import _as, _exact, _with_decay
+from ._numeric import inverse_sqrt
+from .combining import lerp
+from .optim import _as, _exact, _norm_of, _with_decay
 
 
 def _next(step: Array) -> Array:
@@ -40,7 +42,7 @@ def _average_of_squares(old: Array, x: Array, keep: Array) -> Array:
     return old * _as(keep, old) + _as(1 - keep, old) * x * x
 
 
-@op(namespace="_C", differentiable=False, family="program")
+@op(namespace="_C", differentiable=False, family="program", replaces=("params", "square_avgs", "grad_avgs", "momentum_buffers"))
 def _fused_rmsprop(
     params: list[Array],
     grads: list[Array],
@@ -77,7 +79,7 @@ def _fused_rmsprop(
     return (*new, *squares, *averages, *buffers, _next(step))
 
 
-@op(namespace="_C", differentiable=False, family="program")
+@op(namespace="_C", differentiable=False, family="program", replaces=("params", "state_sums"))
 def _fused_adagrad(
     params: list[Array],
     grads: list[Array],
@@ -104,7 +106,7 @@ def _fused_adagrad(
     return (*new, *sums, step)
 
 
-@op(namespace="_C", differentiable=False, family="program")
+@op(namespace="_C", differentiable=False, family="program", replaces=("params", "square_avgs", "acc_deltas"))
 def _fused_adadelta(
     params: list[Array],
     grads: list[Array],
@@ -132,7 +134,7 @@ def _fused_adadelta(
     return (*new, *squares, *deltas, _next(step))
 
 
-@op(namespace="_C", differentiable=False, family="program")
+@op(namespace="_C", differentiable=False, family="program", replaces=("params", "exp_avgs", "exp_infs"))
 def _fused_adamax(
     params: list[Array],
     grads: list[Array],
@@ -163,7 +165,7 @@ def _fused_adamax(
     return (*new, *averages, *largest, step)
 
 
-@op(namespace="_C", differentiable=False, family="program")
+@op(namespace="_C", differentiable=False, family="program", replaces=("params", "exp_avgs", "exp_avg_sqs"))
 def _fused_nadam(
     params: list[Array],
     grads: list[Array],
@@ -210,7 +212,7 @@ def _decayed(param: Array, grad: Array, rate: Any, decay: Any, decoupled: bool, 
     return param * _as(1 - rate * decay, param), -grad if maximize else grad
 
 
-@op(namespace="_C", differentiable=False, family="program")
+@op(namespace="_C", differentiable=False, family="program", replaces=("params", "exp_avgs", "exp_avg_sqs"))
 def _fused_radam(
     params: list[Array],
     grads: list[Array],
@@ -250,7 +252,7 @@ def _fused_radam(
     return (*new, *averages, *squares, step)
 
 
-@op(namespace="_C", differentiable=False, family="program")
+@op(namespace="_C", differentiable=False, family="program", replaces=("params", "axs"))
 def _fused_asgd(
     params: list[Array],
     grads: list[Array],
@@ -282,7 +284,7 @@ def _fused_asgd(
     return (*new, *averages, mu, eta, step)
 
 
-@op(namespace="_C", differentiable=False, family="program")
+@op(namespace="_C", differentiable=False, family="program", replaces=("params", "prevs", "step_sizes"))
 def _fused_rprop(
     params: list[Array],
     grads: list[Array],
@@ -313,3 +315,51 @@ def _fused_rprop(
         before.append(grad)
         new.append(param - jnp.sign(grad) * size)
     return (*new, *before, *sizes, _next(step))
+
+
+@op(namespace="_C", differentiable=False, family="program", replaces=("params", "row_vars", "col_vars", "variances"))
+def _fused_adafactor(
+    params: list[Array],
+    grads: list[Array],
+    row_vars: list[Array],
+    col_vars: list[Array],
+    variances: list[Array],
+    step: Array,
+    *,
+    lr: Number,
+    beta2_decay: Number,
+    weight_decay: Number,
+    eps1: Number,
+    eps2: Number,
+    d: Number,
+    maximize: bool,
+) -> tuple[Array, ...]:
+    """One step of Adafactor on parameters that all have rows and columns, or all have none."""
+    step = _next(step)
+    rate, power, decay, floor, least, most = map(_exact, (lr, beta2_decay, weight_decay, eps1, eps2, d))
+    count = _exact(step)
+    fresh, rate = count**power, jnp.minimum(count**-0.5, rate)
+    kept = 1 - _exact(lr) * decay
+    new, rows, columns, squares = [], [], [], []
+    for i, (param, grad) in enumerate(zip(params, grads, strict=True)):
+        grad = -grad if maximize else grad
+        alpha = jnp.maximum(_mean_root(param), least) * rate
+        if row_vars:
+            square = grad * grad
+            row = lerp(row_vars[i], jnp.mean(square, axis=-1, keepdims=True), _as(fresh, grad))
+            column = lerp(col_vars[i], jnp.mean(square, axis=-2, keepdims=True), _as(fresh, grad))
+            rows.append(row)
+            columns.append(column)
+            estimate = row * column / jnp.maximum(jnp.mean(row, axis=-2, keepdims=True), _as(floor, row))
+        else:
+            estimate = lerp(variances[i], grad * grad, _as(fresh, grad))
+            squares.append(estimate)
+        update = inverse_sqrt(jnp.maximum(estimate, _as(floor * floor, grad))) * grad
+        scale = -alpha / jnp.maximum(_mean_root(update) / most, 1.0)
+        new.append(param * _as(kept, param) + update * _as(scale, param))
+    return (*new, *rows, *columns, *squares, step)
+
+
+def _mean_root(x: Array) -> Array:
+    """The root of the mean of squares."""
+    return lax.reshape(_exact(_norm_of(x, 2.0)), ()) / x.size**0.5

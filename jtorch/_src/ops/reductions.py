@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -217,6 +218,10 @@ def nanmean(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: boo
     return to_dtype(total / count.astype(total.dtype), kept.dtype)
 
 
+#: Of fewer elements the derivative of a product does without a look for zeros, which is a branch.
+MANY_FACTORS = 1 << 12
+
+
 @reduction(saves=("input",), computes_out=True, aten="prod.dim_int", out_dtype="expected", node=along("Prod"), autocast="float32")
 @schemas(
     "(Tensor self, *, ScalarType? dtype=None) -> Tensor ; =out",
@@ -253,6 +258,27 @@ def prod(input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: 
     if x.dtype == np.bool_:
         return jnp.all(x, axis=dims, keepdims=keepdim)
     return in_columns(functools.partial(jnp.prod, dtype=_asked(x)), x, dims, keepdim, rows=True)
+
+
+def _prod_rule(
+    g: Array, result: Array, input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: Dtype | None = None
+) -> tuple[Array]:
+    """The product by each element where none is zero, as PyTorch has it; else the products of the others."""
+
+    def of_others(g: Array, result: Array, x: Array) -> Array:
+        return jnp.conj(jax.vjp(lambda x: prod(x, dim, keepdim, dtype=dtype), x)[1](jnp.conj(g))[0])
+
+    if input.dtype.kind != "f" or type(input.size) is not int or input.size < MANY_FACTORS or dtype not in (None, input.dtype):
+        return (of_others(g, result, input),)
+    dims = reduced_dims(input, dim)
+
+    def by_each(g: Array, result: Array, x: Array) -> Array:
+        return restored(g, dims, keepdim) * (restored(result, dims, keepdim) / x)
+
+    return (lax.cond(jnp.any(input == 0), of_others, by_each, g, result, input),)
+
+
+defvjp(prod, _prod_rule, saves=("input", "result"))
 
 
 def _products_of_others(g: Any, x: Any, dim: int) -> Any:

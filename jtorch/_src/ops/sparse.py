@@ -5,10 +5,11 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 
-from ._declare import Array, defvjp, guard, op
+from ._declare import Array, Number, defvjp, guard, op
 from ._facts import schemas
 from ._kernel import cast
 from ._numeric import wide
+from .optim import _as, _exact
 
 
 def _added(shape: tuple[int, ...], at: tuple[Array, ...] | Array, values: Array) -> Array:
@@ -71,6 +72,31 @@ def _coo_add(dense: Array, indices: Array, values: Array) -> Array:
     if dense.dtype == np.bool_:
         return dense.at[tuple(indices)].max(values, mode="drop", wrap_negative_indices=False)
     return dense.at[tuple(indices)].add(values, mode="drop", wrap_negative_indices=False)
+
+
+@op(namespace="_C", differentiable=False)
+def _sparse_adam(
+    param: Array,
+    exp_avg: Array,
+    exp_avg_sq: Array,
+    indices: Array,
+    values: Array,
+    *,
+    step_size: Number,
+    beta1: Number,
+    beta2: Number,
+    eps: Number,
+) -> tuple[Array, ...]:
+    """One step of Adam at the places of a gradient, which differ: the new parameter, average and average of squares."""
+    _check(indices, param.shape)
+    at = tuple(indices)
+    average, square = _picked(exp_avg, indices), _picked(exp_avg_sq, indices)
+    average = average + (values - average) * _as(1 - _exact(beta1), values)
+    square = square + (values * values - square) * _as(1 - _exact(beta2), values)
+    update = average / (jnp.sqrt(square) + _as(_exact(eps), values)) * _as(-_exact(step_size), values)
+    new = _picked(param, indices) + update
+    pairs = ((param, new), (exp_avg, average), (exp_avg_sq, square))
+    return tuple([x.at[at].set(y, mode="drop", wrap_negative_indices=False) for x, y in pairs])
 
 
 @op(namespace="_C", aten="segment_sum", saves=("ids",))

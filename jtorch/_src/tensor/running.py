@@ -289,7 +289,9 @@ ALONE = _count_alone()
 
 
 def write_all(tensors: Sequence[Tensor], results: Sequence[Tensor]) -> None:
-    """``inplace`` of many tensors and results of the same dtypes and shapes, without histories."""
+    """``inplace`` of many tensors and results of the same dtypes and shapes, without histories; nothing if they have been written."""
+    if results[0] is tensors[0]:
+        return
     for t, r in zip(tensors, results, strict=True):
         old, v = t._v, r._v
         if t._al is not None or old is None or v is None or v.trace is SPECIAL or old.trace is SPECIAL or t._state:

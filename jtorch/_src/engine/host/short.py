@@ -95,7 +95,7 @@ class _Writer:
         self.names: dict[str, Any] = {**form.names, **program.names(), "ndarray": np.ndarray, "asarray": np.asarray, "in_order": in_order}
         #: Values that are known to be small and in row-major order; and of these, what nobody else has.
         self.ordered = {i for i in range(form.given) if form.sizes[0][i] <= SMALL}
-        self.fresh: set[int] = set()
+        self.fresh: set[int] = set(program.placed)
         self.kept: set[int] = set()  # results that are computed anew only when there are other numbers than last time
 
     def function(self) -> Callable[..., Any]:

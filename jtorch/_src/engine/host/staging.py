@@ -40,6 +40,7 @@ class Program:
         streams: that no more than one call makes large values, by vector code of NumPy's, which waits for memory.
         specs: shape and dtype of each value.
         quiet: the (first) results of steps in which NumPy has nothing to complain of.
+        placed: results that are operands, into which they were written.
     """
 
     __slots__ = (
@@ -50,6 +51,7 @@ class Program:
         "kept",
         "outs",
         "over",
+        "placed",
         "quiet",
         "run",
         "runs",
@@ -66,6 +68,7 @@ class Program:
         self.specs, self.quiet = specs, quiet
         self.kept = self.even = 0.0
         self.streams = False
+        self.placed: set[int] = set()
         users = [(compute, ins) for compute, ins, _, _ in steps if 0 in ins]
         self.over = 0 not in outs and len(users) == 1 and getattr(users[0][0], "over", False) and 0 not in users[0][1][1:]
         self.calling = CALL * len(steps)
@@ -329,8 +332,10 @@ def _kept_shape(shape: tuple[int, ...], axis: int | tuple[int, ...] | None) -> t
     return tuple([1 if d in axes else n for d, n in enumerate(shape)])
 
 
-def stage(what: Any, known: Mapping[int, Any] | None = None) -> Program:
+def stage(what: Any, known: Mapping[int, Any] | None = None, places: Sequence[int] = ()) -> Program:
     """The program of a recipe, or of a closed jaxpr, which may count on the intervals ``known`` of integer operands, by their numbers.
+
+    ``places`` are the numbers of operands into which the first results may be written.
 
     Raises:
         Unstaged: if some of it has no rule.
@@ -342,13 +347,15 @@ def stage(what: Any, known: Mapping[int, Any] | None = None) -> Program:
     stager.cast_choices()
     steps = _needed(stager.fold(_needed(stager.steps, stager.outs)), stager.outs)
     stager.bare_numbers(steps)
-    joined = batched(steps, stager.specs, stager.outs, stager.costs)
+    free = {out: i for out, i in zip(stager.outs, places, strict=False) if stager.outs.count(out) == 1 and i not in stager.outs}
+    joined = batched(steps, stager.specs, stager.outs, stager.costs, free)
     steps = joined.steps
     sizes = [a.size * a.dtype.itemsize for a in stager.specs]
     _give_up(steps, stager.outs, sizes, stager.given, stager.template)
     cost = stager.cost - joined.saved
     program = Program(stager.template, [tuple(s) for s in steps], stager.outs, stager.given, cost, stager.specs, stager.quiet)
     program.kept, program.even, program.calling = stager.kept, stager.even, joined.calling
+    program.placed = joined.placed
     large = [step[2] for step in steps if type(step[2]) is not int or sizes[step[2]] > LARGE]
     program.streams = len(large) == 1 and large[0] in stager.streaming
     return program
