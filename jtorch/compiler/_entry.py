@@ -11,6 +11,7 @@ from .._src import hooks
 from .._src.engine import SPECIAL, Value, flush, record
 from .._src.engine.trie import State
 from .._src.facts import devices, dtypes
+from .._src.facts.determinism import ASKED
 from .._src.tensor.cells import Alias, bits_of
 from .._src.tensor.writing import assign, stale, undoable
 from ..autograd.grad_mode import MODE
@@ -175,6 +176,7 @@ def _signature(flat: list[Any], tensors: list[Tensor]) -> Any:
     if modes is None:
         return None
     parts: list[Any] = [MODE.enabled, MODE.inference, dtypes.get_default_dtype(), devices.get_default_device(), modes]
+    parts += ASKED.on, ASKED.fills
     hooks = _global_hooks()
     if any(hooks):
         parts.append(tuple([tuple(table) for table in hooks]))
