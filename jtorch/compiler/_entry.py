@@ -110,7 +110,7 @@ class Compiled:
 
     def _capture(self, key: Any, flat: list[Any], tensors: list[Tensor], args: Any, kwargs: Any) -> Any:
         self.captures += 1
-        capture = Capture(self.fn, flat, self.names, self.codes)
+        capture = Capture(self.fn, flat, key[0], self.names, self.codes)
         result = capture.run(args, kwargs)
         try:
             capture.learn(_flatten)
@@ -258,7 +258,7 @@ class Entry:
             place.values[i] = None  # what was there is replaced, and must not be kept alive
         self.shared = capture.shared()
         self._note_guards(capture, args)
-        capture.output = capture.leaves = capture._tensors = capture.watch = None
+        capture.output = capture.leaves = capture._tensors = capture.watch = capture.given = None
 
     def _note_guards(self, capture: Capture, args: list[Tensor]) -> None:
         handles: dict[int, Handle] = {}
