@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from ._src.borders import settings as _settings
 from ._src.facts import layouts as _layouts
+from ._src.facts.determinism import alert as _alert
 from ._src.facts.devices import device as _device
 from ._src.facts.dtypes import dtype as _dtype
 from ._src.facts.errors import canonical_dim
@@ -82,19 +81,4 @@ def alert_not_deterministic(caller: str) -> None:
     Raises:
         RuntimeError: under ``torch.use_deterministic_algorithms(True)``, unless that only warns.
     """
-    if not _settings.are_deterministic_algorithms_enabled():
-        return
-    if _settings.is_deterministic_algorithms_warn_only_enabled():
-        warnings.warn(
-            f"{caller} does not have a deterministic implementation, but you set 'torch.use_deterministic_algorithms(True, "
-            "warn_only=True)'. You can file an issue at https://github.com/pytorch/pytorch/issues to help us prioritize adding "
-            "deterministic support for this operation.",
-            stacklevel=2,
-        )
-        return
-    raise RuntimeError(
-        f"{caller} does not have a deterministic implementation, but you set 'torch.use_deterministic_algorithms(True)'. You can turn off "
-        "determinism just for this operation, or you can use the 'warn_only=True' option, if that's acceptable for your application. You "
-        "can also file an issue at https://github.com/pytorch/pytorch/issues to help us prioritize adding deterministic support for this "
-        "operation."
-    )
+    _alert(caller)

@@ -81,6 +81,19 @@ def _flush_hint() -> None:
         engine.flush()
 
 
+def _planned_by(t: Any) -> Any:
+    """The number of a tensor, read by what arranges a computation that gives the same however it is arranged: a program that is being made
+    does not depend on it."""
+    holding = engine.HOLDING.stack
+    if not holding:
+        return t.item()
+    holding[-1].arranging += 1
+    try:
+        return t.item()
+    finally:
+        holding[-1].arranging -= 1
+
+
 def _set_grad_enabled(arg: bool) -> None:
     """Sets recording for autograd on or off, as nodes of graphs do."""
     _MODE.set(arg)

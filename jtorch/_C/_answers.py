@@ -11,6 +11,7 @@ from typing import Any
 from .._src import hooks as _hooks
 from .._src.aten.state import NoDispatch as _NoDispatch
 from .._src.facts import devices as _devices
+from .._src.facts.determinism import ASKED as _ASKED
 from .._src.facts.errors import broadcast_shapes as _broadcast_shapes
 from .._src.facts.errors import type_name as _type_name
 from .._src.facts.layouts import strided as _strided
@@ -204,3 +205,19 @@ def _debug_only_are_vmap_fallback_warnings_enabled() -> bool:
 def _debug_only_display_vmap_fallback_warnings(enabled: bool) -> None:
     """Asks for warnings where a ``vmap`` runs example by example, which it never does."""
     _FALLBACK_WARNINGS[0] = bool(enabled)
+
+
+def _get_deterministic_fill_uninitialized_memory() -> bool:
+    """Whether deterministic algorithms fill memory that nobody wrote."""
+    return _ASKED.fill
+
+
+def _set_deterministic_fill_uninitialized_memory(mode: bool, /) -> None:
+    """Asks deterministic algorithms to fill memory that nobody wrote, or not to.
+
+    Raises:
+        RuntimeError: for what is no bool.
+    """
+    if not isinstance(mode, bool):
+        raise RuntimeError(f"expected a bool, but got {type(mode).__name__}")
+    _ASKED.ask_to_fill(mode)

@@ -102,6 +102,7 @@ class Capture:
     """Runs a function watched, and keeps what a program needs to know.
 
     Attributes:
+        arranging: above zero while what arranges a computation reads values that the program does not depend on.
         state: the node of the trie where the recorded trace ends.
         sources: for each input of the trace: a ``Handle``, ``("base", handle)``, a ``Draw`` or a constant value.
         new: tensors that the run made and that are still seen from outside.
@@ -111,9 +112,10 @@ class Capture:
         slots: (place, position, index into ``new``).
     """
 
-    def __init__(self, fn: Callable[..., Any], flat: Sequence[Any], names: set[str], codes: dict[Any, Any]) -> None:
-        self.fn, self.flat = fn, flat
+    def __init__(self, fn: Callable[..., Any], flat: Sequence[Any], form: Any, names: set[str], codes: dict[Any, Any]) -> None:
+        self.fn, self.flat, self.form = fn, flat, form
         self.hinted = False
+        self.arranging = 0
         self.refusal: str | None = None
         flush()
         roots = [fn, *[x for x in flat if not isinstance(x, Tensor) and type(x) not in ATOMS]]
@@ -131,7 +133,7 @@ class Capture:
         ends = [b for b in self.before.values() if b.handle.kind == "fixed" and b.rg and b.node is None]
         #: Whether tensors had gradients: programs ask.
         self.grads_before = [(b.tensor, b.grad is None) for b in ends]
-        self.watch = Watch()
+        self.watch = Watch(self)
         self.start = tape.next_seq()
 
     def _note(self, t: Tensor, handle: Handle) -> None:
@@ -148,6 +150,7 @@ class Capture:
     def run(self, args: Any, kwargs: Any) -> Any:
         """Calls the function, recording everything into one trace. What it does is done, whether or not a program comes of it."""
         outer = LOCAL.trace
+        self.given = (args, kwargs)
         self.trace: Any = None
         self.whole = False
         try:  # an interrupt in the middle of this, too, must find its end
@@ -189,8 +192,14 @@ class Capture:
             self.world._seen.clear()
             self.before.clear()
 
+    def _check_arguments(self, treedef_of: Callable[[Any], tuple[list[Any], Any]]) -> None:
+        """Whether the arguments are made of the same objects as before: what is in them is handed over, not compared."""
+        flat, treedef = treedef_of(self.given)
+        if treedef != self.form or len(flat) != len(self.flat) or any(a is not b for a, b in zip(flat, self.flat)):
+            raise Refused("it changes a container that it is given")
+
     def _learn(self, treedef_of: Callable[[Any], tuple[list[Any], Any]]) -> None:
-        if not self.whole:
+        if not self.whole or self.watch.reads:
             line = self.watch.line
             raise Refused("it reads a value" + (f" at {line[0]}:{line[1]}" if line else ""), reads=True)
         for why in (self.refusal, self.watch.impure, self.world.refusal):
@@ -199,6 +208,7 @@ class Capture:
         unknown = set(self.watch.codes) - set(self.world.codes)
         if unknown:
             raise Refused("its code was not known", final=False)
+        self._check_arguments(treedef_of)
         self._resolve_slots()
         self.new: list[New] = []
         self._tensors: list[Tensor] = []

@@ -11,6 +11,7 @@ from .._src import hooks
 from .._src.engine import SPECIAL, Value, flush, record
 from .._src.engine.trie import State
 from .._src.facts import devices, dtypes
+from .._src.facts.determinism import ASKED
 from .._src.tensor.cells import Alias, bits_of
 from .._src.tensor.writing import assign, stale, undoable
 from ..autograd.grad_mode import MODE
@@ -109,7 +110,7 @@ class Compiled:
 
     def _capture(self, key: Any, flat: list[Any], tensors: list[Tensor], args: Any, kwargs: Any) -> Any:
         self.captures += 1
-        capture = Capture(self.fn, flat, self.names, self.codes)
+        capture = Capture(self.fn, flat, key[0], self.names, self.codes)
         result = capture.run(args, kwargs)
         try:
             capture.learn(_flatten)
@@ -175,6 +176,7 @@ def _signature(flat: list[Any], tensors: list[Tensor]) -> Any:
     if modes is None:
         return None
     parts: list[Any] = [MODE.enabled, MODE.inference, dtypes.get_default_dtype(), devices.get_default_device(), modes]
+    parts += ASKED.on, ASKED.fills
     hooks = _global_hooks()
     if any(hooks):
         parts.append(tuple([tuple(table) for table in hooks]))
@@ -256,7 +258,7 @@ class Entry:
             place.values[i] = None  # what was there is replaced, and must not be kept alive
         self.shared = capture.shared()
         self._note_guards(capture, args)
-        capture.output = capture.leaves = capture._tensors = capture.watch = None
+        capture.output = capture.leaves = capture._tensors = capture.watch = capture.given = None
 
     def _note_guards(self, capture: Capture, args: list[Tensor]) -> None:
         handles: dict[int, Handle] = {}

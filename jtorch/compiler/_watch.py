@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from .._src.composites import filling
-from .._src.engine.record import _run
-from .._src.engine.values import concrete
+from .._src.engine.record import _run, array_of
+from .._src.engine.values import concrete, put
+from .._src.tensor import numbers
 from .._src.tensor.cells import Storage
 from ._world import is_library
 
@@ -52,10 +53,12 @@ class Watch:
         hosted: values read from NumPy's memory, by id, each with how it was looked at.
         draws: random numbers drawn, and the ids of the values that hold them.
         impure: the first thing seen that a program cannot repeat, in words.
-        line: where a value was first read on the host.
+        reads: whether a value was read on the host that is not the same in each run.
+        line: where one was first read.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, capture: Any) -> None:
+        self._capture = capture
         self.codes: dict[types.CodeType, dict[str, Any]] = {}
         self.names: set[str] = set()
         self.made: dict[int, Any] = {}
@@ -63,6 +66,7 @@ class Watch:
         self.draws: list[tuple[Draw, Any]] = []
         self.waiting: Draw | None = None
         self.impure: str | None = None
+        self.reads = False
         self.line: tuple[str, int] | None = None
         self.hinted = False
         self._known: dict[Any, bool] = {}
@@ -92,10 +96,16 @@ class Watch:
                     self._learn(code, scope)
             if code is _FLUSH and self.line is None:
                 self.line = _user_line(frame)
+            elif code is _READ:
+                self._note_read(frame, frame.f_locals["v"])
+            elif code is _SHARED:
+                self._note_read(frame, None)
         elif event == "return":
             code = frame.f_code
-            if code is _CONCRETE and arg is not None:
+            if (code is _CONCRETE or code is _PUT) and arg is not None:
                 self.made[id(arg)] = arg
+            elif code is _NUMBER and arg is not None:
+                self._note_read(frame, frame.f_locals["t"]._v)
             elif code is _HOSTED and arg is not None:
                 alias = frame.f_locals["alias"]
                 if alias.storage.host is not None:
@@ -114,10 +124,17 @@ class Watch:
                     self.impure = "random numbers were drawn and used on the host"
                 draw.dtype, draw.device, draw.array = array.dtype, frame.f_locals["device"], None
                 self.draws.append((draw, arg._v))
+                self.made.pop(id(arg._v), None)  # another one in each run
         elif event == "c_call" and self.impure is None:
             self._builtin(frame, arg)
         if self._before is not None:
             self._before(frame, event, arg)
+
+    def _note_read(self, frame: Any, v: Any) -> None:
+        """Notes that a value is read, computed already or not, which constants of the function may be."""
+        if not self.reads and id(v) not in self.made and not self._capture.arranging:
+            self.reads = True
+            self.line = self.line or _user_line(frame)
 
     def _learn(self, code: types.CodeType, scope: dict[str, Any]) -> None:
         self.codes[code] = scope
@@ -163,7 +180,11 @@ def _user_line(frame: Any) -> tuple[str, int] | None:
 
 _RUN = Watch.run.__code__
 _FLUSH = _run.__code__
+_READ = array_of.__code__
+_SHARED = numbers.host_memory.__code__
+_NUMBER = numbers._number.__code__
 _CONCRETE = concrete.__code__
+_PUT = put.__code__
 _HOSTED = Storage.get.__code__
 _DRAWN = filling.drawn.__code__
 _KEYED = filling.key_for.__code__

@@ -129,7 +129,7 @@ def _build(optimizer: Any, group: dict[str, Any], key: Any, names: Names, fresh:
             by_count: dict[tuple[float, ...], list[dict[str, Any]]] = {}
             for p, s in zip(params, states):
                 if id(p) in known:
-                    by_count.setdefault(tuple([s[name].item() for name in common]), []).append(s)
+                    by_count.setdefault(tuple([torch._C._planned_by(s[name]) for name in common]), []).append(s)
             for alike in by_count.values():
                 _unify(alike, common)
     members: dict[Any, tuple[list[torch.Tensor], list[dict[str, Any]]]] = {}

@@ -2,5 +2,21 @@
 
 from __future__ import annotations
 
-#: Whether memory that nothing was written to is filled with a known value: it is here, in any case, as ``empty`` gives zeros.
-fill_uninitialized_memory = True
+import sys
+from types import ModuleType
+
+import jtorch as torch
+
+
+class _Deterministic(ModuleType):
+    @property
+    def fill_uninitialized_memory(self) -> bool:
+        """Whether memory that nobody wrote (``torch.empty``) is filled while deterministic algorithms are asked for."""
+        return torch._C._get_deterministic_fill_uninitialized_memory()
+
+    @fill_uninitialized_memory.setter
+    def fill_uninitialized_memory(self, mode: bool) -> None:
+        torch._C._set_deterministic_fill_uninitialized_memory(mode)
+
+
+sys.modules[__name__].__class__ = _Deterministic

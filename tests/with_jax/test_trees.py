@@ -370,3 +370,19 @@ def test_arrays_of_jax_are_indices():
     assert jax.jit(lambda x, i: x[i, 1])(x, jnp.array(2)).item() == 5.0
     x[at] = 7.0
     assert x.tolist() == [[7.0, 7.0], [2.0, 3.0], [7.0, 7.0]]
+
+
+def test_a_write_into_one_leaf_is_none_into_others() -> None:
+    a, b = (torch.ones(2, requires_grad=True) for _ in range(2))
+
+    def f(a: torch.Tensor, b: torch.Tensor, written: int) -> torch.Tensor:
+        y = (b * b).sum()
+        with torch.no_grad():
+            (a, b)[written].mul_(2)
+        (g,) = torch.autograd.grad(y, b)
+        return g + a.detach()
+
+    for _ in range(2):
+        assert jax.jit(f, static_argnums=2)(a, b, 0).tolist() == [4, 4]
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        jax.jit(f, static_argnums=2)(a, b, 1)

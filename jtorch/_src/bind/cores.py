@@ -19,6 +19,7 @@ from .. import hooks
 from ..engine import SPECIAL, Lifted, Value, limits, numbers_of, put, record, record_one, record_two
 from ..engine.values import on_host
 from ..facts import devices
+from ..facts.determinism import ASKED, alert
 from ..facts.errors import HIGHEST_LONG, LOWEST_LONG, must_be_tensor
 from ..facts.static_types import STATIC_TABLES, static_of
 from ..keeping import code as _code_cache
@@ -157,6 +158,10 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
     if op.warns is not None:
         names["_warns"] = op.warns
         lines.append(f"_warns({', '.join(inspect.signature(op.warns).parameters)})")
+    if op.nondeterministic is not None:
+        names |= {"_ASKED": ASKED, "_alert": alert, "_nondeterministic": op.nondeterministic}
+        given = ", ".join(inspect.signature(op.nondeterministic).parameters)
+        lines.append(f"if _ASKED.on and (_caller := _nondeterministic({given})) is not None: _alert(_caller)")
     kinds = {p.name: p.kind for p in params}
     for name, operator in op.underivable.items():
         names[f"_operator_{name}"] = operator

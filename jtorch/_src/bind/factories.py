@@ -15,10 +15,11 @@ from ..engine import META, concrete, default_device, meta_value, record
 from ..engine.at_once import unguarded
 from ..engine.calls import abstract
 from ..facts import devices, dtypes, layouts
+from ..facts.determinism import ASKED
 from ..facts.errors import HIGHEST_LONG, LOWEST_LONG, check_scalar, given_twice, must_be_tensor, no_kernel, type_name
 from ..facts.size import Size
 from ..facts.warned_once import outside
-from ..ops._declare import DTYPE, NUMBER, TENSOR, Op
+from ..ops._declare import DTYPE, NUMBER, OPS, TENSOR, Op
 from ..ops._kernel import Fixed, T, caches, call_of
 from ..ops.indexing import too_large
 from ..protocol.overridable import specialise
@@ -178,6 +179,21 @@ def make(call: Any, numbers: tuple[Any, ...], device: Any) -> Tensor:
     return from_value(concrete(jax.device_put(out, place)))
 
 
+def filled(op: Op, t: Tensor) -> Tensor:
+    """A new tensor as deterministic algorithms leave the memory that ``op`` does not write; those who call it look whether they are asked
+    for (``ASKED.fills``)."""
+    if not op.unwritten or t._aval.device == META:
+        return t
+    return unwritten(t)
+
+
+def unwritten(t: Tensor) -> Tensor:
+    """A tensor of the form of another one that holds what fills memory that nobody wrote."""
+    made = from_value(record(call_of(OPS["_C._unwritten"], (T,)), (t._read(),)))
+    made._strides = t._strides
+    return made
+
+
 def _finish(name: str, t: Tensor, requires_grad: bool) -> Tensor:
     if requires_grad is not False and requires_grad is not None:
         if requires_grad is not True:
@@ -224,7 +240,8 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
                 found = key = None
             if found is not None:
                 call, numbers = found
-                return _finish(op.name, make(call, numbers, device), requires_grad)
+                result = make(call, numbers, device)
+                return _finish(op.name, filled(op, result) if ASKED.fills else result, requires_grad)
         if pin_memory:
             check_pinned(pin_memory, device)
         memory_format = kwargs.pop("memory_format", None) if op.name == "empty" else None
@@ -262,6 +279,8 @@ def factory(op: Op, path: str) -> Callable[..., Any]:
         call = call_of(op, entries)
         _remembered(known, key, call, numbers)
         result = make(call, numbers, device if device is not None or out is None else out.device)
+        if ASKED.fills:
+            result = filled(op, result)
         if out is not None:
             if op.sequence and isinstance(out, Tensor) and out.numel() == result.numel():
                 result = result.reshape(out.shape)
@@ -353,6 +372,8 @@ def like(op: Op, path: str, *, method: bool = False) -> Callable[..., Any]:
                 result = from_value(concrete(jax.device_put(call.jitted(jax.numpy.zeros(aval.shape, aval.dtype), *numbers), place)))
         else:
             result = from_value(record(call, (input._read(),), numbers))
+        if ASKED.fills:
+            result = filled(op, result)
         if result._aval.shape == aval.shape:
             if memory_format is None or memory_format is layouts.preserve_format or str(memory_format) == "torch.preserve_format":
                 preserve_layout(result, input)
@@ -375,4 +396,4 @@ def like(op: Op, path: str, *, method: bool = False) -> Callable[..., Any]:
     return made
 
 
-__all__ = ["check_dtype", "check_options", "check_pinned", "factory", "like", "make"]
+__all__ = ["check_dtype", "check_options", "check_pinned", "factory", "filled", "like", "make", "unwritten"]

@@ -174,7 +174,7 @@ def _asks(t: Tensor, child: Any) -> int:
         return NO
     if isinstance(child, jax.core.Tracer):  # gradients are JAX's there
         leaf = t.is_leaf
-        if MODE.enabled and (not leaf or t._read().meta is WATCHING) and _directly(child):
+        if MODE.enabled and (not leaf or _is_watched(t._read())) and _directly(child):
             return WATCHED if leaf else PASSED  # a function of JAX's calls another: ``jnp.abs`` calls ``jnp.absolute``
         return YES if leaf else NO
     if not MODE.enabled:
@@ -182,6 +182,11 @@ def _asks(t: Tensor, child: Any) -> int:
     if not t.is_leaf:
         raise RuntimeError(CUT)
     return WATCHED
+
+
+def _is_watched(value: Any) -> bool:
+    """Whether a value is a tracer that stands for a tensor which requires grad and was recorded outside."""
+    return value.meta is not None and value.meta.watched
 
 
 def to_jax(self: Tensor) -> jax.Array:
@@ -197,7 +202,7 @@ def to_jax(self: Tensor) -> jax.Array:
         if value.trace is not SPECIAL:
             raise RuntimeError(CUT)
         array = self.jax()
-        if (value.meta is WATCHING or not self.is_leaf) and _directly(array):
+        if (_is_watched(value) or not self.is_leaf) and _directly(array):
             raise RuntimeError(CUT)
         return array
     return self.jax()
@@ -207,9 +212,6 @@ CUT = (
     "Can't give JAX a Tensor that requires grad: no gradient would come back. Use tensor.detach() for its numbers, or make the function an "
     "operator with jtorch.library.jax_op() to have its gradient."
 )
-
-#: The mark of a tracer that stands for a tensor which requires grad and was recorded outside.
-WATCHING = Meta(keep=True)
 
 
 #: Where JAX's own functions are written.
@@ -258,7 +260,8 @@ def _unflatten(aux: Any, children: Any) -> Any:
     else:
         traced = value.trace is SPECIAL
         if asks >= WATCHED and traced:
-            value.meta = WATCHING
+            value.meta = Meta(keep=True)
+            value.meta.watched = True
         t = _new(cls)
         t._v = value
         if aux.uses is not None:

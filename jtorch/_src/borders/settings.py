@@ -7,6 +7,7 @@ from typing import Any
 from ...dispatch import DisableTorchFunction as DisableTorchFunction
 from ...dispatch import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from ..facts import warned_once
+from ..facts.determinism import ASKED
 
 __all__ = [
     "set_num_threads", "get_num_threads", "set_num_interop_threads", "get_num_interop_threads", "use_deterministic_algorithms",
@@ -74,11 +75,11 @@ def get_num_interop_threads() -> int:
     return _threads["inter"] or os.cpu_count() or 1
 
 
-_deterministic = {"on": False, "warn": False}
-
-
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Remembers the wish: XLA's CPU programs are deterministic anyway.
+    """Asks for deterministic algorithms: XLA's CPU programs are deterministic anyway.
+
+    As in PyTorch, functions without one there (``put_``, ``max_unpool2d``) raise or warn, and memory that nobody wrote (``empty``) is
+    filled, by NaN or the largest number of its dtype, unless ``torch.utils.deterministic.fill_uninitialized_memory`` is False.
 
     Raises:
         TypeError: for other arguments than booleans.
@@ -93,7 +94,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     for what, value in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
         if type(value) is not bool:
             raise TypeError(f"_set_deterministic_algorithms(): argument {what} must be bool, not {type(value).__name__}")
-    _deterministic["on"], _deterministic["warn"] = mode, warn_only
+    ASKED.ask(mode, warn_only)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
@@ -104,7 +105,7 @@ def are_deterministic_algorithms_enabled() -> bool:
         >>> torch.are_deterministic_algorithms_enabled()
         False
     """
-    return _deterministic["on"]
+    return ASKED.on
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
@@ -115,7 +116,7 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
         >>> torch.is_deterministic_algorithms_warn_only_enabled()
         False
     """
-    return _deterministic["warn"]
+    return ASKED.warns
 
 
 _DEBUG_MODES = ("default", "warn", "error")
@@ -153,7 +154,7 @@ def get_deterministic_debug_mode() -> int:
         >>> torch.get_deterministic_debug_mode()
         0
     """
-    return (1 if _deterministic["warn"] else 2) if _deterministic["on"] else 0
+    return (1 if ASKED.warns else 2) if ASKED.on else 0
 
 
 def set_warn_always(b: bool, /) -> None:

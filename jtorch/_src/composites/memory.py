@@ -15,8 +15,10 @@ from ..bind.arguments import sizes as whole_sizes
 from ..bind.bound import BOUND
 from ..bind.cores import composite
 from ..bind.everything import T
+from ..bind.factories import unwritten
 from ..engine import SPECIAL, limits
 from ..facts import devices, dtypes
+from ..facts.determinism import ASKED
 from ..facts.errors import CPP_NAMES, check_longs, given_twice, must_be_tensor
 from ..facts.layouts import channels_last, channels_last_3d, format_strides, in_format, is_contiguous, preserve_format
 from ..facts.warned_once import outside
@@ -32,7 +34,7 @@ from ..tensor.writing import INFERENCE, check_captured, check_inplace, check_lif
 def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = None) -> Any:
     """Gives the tensor another size; its elements are those of its memory from its first one on, in order.
 
-    Where the memory ends it grows, by zeros, for all tensors on it.
+    Where the memory ends it grows, by zeros, for all tensors on it (as ``empty`` fills it, where deterministic algorithms are asked for).
 
     Shapes: the sizes, spread or in one tuple.
 
@@ -70,10 +72,21 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = No
     if self._inference and not MODE.inference:
         raise RuntimeError(INFERENCE)
     al = alias_of(self)
+    held = nbytes_of(al.storage) if ASKED.fills and not self.is_meta else limits.MOST
     look_at(self, al, size, strides, al.offset)
+    if nbytes_of(self._al.storage) > held:
+        _fill_from(self, held)
     al.counter.n += 1
     self._al.gen = al.counter.n
     return self
+
+
+def _fill_from(t: Tensor, held: int) -> None:
+    """Fills the memory of a tensor beyond what it held, in bytes, as nobody wrote it."""
+    size = t._aval.dtype.itemsize
+    part = detached(t)
+    look_at(part, t._al, (nbytes_of(t._al.storage) // size - held // size,), (1,), held // size)
+    t._al.storage.put(part._al, unwritten(part)._read())
 
 
 @composite(method=True, operands=("input", "the_template"), lays_out=True)

@@ -149,12 +149,12 @@ class Meta:
     """Rare facts about a value: ``keep`` forbids donating its array; ``stale`` is set when an in-place write superseded the value,
     and ``source`` are the facts about the value that a view's value was read from, which may become stale itself (not that value, which
     would be kept alive); ``bounds`` remembers in which intervals
-    its elements lie (see ``checks``)."""
+    its elements lie (see ``checks``). ``watched`` marks a tracer that stands for a tensor which requires grad and was recorded outside."""
 
-    __slots__ = ("keep", "stale", "source", "bounds", "__weakref__")
+    __slots__ = ("keep", "stale", "source", "bounds", "watched", "__weakref__")
 
     def __init__(self, keep: bool = False, stale: Any = None, source: Any = None) -> None:
-        self.keep, self.stale, self.source = keep, stale, source
+        self.keep, self.stale, self.source, self.watched = keep, stale, source, False
         self.bounds: dict[Any, Any] | None = None
 
 

@@ -107,6 +107,7 @@ class Op(Facts):
     admits: Callable[[dict[str, Any]], None] | None = None
     warns: Callable[..., None] | None = None
     before: Callable[..., None] | None = None
+    nondeterministic: Callable[..., str | None] | None = None
     underivable: dict[str, Callable[..., str | None]] = dataclasses.field(default_factory=dict)
     underived: dict[str, str] = dataclasses.field(default_factory=dict)
     broadcast: bool = False

@@ -59,6 +59,7 @@ class Facts:
     ``ignored``: torch lists it as ignored although it asks; a tuple has the public paths of which this holds.
     ``factory``: a device context gives it its device.
     ``differentiable=False``: no gradient goes through it; autograd never records it.
+    ``unwritten``: a factory that leaves it to the caller to write its memory, which is filled where deterministic algorithms are asked for.
 
     *Arguments*
 
@@ -106,6 +107,7 @@ class Facts:
     ignored: bool | tuple[str, ...] = False
     factory: bool = False
     differentiable: bool = True
+    unwritten: bool = False
     out_dtype: str | dict[str, str] | None = None
     out_also: str = ""
     out_of_one: str | None = None

@@ -91,7 +91,7 @@ def ones(size: tuple[int, ...], *, dtype: Dtype | None = None) -> Array:
     return jnp.ones(_sizes("ones", size), _default(dtype))
 
 
-@factory(varargs="size", aten="empty.memory_format")
+@factory(varargs="size", aten="empty.memory_format", unwritten=True)
 @schemas(".memory_format(SymInt[] size, ..., MemoryFormat? memory_format=None) -> Tensor")
 def empty(size: tuple[int, ...], *, dtype: Dtype | None = None) -> Array:
     """A tensor whose values the caller means to overwrite.
@@ -107,7 +107,7 @@ def empty(size: tuple[int, ...], *, dtype: Dtype | None = None) -> Array:
     Raises:
         RuntimeError: if a size is negative.
 
-    Differs from torch: they are zeros.
+    Differs from torch: they are zeros, unless deterministic algorithms are asked for.
 
     Example:
         >>> import jtorch as torch
@@ -115,6 +115,18 @@ def empty(size: tuple[int, ...], *, dtype: Dtype | None = None) -> Array:
         torch.Size([2, 0])
     """
     return jnp.zeros(_sizes("empty", size), _default(dtype))
+
+
+@op(namespace="_C", name="_unwritten", differentiable=False, elementwise=True, saves=())
+def _unwritten(input: Array) -> Array:
+    """What memory holds in the place of ``input`` that nobody wrote, where deterministic algorithms are asked for.
+
+    Dtypes: NaN of numbers that have it (complex: as the real part), True, else the largest number.
+    """
+    dtype = input.dtype
+    if dtype == np.bool_:
+        return jnp.ones(input.shape, dtype)
+    return jnp.full(input.shape, jnp.iinfo(dtype).max if jnp.issubdtype(dtype, jnp.integer) else np.nan, dtype)
 
 
 def _number_dtype(value: Array | Number) -> np.dtype:
@@ -554,7 +566,7 @@ def ones_like(input: Array, *, dtype: Dtype | None = None) -> Array:
     return jnp.ones(input.shape, input.dtype if dtype is None else dtype)
 
 
-@like(aten="empty_like", lazy="conj neg")
+@like(aten="empty_like", lazy="conj neg", unwritten=True)
 def empty_like(input: Array, *, dtype: Dtype | None = None) -> Array:
     """A tensor in the form of another one whose values the caller means to overwrite.
 
@@ -564,7 +576,7 @@ def empty_like(input: Array, *, dtype: Dtype | None = None) -> Array:
     Shapes: that of ``input``.
     Dtypes: that of ``input`` unless ``dtype`` says otherwise.
 
-    Differs from torch: they are zeros.
+    Differs from torch: they are zeros, unless deterministic algorithms are asked for.
 
     Example:
         >>> import jtorch as torch

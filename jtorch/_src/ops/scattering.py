@@ -461,7 +461,11 @@ def _scatter_reduce_operands_formula(
 derivative(A.scatter_reduce.two, self__src=_scatter_reduce_operands_formula)
 
 
-@shape(inplace=True, unshared=("index", "source"), saves=("index",), aten="put", strides="preserve")
+def _put_alert(input: Any, accumulate: bool) -> str | None:
+    return None if accumulate or input.is_meta else "put_"
+
+
+@shape(inplace=True, unshared=("index", "source"), saves=("index",), aten="put", strides="preserve", nondeterministic=_put_alert)
 @schemas(". ; _ =out")
 def put(input: Array, index: Array, source: Array, accumulate: bool = False) -> Array:
     """Writes (or adds, if ``accumulate``) the elements of ``source`` at the positions ``index`` of the flattened ``input``.

@@ -102,7 +102,18 @@ def _unpool_rule(n: int):
     return rule
 
 
-@op(namespace="nn.functional", native=False, node="SqueezeBackward1")
+def _alert(n: int):
+    """What PyTorch says is not deterministic, which it calls when it knows the size of the result."""
+
+    def caller(input, kernel_size, stride, padding, output_size) -> str:
+        if input.ndim in (n + 1, n + 2):
+            _unpool_size(input.shape, kernel_size, stride, padding, output_size, n)
+        return f"max_unpooling{max(n, 2)}d_forward_out"
+
+    return caller
+
+
+@op(namespace="nn.functional", native=False, node="SqueezeBackward1", nondeterministic=_alert(1))
 def max_unpool1d(
     input: Array,
     indices: Array,
@@ -130,7 +141,7 @@ def max_unpool1d(
     return _unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
-@op(namespace="nn.functional", aten="max_unpool2d", strides="image", native=False, autocast="cpu float32")
+@op(namespace="nn.functional", aten="max_unpool2d", strides="image", native=False, autocast="cpu float32", nondeterministic=_alert(2))
 @schemas("(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor ; =out")
 def max_unpool2d(
     input: Array,
@@ -158,7 +169,7 @@ def max_unpool2d(
     return _unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
-@op(namespace="nn.functional", aten="max_unpool3d", native=False, autocast="cpu float32")
+@op(namespace="nn.functional", aten="max_unpool3d", native=False, autocast="cpu float32", nondeterministic=_alert(3))
 @schemas("(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor ; =out")
 def max_unpool3d(
     input: Array,

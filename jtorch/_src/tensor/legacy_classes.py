@@ -25,7 +25,7 @@ class _TensorType(type):
         return super().__new__(cls, name, bases, namespace)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        """A tensor of the given sizes (uninitialised, here zeros), or of the given data."""
+        """A tensor of the given sizes (uninitialised, as ``empty`` gives them), or of the given data."""
         if cls.on == "cuda" and not devices.jax_devices("cuda"):
             raise TypeError(f"type {cls.__module__}.{cls.__name__} not available. Torch not compiled with CUDA enabled.")
         return old_constructors.made(args, kwargs, cls.dtype, cls.on)

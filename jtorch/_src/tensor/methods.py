@@ -29,7 +29,7 @@ from .. import hooks
 from ..bind.arguments import number
 from ..bind.bound import BOUND
 from ..bind.cores import composite
-from ..engine import META, SPECIAL, Several, Value, concrete, meta_value, read
+from ..engine import HOLDING, META, SPECIAL, Several, Value, concrete, meta_value, read
 from ..facts import devices, dtypes, layouts
 from ..facts.errors import HIGHEST_LONG, LOWEST_LONG, broadcast_shapes, check_scalar, must_be_tensor
 from ..facts.warned_once import outside
@@ -64,7 +64,7 @@ numpy._plain = numpy  # type: ignore[attr-defined]
 def _copy(t: Tensor) -> Tensor:
     """A tensor of the same elements that shares no writes. Arrays never change, so that both can hold the same one."""
     v = t._v or t._read()
-    if v.array is None or v.trace is SPECIAL or (t._rg and MODE.enabled):
+    if v.array is None or v.trace is SPECIAL or (t._rg and MODE.enabled) or HOLDING.stack:  # (what is to become a program has it as a step)
         return BOUND["clone"].core(t)
     r = object.__new__(Tensor)
     r._v = made = object.__new__(Value)

@@ -8,8 +8,10 @@ import numpy as np
 
 from ...autograd.grad_mode import MODE
 from ...core import Tensor, from_host
+from ..bind.factories import unwritten
 from ..engine.limits import check_size
 from ..facts import devices, dtypes
+from ..facts.determinism import ASKED
 from ..facts.errors import type_name
 from .creation import tensor
 
@@ -63,7 +65,8 @@ def made(args: tuple[Any, ...], kwargs: dict[str, Any], dtype: dtypes.dtype, pla
         if n < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(size)}")
     check_size(size, dtype.np.itemsize, None if where is None else devices.placement(where))
-    return _uncounted(from_host(np.zeros(size, dtype.np), where))
+    made = from_host(np.zeros(size, dtype.np), where)
+    return _uncounted(unwritten(made) if ASKED.fills and not made.is_meta else made)
 
 
 def _given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, Any]:
