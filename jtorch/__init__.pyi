@@ -1015,7 +1015,7 @@ class Tensor:
         """In-place form of ``digamma``."""
     def dim(self) -> _int:
         """The number of dimensions."""
-    def dim_order(self, *, ambiguity_check: _bool = False) -> tuple[_int, ...]:
+    def dim_order(self, *, ambiguity_check: Any = False) -> tuple[_int, ...]:
         """The dimensions from the outermost in memory to the innermost."""
     def dist(self, other: Tensor, p: _float = 2) -> Tensor:
         """The ``p``-norm of ``input - other``, broadcast against each other and taken as one vector."""

@@ -391,6 +391,9 @@ class Above(Exception):
     proceed: Callable[..., None]
 
 
+_TASKS = itertools.count()
+
+
 class _Task:
     """One ``backward`` or ``grad``: gradients waiting at each node, and what to do with those that reach their end.
 
@@ -413,6 +416,7 @@ class _Task:
         self.done = False
         self.gathers = False  # whether gradients are handed out rather than added to those of leaves
         self.reached: set[int] | None = None
+        self.number = next(_TASKS)
         self.callbacks: list[Callable[[], Any]] = []  # what is to be called when the walk has come to its end
 
     def will_reach(self, end: Any) -> bool:
