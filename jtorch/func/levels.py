@@ -8,6 +8,7 @@ gradients to everything outside that they depend on, summing over the examples w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -120,6 +121,10 @@ class Batched(Transformed):
     def over(self, physical: Value) -> Value:
         """The value of one example of others."""
         return batched(physical, self.level)
+
+    def apart(self) -> tuple[tuple[Value, ...], Callable[..., Value]]:
+        """The value of all examples."""
+        return (self.physical,), partial(batched, level=self.level)
 
     def start(self, storage: Any) -> int | None:
         """Where the first of the examples lies in the memory of all."""
