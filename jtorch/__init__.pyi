@@ -633,7 +633,7 @@ class Tensor:
     def __xor__(self, other: Tensor | Number, /) -> Tensor:
         """The bits set in exactly one."""
     def _addmm_activation(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, use_gelu: _bool = False) -> Tensor:
-        """``relu`` (or with ``use_gelu`` the tanh form of ``gelu``) of ``addmm``."""
+        """``relu`` (or ``gelu``, with ``use_gelu``) of ``addmm``."""
     def _autocast_to_full_precision(self, cuda_enabled: _bool, cpu_enabled: _bool) -> Tensor:
         """The tensor in float32, if it is of half precision and its device is among those asked for."""
     def _autocast_to_reduced_precision(self, cuda_enabled: _bool, cpu_enabled: _bool, cuda_dtype: Any, cpu_dtype: Any) -> Tensor:
@@ -1015,7 +1015,7 @@ class Tensor:
         """In-place form of ``digamma``."""
     def dim(self) -> _int:
         """The number of dimensions."""
-    def dim_order(self, *, ambiguity_check: _bool = False) -> tuple[_int, ...]:
+    def dim_order(self, *, ambiguity_check: Any = False) -> tuple[_int, ...]:
         """The dimensions from the outermost in memory to the innermost."""
     def dist(self, other: Tensor, p: _float = 2) -> Tensor:
         """The ``p``-norm of ``input - other``, broadcast against each other and taken as one vector."""

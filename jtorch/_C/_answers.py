@@ -20,6 +20,7 @@ from .._src.files.archive_records import PyTorchFileReader as PyTorchFileReader
 from .._src.files.archive_records import PyTorchFileWriter as PyTorchFileWriter
 from ..autograd.engine import is_walking as _is_walking
 from ..autograd.engine import walk_now as _walk_now
+from ..autograd.grad_mode import FORWARD as _FORWARD
 from ..autograd.nodes import Shown as _Shown
 from ..core import Tensor as _Tensor
 from ..dispatch import EnableTorchFunction as _Enable
@@ -70,6 +71,21 @@ def _will_engine_execute_node(node: Any, /) -> bool:
             "supported."
         )
     return walk.will_reach(node)
+
+
+def _current_graph_task_id() -> int:
+    """The number of the backward pass that is going on, -1 outside of all."""
+    return _walk_now().number if _is_walking() else -1
+
+
+def _is_fwd_grad_enabled() -> bool:
+    """Whether what is computed of dual tensors has tangents."""
+    return _FORWARD.enabled
+
+
+def _set_fwd_grad_enabled(enabled: bool, /) -> None:
+    """Sets whether what is computed of dual tensors has tangents."""
+    _FORWARD.enabled = enabled
 
 
 def _log_api_usage_once(event: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._src.engine import numbers_of
+from .._src.engine import Transformed, numbers_of
 from . import tape
 from .function_node import FunctionNode
 from .nodes import shown
@@ -76,12 +76,18 @@ def _checking(apply: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
         if _state["nan"]:
             for j, item in enumerate(found):
                 v = item[0] if type(item) is tuple else item
-                if v is not None and bool(np.isnan(numbers_of(v)).any()):
+                if v is not None and _has_nan(v):
                     _tell(node)
                     raise RuntimeError(f"Function '{node.name()}' returned nan values in its {j}th output.")
         return found
 
     return checked
+
+
+def _has_nan(v: Any) -> bool:
+    while isinstance(v, Transformed):  # of a value with a tangent, that value; of one example, all of them
+        v = v.apart()[0][0]
+    return bool(np.isnan(numbers_of(v)).any())
 
 
 def _tell(node: Any) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from .._src.engine import SPECIAL, Aval, Call, Lifted, Transformed, Value, record
@@ -116,6 +117,10 @@ class Dual(Transformed):
         if type(shapes) is Aval:
             return dual(out, next(found), level)
         return [dual(v, next(found), level) if a.differentiable else v for v, a in zip(out, outs, strict=True)]
+
+    def apart(self) -> tuple[tuple[Value, ...], Callable[..., Value]]:
+        """The value and its tangent."""
+        return (self.primal, self.tangent), partial(dual, level=self.level)
 
     def start(self, storage: Any) -> int | None:
         """Where the value that was given a tangent lies in its memory, or that of one example."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import warnings
-import weakref
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ from .._src.hooks import walking as walking_hook
 from .._src.ops._declare import OPS
 from .._src.ops._kernel import Fixed, T, call_of
 from .._src.tensor.module_state import check_state
+from .._src.tensor.own_attributes import OwnRef
 from .._src.tensor.running import converted
 from .._src.tensor.writing import INFERENCE, assign
 from ..core import Tensor, from_value, requiring
@@ -498,7 +498,7 @@ _Task.hooks = _Hooks
 
 def retain(t: Tensor) -> None:
     """Makes a walk keep the gradient of a tensor that is no leaf in its ``grad``; called again when an in-place change moved its node."""
-    me = weakref.ref(t)
+    me = OwnRef(t)
     node, nr = t._node, t._nr
 
     def keep(task: _Task, grad: Any) -> None:

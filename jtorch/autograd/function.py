@@ -159,6 +159,8 @@ def _apply(function: type[Function], args: tuple[Any, ...]) -> Any:
         if t is not None and type(t) is not Tensor and (own := getattr(type(t), "_apply_function", None)) is not None:
             return own(function, args)
     lifted = [v for v in [None if t is None else t._read() for t in tensors] if isinstance(v, Lifted)]
+    if MODE.transforms and not lifted:  # a rule for ``vmap`` hears of tensors in containers, too
+        lifted = [v for v in [t._read() for t in _held(args)] if hasattr(v, "physical")]
     if lifted:
         inner = max(lifted, key=lambda v: v.order)
         if type(inner) is Dual:
@@ -174,6 +176,13 @@ def _apply(function: type[Function], args: tuple[Any, ...]) -> Any:
     if traced_function.takes(tensors) and not function._derived_by_jax:
         return traced_function.apply(function, _run, args, tensors)
     return _run(function, args, tensors)[0]
+
+
+def _held(given: Any) -> list[Tensor]:
+    """The tensors in arguments, and in the lists, tuples and dicts among them."""
+    if isinstance(given, (list, tuple, dict)):
+        return [t for part in (given.values() if isinstance(given, dict) else given) for t in _held(part)]
+    return [given] if isinstance(given, Tensor) else []
 
 
 def _needs(tensors: Sequence[Any]) -> tuple[bool, ...]:
@@ -356,15 +365,20 @@ def _forward_mode(
         ctx._for_jvp = None
     several = isinstance(output, tuple)
     outputs = output if several else (output,)
-    found = tangents if isinstance(tangents, tuple) else (tangents,)
     made = []
-    for o, t in zip(outputs, found, strict=False):
-        if not isinstance(o, Tensor) or t is None or not o._aval.differentiable or any(o is n for n in quiet):
+    for i, (o, t) in enumerate(zip(outputs, _tangents(tangents, len(outputs)), strict=True)):
+        if t is None or not isinstance(o, Tensor):
             made.append(o)
             continue
+        if not o._aval.differentiable or any(o is n for n in quiet):
+            raise RuntimeError(
+                f"Function's jvp returned a gradient at position {i}, but  the corresponding forward output is not a differentiable Tensor."
+                "You should return None at that position instead."
+            )
         if tuple(t.shape) != o._aval.shape:
             raise RuntimeError(
-                f"{function._backward_cls.__name__}: jvp gave a tangent of shape {list(t.shape)} for an output of shape {list(o.shape)}"
+                "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
+                f"Tensor is of size {list(o.shape)} while the given forward gradient is of size {list(t.shape)}."
             )
         if any(o is d for d in dirty):  # written in place: the tensor itself gets the tangent
             if not any(t is g for g in given):
@@ -380,6 +394,21 @@ def _forward_mode(
         else:
             made.append(enter(o, t, level))
     return (tuple(made) if several else made[0]), ctx, [*zip(values, args, strict=True), *zip(outputs, made, strict=False)]
+
+
+def _tangents(given: Any, count: int) -> tuple[Any, ...]:
+    """What ``jvp`` returned, one for each of ``count`` results.
+
+    Raises:
+        RuntimeError: if there are more or fewer, or some are neither tensors nor None.
+    """
+    found = given if isinstance(given, tuple) else (given,)
+    for i, t in enumerate(found):
+        if t is not None and not isinstance(t, Tensor):
+            raise RuntimeError(f"expected Variable or None (got {type(t).__name__}) for grad output {i}.")
+    if len(found) != count:
+        raise RuntimeError(f"Function's jvp returned an invalid number of forward gradients (expected {count} but got {len(found)})")
+    return found
 
 
 _VMAP_DOCS = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"

@@ -6,10 +6,12 @@ import contextlib
 import functools
 import inspect
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self, TypeVar, overload
 
 from .._src.engine import STOPPING, here
+from .._src.facts.warned_once import outside
 from ..dispatch import set_marking
 
 
@@ -94,6 +96,12 @@ class _Decorating(contextlib.ContextDecorator):
 
     def _decorated(self, func: Any) -> Any:
         if inspect.isclass(func):
+            warnings.warn(
+                "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or methods. "
+                "To preserve the current behavior of class decoration, you can directly decorate the `__init__` method and nothing else.",
+                FutureWarning,
+                stacklevel=outside(),
+            )
             func.__init__ = self(func.__init__)
             return func
         if inspect.isgeneratorfunction(func):

@@ -13,7 +13,8 @@ from ..core import Tensor
 from .accumulate import end_of
 from .engine import GradientEdge as GradientEdge
 from .engine import walk_now
-from .nodes import Shown as Node
+from .function_node import FunctionCtx
+from .nodes import Shown
 from .tape import SAVING
 
 __all__ = [
@@ -21,6 +22,27 @@ __all__ = [
     "region_activation_memory_budget", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
     "set_override_stale_capture_stream", "set_warn_on_accumulate_grad_stream_mismatch",
 ]  # fmt: skip
+
+
+class _Nodes(type):
+    """The class of :class:`Node`, which has nodes as its instances, and the contexts of custom functions, which are nodes in PyTorch."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, (Shown, FunctionCtx))
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return subclass is cls or issubclass(subclass, (Shown, FunctionCtx))
+
+
+class Node(metaclass=_Nodes):
+    """What every ``grad_fn`` is an instance of.
+
+    Example:
+        >>> import jtorch as torch
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> isinstance((2 * x).grad_fn, torch.autograd.graph.Node)
+        True
+    """
 
 
 def _node_of(tensor: Tensor) -> Any:

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from .._src.engine import Call, Value, record
+from .._src.engine import Call, Transformed, Value, record
 from .._src.ops._kernel import kept_for, saved_results, vjp_of
 from .grad_mode import MODE
 from .names import name_of, plain_name
@@ -46,12 +46,28 @@ class _Saving(threading.local):
 SAVING = _Saving()
 
 
+class _Apart:
+    """What hooks made of the values that one inside a transformation is made of, and how it is made of them again."""
+
+    __slots__ = ("make", "packed")
+
+    def __init__(self, pack: Callable[[Any], Any], v: Transformed) -> None:
+        parts, self.make = v.apart()
+        self.packed = [packed_by(pack, SAVING.wrap(part)) for part in parts]
+
+    def together(self, unpack: Callable[[Any], Any]) -> Any:
+        return SAVING.wrap(self.make(*[unpacked_by(unpack, packed)._read() for packed in self.packed]))
+
+
 def packed_by(pack: Callable[[Any], Any], t: Any) -> Any:
-    """What a hook makes of a tensor that is saved.
+    """What a hook makes of a tensor that is saved; inside a transformation, of the tensors outside that it stands for.
 
     Raises:
         RuntimeError: if it writes into the tensor.
     """
+    v = t._read() if MODE.transforms and t._v is None and t._al is not None else t._v
+    if isinstance(v, Transformed):
+        return _Apart(pack, v)
     version = t._writes
     packed = pack(t)
     if t._writes != version:
@@ -69,6 +85,8 @@ def unpacked_by(unpack: Callable[[Any], Any], packed: Any) -> Any:
     Raises:
         TypeError: if it gives something else.
     """
+    if type(packed) is _Apart:
+        return packed.together(unpack)
     t = unpack(packed)
     if not isinstance(t, SAVING.tensor):
         raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(t).__name__}")
@@ -391,6 +409,9 @@ class Above(Exception):
     proceed: Callable[..., None]
 
 
+_TASKS = itertools.count()
+
+
 class _Task:
     """One ``backward`` or ``grad``: gradients waiting at each node, and what to do with those that reach their end.
 
@@ -413,6 +434,7 @@ class _Task:
         self.done = False
         self.gathers = False  # whether gradients are handed out rather than added to those of leaves
         self.reached: set[int] | None = None
+        self.number = next(_TASKS)
         self.callbacks: list[Callable[[], Any]] = []  # what is to be called when the walk has come to its end
 
     def will_reach(self, end: Any) -> bool:

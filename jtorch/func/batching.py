@@ -48,6 +48,11 @@ def vmap(
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         if STAGES is not None and _replaced(STAGES):
             return STAGES["vmap_impl"](func, in_dims, out_dims, randomness, chunk_size, *args, **kwargs)
+        if type(out_dims) is not int and not all(d is None or isinstance(d, int) for d in flatten(out_dims)[0]):
+            raise ValueError(
+                f"vmap({_name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints "
+                "representing where in the outputs the vmapped dimension should appear."
+            )
         size, dims, flat, spec = _inputs(in_dims, args, func)
         if chunk_size is None or size <= chunk_size:
             return _run(func, size, dims, flat, spec, out_dims, randomness, kwargs)

@@ -8,6 +8,7 @@ gradients to everything outside that they depend on, summing over the examples w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -121,6 +122,10 @@ class Batched(Transformed):
         """The value of one example of others."""
         return batched(physical, self.level)
 
+    def apart(self) -> tuple[tuple[Value, ...], Callable[..., Value]]:
+        """The value of all examples."""
+        return (self.physical,), partial(batched, level=self.level)
+
     def start(self, storage: Any) -> int | None:
         """Where the first of the examples lies in the memory of all."""
         found = self.level.starts.get(id(storage))
@@ -226,23 +231,28 @@ class VmapInfo(NamedTuple):
 
 
 def own_rule(rule: Callable[..., Any], args: Sequence[Any], level: Level) -> Any:
-    """Calls a function's own rule with the tensors of all examples, and takes examples of its results."""
-    batched_ = [isinstance(a, Tensor) and type(v := a._read()) is Batched and v.level is level for a in args]
-    examples = [a for a, b in zip(args, batched_, strict=True) if b]
+    """Calls a function's own rule with the tensors of all examples, also of those in containers, and takes examples of its results."""
+    flat, spec = flatten(tuple(args))
+    mine = [isinstance(a, Tensor) and type(v := a._read()) is Batched and v.level is level for a in flat]
+    examples = [a for a, m in zip(flat, mine, strict=True) if m]
     outside = iter(leave(examples, level) if MODE.enabled else [INNER.tensor(a._read().physical) for a in examples])
-    given = [next(outside) if b else a for a, b in zip(args, batched_, strict=True)]
-    in_dims = tuple([0 if b else None for b in batched_])
+    given = unflatten([next(outside) if m else a for a, m in zip(flat, mine, strict=True)], spec)
+    in_dims = unflatten([0 if m else None for m in mine], spec)
     found = rule(VmapInfo(level.size, level.randomness), in_dims, *given)
     if not isinstance(found, tuple) or len(found) != 2:
         raise RuntimeError(
             "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with the output. "
-            f"Got a {type(found)}."
+            f"Got a {type(found)} instead"
         )
     output, out_dims = found
     flat, spec = flatten(output)
     dims = broadcast_and_flatten(out_dims, spec)
     if dims is None:
-        raise RuntimeError("The vmap staticmethod gave out_dims that are not compatible with the structure of its output")
+        raise RuntimeError(
+            f"The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected out_dims={out_dims} "
+            f"to be compatible with the structure of `output`. out_dims has structure {flatten(out_dims)[1]} but output has structure "
+            f"{spec}. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
+        )
     return unflatten([o if d is None else enter(o, d, level) for o, d in zip(flat, dims, strict=True)], spec)
 
 

@@ -14,8 +14,8 @@ from .._src.facts.errors import broadcast_shapes
 from .._src.tensor.running import check_cast, converted, inplace
 from .._src.tensor.writing import check_inplace
 from ..core import Tensor
-from ._make import coalesce, compressed_to_coo, index_tensor, linear, rows_and_columns, to_compressed, to_dense
-from ._tensor import COMPRESSED, NAMES, SparseTensor, become, coo, could_not_run, host, like, nnz, sparse_dim, sparse_op
+from ._make import _unbatched, batch_dims, coalesce, compressed_to_coo, index_tensor, linear, rows_and_columns, to_compressed, to_dense
+from ._tensor import BLOCKED, COMPRESSED, NAMES, SparseTensor, become, coo, could_not_run, host, like, nnz, sparse_dim, sparse_op
 
 torch: Any = jtorch  # to a type checker, the Tensor of the stubs is another class than that of the core
 
@@ -238,11 +238,24 @@ def _look_up(indices: np.ndarray, t: SparseTensor) -> tuple[np.ndarray, np.ndarr
     return have[places] == wanted, places
 
 
+def _blocks_of(d: Tensor, s: SparseTensor) -> Tensor:
+    """The blocks of a dense tensor that a blocked one specifies."""
+    if batch_dims(s):
+        parts = [_blocks_of(x, m) for x, m in zip(d.reshape(-1, *d.shape[-2:]).unbind(), _unbatched(s), strict=True)]
+        return torch.stack(parts).reshape(s._vals.shape)
+    p, q = s._vals.shape[-2:]
+    m, n = d.shape[0] // p, d.shape[1] // q
+    rows, columns = rows_and_columns(s)
+    return d.reshape(m, p, n, q).transpose(1, 2).reshape(m * n, p, q).index_select(0, rows * n + columns)
+
+
 def _times_dense(s: SparseTensor, d: Tensor) -> SparseTensor:
     if s._kind in COMPRESSED:
         if tuple(d.shape) != tuple(s._dims):
             broadcast_shapes(s._dims, d.shape)
             d = d.expand(tuple(s._dims))
+        if s._kind in BLOCKED and s._vals.dim() == batch_dims(s) + 3:
+            return like(s, s._vals * _blocks_of(d, s))
         if d.dim() == 2:
             return like(s, s._vals * _C._coo_pick(d, torch.stack(list(rows_and_columns(s)))))
         return to_compressed(_times_dense(compressed_to_coo(s), d), s._kind)

@@ -373,6 +373,33 @@ def _to_coo(t: Any, s: int) -> Any:
     return coo(indices, values, t.shape, True)
 
 
+def _where(input: Any, kind: Any, asked: str) -> str:
+    """What PyTorch calls the conversion in its errors."""
+    if not isinstance(input, SparseTensor):
+        return f"dense_{asked}"
+    if input._kind is layouts.sparse_coo:
+        return "sparse_coo_to_sparse" if asked == "to_sparse" else f"coo_{asked}"
+    return asked if input._kind is kind else f"sparse_compressed_{asked}"
+
+
+def _block(input: Any, kind: Any, blocksize: Any, asked: str) -> tuple[int, ...]:
+    """The sizes of blocks; one number is both.
+
+    Raises:
+        TypeError: if they are no whole numbers.
+        RuntimeError: if they are not two, or not above zero.
+    """
+    if blocksize is None or isinstance(blocksize, bool):
+        place = " (position 1)" if asked != "to_sparse" else ""
+        raise TypeError(f"{asked}(): argument 'blocksize'{place} must be tuple of ints, not {type(blocksize).__name__}")
+    sizes = (int(blocksize),) * 2 if isinstance(blocksize, int) else tuple([int(b) for b in blocksize])
+    if len(sizes) != 2:
+        raise RuntimeError(f"{_where(input, kind, asked)}: blocksize needs to be a tuple of size 2, but got {len(sizes)}")
+    if min(sizes) <= 0:
+        raise RuntimeError(f"{_where(input, kind, asked)}: blocksize needs to be positive, but got {list(sizes)}")
+    return sizes
+
+
 def _refuse_conversion(input: SparseTensor, kind: Any, blocksize: Any, asked: str, name: str) -> None:
     """Refuses the conversions between sparse layouts that PyTorch does not have.
 
@@ -381,11 +408,7 @@ def _refuse_conversion(input: SparseTensor, kind: Any, blocksize: Any, asked: st
             or to have another size.
     """
     of_coo = input._kind is layouts.sparse_coo
-    if of_coo:
-        where = "sparse_coo_to_sparse" if asked == "to_sparse" else f"coo_{asked}"
-    else:
-        where = asked if input._kind is kind else f"sparse_compressed_{asked}"
-    words = f"{where}: conversion from {NAMES[input._kind]} to {NAMES[kind]}"
+    words = f"{_where(input, kind, asked)}: conversion from {NAMES[input._kind]} to {NAMES[kind]}"
     if of_coo and sparse_dim(input) != 2:
         raise RuntimeError(f"{words} for input tensors with sparse_dim()!=2 is not supported")
     if input._kind in BLOCKED and kind not in BLOCKED:
@@ -394,7 +417,7 @@ def _refuse_conversion(input: SparseTensor, kind: Any, blocksize: Any, asked: st
         raise RuntimeError(f"{words} for batched inputs is not supported")
     if input._kind in BLOCKED and blocksize is not None:
         at = batch_dims(input) + 1
-        now, wanted = list(input._vals.shape[at : at + 2]), [int(b) for b in blocksize]
+        now, wanted = list(input._vals.shape[at : at + 2]), list(blocksize)
         if now != wanted:
             raise RuntimeError(f"{words} with blocksize changed from {now} to {wanted} is not supported")
 
@@ -405,13 +428,15 @@ def to_compressed(input: Any, kind: Any, blocksize: Any = None, dense_dim: int |
         layouts.sparse_csr: "to_sparse_csr", layouts.sparse_csc: "to_sparse_csc", layouts.sparse_bsr: "to_sparse_bsr",
         layouts.sparse_bsc: "to_sparse_bsc",
     }[kind]  # fmt: skip
+    if kind in BLOCKED and (blocksize is not None or asked not in ("", "to_sparse")):
+        blocksize = _block(input, kind, blocksize, asked or name)
     if isinstance(input, SparseTensor):
         if input._kind is kind and blocksize is None and kind not in BLOCKED:
             return input
         if asked:
             _refuse_conversion(input, kind, blocksize, asked, name)
     if kind in BLOCKED:
-        return _to_blocks(name, input, kind, blocksize)
+        return _to_blocks(_where(input, kind, asked or name), input, kind, blocksize)
     if blocksize is not None:
         raise RuntimeError(f"{name}: conversion from {_word(input)} to {NAMES[kind]} with blocksize argument given is not supported")
     if isinstance(input, SparseTensor):
@@ -464,13 +489,11 @@ def _compress(c: SparseTensor, kind: Any) -> SparseTensor:
 def _to_blocks(name: str, input: Any, kind: Any, blocksize: Any) -> SparseTensor:
     if blocksize is None:
         raise RuntimeError(f"{name}: conversion from {_word(input)} to {NAMES[kind]} without blocksize argument given is not supported")
-    if len(blocksize) != 2:
-        raise RuntimeError(f"{name}: blocksize needs to be a tuple of size 2, but got {len(blocksize)}")
     dense = to_dense(input) if isinstance(input, SparseTensor) else input
-    p, q = (int(b) for b in blocksize)
-    if p <= 0 or q <= 0 or dense.shape[-2] % p or dense.shape[-1] % q:
+    p, q = blocksize
+    if dense.shape[-2] % p or dense.shape[-1] % q:
         raise RuntimeError(
-            f"{name}: tensor sparse size ({dense.shape[-2]}, {dense.shape[-1]}) must be divisible by given blocksize ({p}, {q})"
+            f"{name}: tensor sparse size ({dense.shape[-2]},{dense.shape[-1]}) must be divisible by given blocksize ({p},{q})"
         )
     *lead, m, n = dense.shape
     tiles = dense.reshape(*lead, m // p, p, n // q, q).transpose(-3, -2)

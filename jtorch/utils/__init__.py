@@ -7,7 +7,7 @@ import importlib
 import weakref
 from typing import Any
 
-from .._src.tensor.own_attributes import everything, take_over
+from .._src.tensor.own_attributes import OwnRef, everything, take_over
 
 #: Loaded when first touched: most programs need one of them.
 _SUBMODULES = ("_pytree", "checkpoint", "data", "hooks")
@@ -29,7 +29,7 @@ def swap_tensors(t1: Any, t2: Any) -> None:
         RuntimeError: if one of them has weak references, or their classes have different slots.
     """
     for name, t in (("t1", t1), ("t2", t2)):
-        if weakref.getweakrefs(t):
+        if any(not isinstance(ref, OwnRef) for ref in weakref.getweakrefs(t)):
             raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
     _exchange(t1, t2)
 

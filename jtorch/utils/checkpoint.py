@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import enum
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -15,6 +14,7 @@ from jtorch._src.refusals import stand_ins as _refusals
 from jtorch._src.tensor.running import UNSAVED
 
 from ._pytree import tree_leaves
+from ._selective_checkpoint import CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts
 
 __all__ = [
     "CheckpointPolicy",
@@ -22,6 +22,8 @@ __all__ = [
     "checkpoint_sequential",
     "CheckpointError",
     "CheckpointFunction",
+    "SelectiveCheckpointContext",
+    "create_selective_checkpoint_contexts",
     "check_backward_validity",
     "detach_variable",
     "get_device_states",
@@ -35,17 +37,6 @@ _USE_REENTRANT = (
     "current default behavior, you can pass use_reentrant=True. Refer to docs for more details on the differences between the two variants."
 )
 _DEFAULT_DETERMINISM_MODE = "default"
-
-
-class CheckpointPolicy(enum.Enum):
-    """What selective checkpointing does with the result of an operation."""
-
-    MUST_SAVE = 0
-    PREFER_SAVE = 1
-    MUST_RECOMPUTE = 2
-    PREFER_RECOMPUTE = 3
-    MUST_CPU_OFFLOAD = 4
-    PREFER_CPU_OFFLOAD = 5
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[torch.Tensor]]:
@@ -188,6 +179,10 @@ class _Frame:
 
         def keep(x: torch.Tensor) -> torch.Tensor:
             index = len(found)
+            if index == len(self.slots):
+                raise CheckpointError(
+                    "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original forward pass."
+                )
             found.append(x.detach())
             if self.early_stop and index + 1 == len(self.slots):
                 raise _Enough

@@ -8,6 +8,7 @@ import pytest
 
 import jtorch as torch
 from jtorch.autograd import Function, gradcheck, gradgradcheck
+from jtorch.autograd import forward_ad as fw
 
 
 class LinearFunction(Function):
@@ -246,3 +247,99 @@ def test_gradients_of_what_takes_no_part_may_be_differentiated():
     assert torch.autograd.grad(zeros.sum(), y, materialize_grads=True)[0].tolist() == [0.0] * 3
     with pytest.raises(RuntimeError, match="materialize_grads cannot be used when the given input is a GradientEdge"):
         torch.autograd.grad((x * 2).sum(), [torch.autograd.graph.get_gradient_edge(y * 2)], materialize_grads=True)
+
+
+def test_own_rule_for_vmap_hears_of_tensors_in_containers() -> None:
+    class Weighed(torch.autograd.Function):
+        @staticmethod
+        def forward(parts: Any, scale: float) -> Any:
+            return parts[0] + scale * parts[1]["b"]
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            pass
+
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, parts: Any, scale: float) -> Any:
+            assert in_dims == ([0, {"b": 0, "c": None}], None)
+            assert parts[0].shape == (3, 2)
+            return parts[0] + 10 * scale * parts[1]["b"], 0  # ten times, to see that it was this one
+
+    x = torch.arange(6.0).reshape(3, 2)
+    whole = torch.ones(2)
+    found = torch.vmap(lambda a: Weighed.apply([a, {"b": a, "c": whole}], 2.0))(x)
+    assert found.tolist() == (21 * x).tolist()
+
+
+def test_out_dims_of_a_rule_that_do_not_fit() -> None:
+    class Wrong(torch.autograd.Function):
+        @staticmethod
+        def forward(x: Any) -> Any:
+            return x * 1
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            pass
+
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, x: Any) -> Any:
+            return x, (None,)
+
+    with pytest.raises(RuntimeError, match=r"returned an incompatible \(output, out_dims\) tuple. Expected out_dims=\(None,\)"):
+        torch.vmap(Wrong.apply)(torch.ones(2, 3))
+
+
+def _forward_mode(forward: Any, jvp: Any) -> Any:
+    """What a function with these methods gives for a dual tensor and a plain one."""
+    made = type("Made", (torch.autograd.Function,), {"forward": staticmethod(forward), "jvp": staticmethod(jvp)})
+    with fw.dual_level():
+        return made.apply(fw.make_dual(torch.tensor(2.0), torch.tensor(1.0)), torch.tensor(3.0))
+
+
+@pytest.mark.parametrize(
+    ("jvp", "words"),
+    [
+        (lambda _, x, y: x, r"invalid number of forward gradients \(expected 2 but got 1\)"),
+        (lambda _, x, y: (x, y, x), r"invalid number of forward gradients \(expected 2 but got 3\)"),
+        (
+            lambda _, x, y: (x, x),
+            r"gradient at position 1, but  the corresponding forward output is not a differentiable Tensor",
+        ),
+        (lambda _, x, y: (3, None), r"expected Variable or None \(got int\) for grad output 0."),
+        (lambda _, x, y: (x.expand(2), None), r"Tensor is of size \[\] while the given forward gradient is of size \[2\]"),
+    ],
+)
+def test_tangents_that_do_not_fit_their_results(jvp: Any, words: str) -> None:
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
+        other = y.clone()
+        ctx.mark_non_differentiable(other)
+        return x.clone(), other
+
+    with pytest.raises(RuntimeError, match=words):
+        _forward_mode(forward, jvp)
+
+
+def test_tangents_of_what_is_no_tensor_are_left_out() -> None:
+    assert _forward_mode(lambda _ctx, x, y: (x + y, 3), lambda _ctx, x, y: (x + y, x))[1] == 3
+
+
+def test_contexts_are_nodes() -> None:
+    node = torch.autograd.graph.Node
+    seen: list[bool] = []
+
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            seen.append(isinstance(ctx, node))
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            seen.append(isinstance(ctx, node))
+            return 2 * g
+
+    y = Twice.apply(torch.ones(2, requires_grad=True))
+    y.sum().backward()
+    assert seen == [True, True]
+    assert issubclass(type(y.grad_fn), node) and issubclass(node, node) and node not in type(y.grad_fn).mro()
+    assert isinstance(y.exp().grad_fn, node) and not isinstance(node, node) and not isinstance(None, node)

@@ -526,3 +526,34 @@ def test_whether_a_walk_comes_to_a_node():
         will(e.grad_fn)
     with pytest.raises(RuntimeError, match="expects an grad_fn, but got Tensor"):
         will(e)
+
+
+def test_the_number_of_a_walk() -> None:
+    numbers: list[int] = []
+    x = torch.ones(2, requires_grad=True)
+    y = 2 * x
+    y.register_hook(lambda g: numbers.append(torch._C._current_graph_task_id()))
+    y.sum().backward(retain_graph=True)
+    y.sum().backward()
+    assert -1 < numbers[0] < numbers[1]
+    assert torch._C._current_graph_task_id() == -1
+
+
+def test_classes_are_no_longer_to_be_decorated() -> None:
+    with pytest.warns(FutureWarning, match="Decorating classes is deprecated"):
+
+        @torch.no_grad()
+        class Made:
+            def __init__(self) -> None:
+                self.enabled = torch.is_grad_enabled()
+
+    assert not Made().enabled
+
+
+def test_tangents_switched_off_by_the_inner_name() -> None:
+    assert torch._C._is_fwd_grad_enabled()
+    torch._C._set_fwd_grad_enabled(False)
+    try:
+        assert not torch.autograd.forward_ad._is_fwd_grad_enabled()
+    finally:
+        torch._C._set_fwd_grad_enabled(True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -526,3 +527,18 @@ def test_jacobians_row_by_row_let_backward_functions_look_at_data():
     jacrev(jacrev(lambda x: (x**3).sum(), chunk_size=1), chunk_size=1)(y).sum().backward()
     assert torch.equal(y.grad, torch.full((3, 2), 6.0))
     assert jacrev(lambda x: x[:0], chunk_size=1)(x).shape == (0, 2, 3, 2)
+
+
+@pytest.mark.parametrize("out_dims", ["first", ("first",), 1.5, (0, 1.5)])
+def test_places_of_examples_that_are_no_numbers(out_dims: Any) -> None:
+    with pytest.raises(ValueError, match="`out_dims` must be an int, None or a python collection of ints"):
+        torch.vmap(lambda x: x, out_dims=out_dims)(torch.ones(2, 3))
+
+
+def test_anomalies_inside_vmap() -> None:
+    with torch.autograd.set_detect_anomaly(True):
+        per_example = torch.vmap(torch.func.grad(lambda x: (x * x).sum()))
+        assert per_example(torch.ones(3)).tolist() == [2, 2, 2]
+        with pytest.raises(RuntimeError, match="'SqrtBackward0' returned nan values in its 0th output"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.vmap(torch.func.grad(lambda x: x.sqrt().sum()))(-torch.ones(3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+from typing import Any
 
 import pytest
 from nested_items import LAYOUTS, assert_items, items, jagged  # type: ignore[import-not-found]
@@ -570,3 +571,24 @@ def test_empty_items_and_single_items():
 def test_examples(module):
     assert doctest.testmod(module).failed == 0
     assert doctest.testmod(module).attempted > 0
+
+
+OVERLOADS: dict[str, Any] = {
+    "sum.dim_IntList": lambda op, nt: (op(nt, [1], True), torch.sum(nt, [1], True)),
+    "mean.dim": lambda op, nt: (op(nt, [2]), torch.mean(nt, [2])),
+    "amax.default": lambda op, nt: (op(nt, [1], False), torch.amax(nt, [1])),
+    "relu.default": lambda op, nt: (op(nt - 2), torch.relu(nt - 2)),
+    "add.Tensor": lambda op, nt: (op(nt, nt, alpha=2), 3 * nt),
+    "select.int": lambda op, nt: (op(nt, 2, 1), nt.select(2, 1)),
+    "softmax.int": lambda op, nt: (op(nt, 2), torch.softmax(nt, 2)),
+    "layer_norm.default": lambda op, nt: (op(nt, [2]), torch.nn.functional.layer_norm(nt, (2,))),
+    "cat.default": lambda op, nt: (op([nt, nt], 2), torch.cat([nt, nt], 2)),
+}
+
+
+@pytest.mark.parametrize("name", OVERLOADS)
+def test_operators_by_their_aten_names(name: str) -> None:
+    nt = torch.nested.nested_tensor([torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0], [5.0, 6.0]])], layout=torch.jagged)
+    packet, _, overload = name.partition(".")
+    found, expected = OVERLOADS[name](getattr(getattr(torch.ops.aten, packet), overload), nt)
+    assert [x.tolist() for x in found.unbind()] == [x.tolist() for x in expected.unbind()]

@@ -145,3 +145,41 @@ def test_what_programs_do_to_the_parts_of_a_tensor(change: str) -> None:
         eval(change, {"i": i, "v": v})
         found.append((made._indices().tolist(), made._values().tolist(), tuple(made.coalesce().values().shape)))
     assert found[0] == found[1]
+
+
+def _blocked(t: Any, layout: str, block: Any, source: str = "strided") -> Any:
+    x = t.arange(24.0, dtype=t.float64).reshape(4, 6).fmod(5)
+    x[:2, 2:4] = 0
+    if source != "strided":
+        x = getattr(x, f"to_sparse{source}")(*([(2, 2)] if source in ("_bsr", "_bsc") else []))
+    return x.to_sparse(layout=getattr(t, layout), blocksize=block) if source == "_csr" else getattr(x, f"to_{layout}")(block)
+
+
+@pytest.mark.parametrize("layout", ["sparse_bsr", "sparse_bsc"])
+@pytest.mark.parametrize("source", ["strided", "", "_csr", "_csc", "_bsr", "_bsc"])
+@pytest.mark.parametrize("block", [2, (2, 3), 5, (2,), (2, 2, 2), (0, 2), -1, True, None])
+def test_sizes_of_blocks(layout: str, source: str, block: Any) -> None:
+    def answer(t: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                made = _blocked(t, layout, block, source)
+            except (RuntimeError, TypeError) as error:
+                return f"{type(error).__name__}: {error}"
+        return made.values().tolist(), made.to_dense().tolist()
+
+    assert answer(jtorch) == answer(torch)
+
+
+@pytest.mark.parametrize("layout", ["sparse_bsr", "sparse_bsc"])
+def test_gradients_given_in_blocks(layout: str) -> None:
+    def answer(t: Any) -> Any:
+        x = (t.arange(24.0, dtype=t.float64).reshape(4, 6) + 1).requires_grad_()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            y, g = getattr(x, f"to_{layout}")((2, 3)), getattr(x.detach() + 1, f"to_{layout}")((2, 3))
+            masked = (x.detach() + 1).sparse_mask(_blocked(t, layout, (2, 3)))
+            (found,) = t.autograd.grad(y, x, g)
+        return found.tolist(), masked.to_dense().tolist(), masked.layout == getattr(t, layout)
+
+    assert answer(jtorch) == answer(torch)

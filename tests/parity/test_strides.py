@@ -202,3 +202,30 @@ def test_strides_of_sums_of_products(equation: str, shapes: list[tuple[int, ...]
         return library.einsum(equation, *operands).stride()
 
     assert strides(jtorch) == strides(torch)
+
+
+@pytest.mark.parametrize(
+    "shape", [(), (4,), (0,), (4, 4), (1, 4), (4, 4, 1), (2, 3, 4), (2, 0, 3), (1, 2, 3, 4), (2, 3, 4, 5), (2, 3, 1, 4)]
+)
+@pytest.mark.parametrize("laid", ["rows", "reversed", "channels_last", "expanded"])
+def test_order_of_dimensions(shape: tuple[int, ...], laid: str) -> None:
+    if laid == "channels_last" and len(shape) != 4:
+        pytest.skip("images only")
+
+    def found(module: Any) -> list[Any]:
+        x = module.empty(shape)
+        if laid == "reversed":
+            x = x.permute(tuple(reversed(range(len(shape)))))
+        elif laid == "expanded":
+            x = x.expand(3, *shape)
+        elif laid == "channels_last":
+            x = x.to(memory_format=module.channels_last)
+        told: list[Any] = []
+        for check in (False, True, [module.channels_last], [module.contiguous_format, module.channels_last], (module.channels_last,), 1):
+            try:
+                told.append(x.dim_order(ambiguity_check=check))
+            except (RuntimeError, TypeError) as error:
+                told.append((type(error), str(error)))
+        return told
+
+    assert found(jtorch) == found(torch)

@@ -79,3 +79,14 @@ def test_exchanged_tensors() -> None:
     with pytest.raises(RuntimeError, match="Cannot swap t2 because it has weakref"):
         torch.utils.swap_tensors(b, a)
     assert r() is a
+
+
+def test_parameters_that_were_used_are_exchanged() -> None:
+    model, other = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
+    hidden = model.weight * 2  # of which nobody else knows
+    hidden.retain_grad()
+    model(torch.ones(1, 2)).sum().backward()
+    expected = other.weight.tolist()
+    torch.utils.swap_tensors(model.weight, other.weight)
+    torch.utils.swap_tensors(hidden, torch.zeros(2))
+    assert model.weight.tolist() == expected and hidden.tolist() == [0, 0]

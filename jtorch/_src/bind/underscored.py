@@ -19,9 +19,8 @@ __all__ = [
 
 
 def _addmm_activation(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False, out: Any = None) -> Any:
-    """``addmm``, then ReLU, or the tanh form of GELU."""
-    found = T.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
-    found = F.gelu(found, approximate="tanh") if use_gelu else found.relu()
+    """The method of the same name."""
+    found = self._addmm_activation(mat1, mat2, beta=beta, alpha=alpha, use_gelu=use_gelu)
     return found if out is None else out.resize_(found.shape).copy_(found)
 
 
@@ -90,11 +89,15 @@ def _convert_indices_from_csr_to_coo(crow_indices: Any, col_indices: Any, *, out
     return T.stack([x.to(BY_NAME["int32" if out_int32 else "int64"]) for x in pair])
 
 
-def _int_mm(self: Any, mat2: Any) -> Any:
+#: What dtypes are called in C++.
+_CPP = {"int32": "int", "int64": "long int", "float32": "float", "float64": "double"}
+
+
+def _int_mm(self: Any, mat2: Any, *, out: Any = None) -> Any:
     """The product of matrices of int8 in int32.
 
     Raises:
-        RuntimeError: for other dtypes, or shapes that do not fit.
+        RuntimeError: for other dtypes, or shapes that do not fit, ``out`` included.
     """
     if self.dim() != 2 or mat2.dim() != 2:
         raise RuntimeError(f"Expected self and mat2 to be of dimension 2 but got {self.dim()} and {mat2.dim()}")
@@ -102,11 +105,21 @@ def _int_mm(self: Any, mat2: Any) -> Any:
         raise RuntimeError(f"self.size(1) needs to match mat2.size(0) but got {self.shape[1]} and {mat2.shape[0]}")
     for name, x in (("self", self), ("mat2", mat2)):
         if x.dtype not in (BY_NAME["int8"], BY_NAME["uint8"]):
-            kind = {"int32": "int", "int64": "long int", "float32": "float", "float64": "double"}.get(str(x.dtype)[6:], str(x.dtype)[6:])
+            kind = _CPP.get(str(x.dtype)[6:], str(x.dtype)[6:])
             raise RuntimeError(f"int_mm_out_cpu: Expected {name} dtype to be int8 or uint8 but got {kind}")
+    if out is not None:
+        if out.dtype != BY_NAME["int32"]:
+            raise RuntimeError(
+                f"int_mm_out_cpu: Expected result dtype to be of type kInt but got {_CPP.get(str(out.dtype)[6:], str(out.dtype)[6:])}"
+            )
+        for d, n in enumerate((self.shape[0], mat2.shape[1])):
+            if out.shape[d] != n:
+                raise RuntimeError(f"int_mm_out_cpu: Expected result.size({d}) to be {n} but got {out.shape[d]}")
     if self.device.type == "cpu":
-        return _by_floats(self, mat2)
-    return T.matmul(self.to(BY_NAME["int32"]), mat2.to(BY_NAME["int32"]))
+        found = _by_floats(self, mat2)
+    else:
+        found = T.matmul(self.to(BY_NAME["int32"]), mat2.to(BY_NAME["int32"]))
+    return found if out is None else out.copy_(found)
 
 
 def _by_floats(a: Any, b: Any) -> Any:

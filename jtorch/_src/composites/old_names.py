@@ -234,7 +234,7 @@ def _autocast_to_reduced_precision(self: Tensor, cuda_enabled: bool, cpu_enabled
 @composite(namespace="Tensor", operands=("self", "mat1", "mat2"), ignored=True)
 @schemas("(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, bool use_gelu=False) -> Tensor ; =out")
 def _addmm_activation(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False) -> Any:
-    """``relu`` (or with ``use_gelu`` the tanh form of ``gelu``) of ``addmm``.
+    """``relu`` (or ``gelu``, with ``use_gelu``) of ``addmm``.
 
     Shapes: self broadcastable to (n, p), mat1 (n, m), mat2 (m, p) -> (n, p).
     Dtypes: as for ``addmm``.
@@ -245,7 +245,7 @@ def _addmm_activation(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1
         tensor([[1., 0.]])
     """
     found = T.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
-    return F.gelu(found, approximate="tanh") if use_gelu else T.relu(found)
+    return F.gelu(found) if use_gelu else T.relu(found)
 
 
 @composite(operands=("input", "other", "out"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from typing import Any
 
@@ -11,6 +12,7 @@ from ..bind.everything import PROPERTIES, PROPERTY_SETTERS, T
 from ..engine import META
 from ..facts.devices import accelerator_type
 from ..facts.errors import must_be_tensor, not_offered
+from ..facts.layouts import channels_last, in_format, memory_format
 from ..facts.warned_once import outside
 from ..ops._facts import schemas
 from ..tensor.untyped_storage import storage_of
@@ -280,17 +282,50 @@ def get_device(input: Tensor) -> Any:
     return d.index or 0
 
 
+def _from_outermost(strides: Any, shape: Any) -> tuple[int, ...]:
+    """Dimensions by falling strides; those whose stride is 0 are neither before nor after others, and stay where they are among these."""
+    inner = list(reversed(range(len(strides))))
+    for i in range(1, len(inner)):
+        at = i
+        for j in reversed(range(i)):
+            a, b = inner[j], inner[at]
+            if not strides[a] or not strides[b]:
+                continue
+            if (strides[a], shape[a]) > (strides[b], shape[b]):
+                inner[j], inner[at] = b, a
+                at = j
+            elif strides[a] < strides[b]:
+                break
+    return tuple(reversed(inner))
+
+
 @composite(namespace="Tensor", operands=("self",), dispatched="never", native=False)
-def dim_order(self: Tensor, *, ambiguity_check: bool = False) -> Any:
+def dim_order(self: Tensor, *, ambiguity_check: bool | list[memory_format] = False) -> Any:
     """The dimensions from the outermost in memory to the innermost.
+
+    Raises:
+        RuntimeError: with ``ambiguity_check=True``, where strides allow more than one order; with a list of memory formats, where that is
+            so and the tensor has not exactly one of them.
+        TypeError: if ``ambiguity_check`` is something else.
 
     Example:
         >>> import jtorch as torch
         >>> torch.zeros(2, 3).t().dim_order()
         (1, 0)
     """
+    formats = ambiguity_check if isinstance(ambiguity_check, list) else []
+    if not isinstance(ambiguity_check, (bool, list)) or not all(isinstance(f, memory_format) for f in formats):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
     strides = self.stride()
-    return tuple(sorted(range(len(strides)), key=lambda i: (-strides[i], i)))
+    if ambiguity_check is not False:
+        alike = 1 in self.shape or any(a == b for a, b in itertools.pairwise(strides))
+        if alike and sum(self.is_contiguous(memory_format=f) for f in formats) != 1:
+            raise RuntimeError("The tensor does not have unique dim order, or cannot map to exact one of the given memory formats.")
+        if ambiguity_check and len(strides) > 1 and 0 in strides and self.numel():
+            raise RuntimeError("The tensor does not have unique dim order.")
+    if self.is_contiguous() and not (len(strides) == 4 and in_format(self.shape, strides, channels_last)):
+        return tuple(range(len(strides)))
+    return _from_outermost(strides, self.shape)
 
 
 @composite(namespace="Tensor", operands=("self",), dispatched="never")

@@ -132,6 +132,10 @@ class Transformed(Lifted):
         """The value that stands for ``physical`` as this one does for its own."""
         raise NotImplementedError
 
+    def apart(self) -> tuple[tuple[Value, ...], Callable[..., Value]]:
+        """The values outside that it is made of, and what makes one like it of such values, without keeping these."""
+        raise NotImplementedError
+
     def start(self, storage: Any) -> int | None:
         """Where in the memory outside the first element of ``storage`` lies, if it stands for one example of what lies there; else None."""
         return None

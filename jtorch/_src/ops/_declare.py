@@ -284,6 +284,7 @@ class Guard:
 class _Collectors(threading.local):
     def __init__(self) -> None:
         self.stack: list[list[Guard] | None] = []
+        self.derivatives: list[list[Guard]] = []
 
 
 _collectors = _Collectors()
@@ -299,6 +300,12 @@ def guard(bad: Any, exc_type: type[Exception], message: str, value: Any = None) 
     stack = _collectors.stack
     if stack and stack[-1] is not None:
         stack[-1].append(Guard(bad, exc_type, message, value))
+
+
+def guard_gradient(bad: Any, exc_type: type[Exception], message: str) -> None:
+    """As ``guard``, in a rule of ``defvjp``: what the gradients of results must fulfil for the operand's to have a meaning."""
+    if _collectors.derivatives:
+        _collectors.derivatives[-1].append(Guard(bad, exc_type, message, None))
 
 
 def _compared(how: Callable[[Any, Any], Any], x: Any, limit: float) -> Any:
@@ -375,3 +382,14 @@ def collecting(guards: list[Guard] | None) -> Iterator[None]:
         yield
     finally:
         _collectors.stack.pop()
+
+
+@contextlib.contextmanager
+def collecting_of_rule(guards: list[Guard]) -> Iterator[None]:
+    """Collects what a rule states inside by ``guard_gradient``; the guards of kernels are discarded."""
+    _collectors.derivatives.append(guards)
+    try:
+        with collecting(None):
+            yield
+    finally:
+        _collectors.derivatives.pop()

@@ -18,7 +18,7 @@ from ..engine.tracing import traced
 from ..facts import dtypes
 from ..facts.errors import broadcast_shapes
 from . import _pieces
-from ._declare import DTYPE, NUMBER, OPS, STATIC, TENSOR_LIST, TENSOR_OR_STATIC, UNLESS_ROUNDED, Op, collecting
+from ._declare import DTYPE, NUMBER, OPS, STATIC, TENSOR_LIST, TENSOR_OR_STATIC, UNLESS_ROUNDED, Op, collecting, collecting_of_rule
 from ._flags import flags_of
 from ._mapped import axes_of, varying
 from ._numeric import zeros_and_ones
@@ -495,7 +495,8 @@ def vjp_of(
         cts = iter(flat[at : at + n_given])
         numbers = flat[at + n_given :]
         cotangents = [next(cts) if have else None for have in given]
-        with collecting(None):
+        guards: list[Any] = []
+        with collecting_of_rule(guards):
             if recompute:
                 again = info.kernel(*arrays, *numbers)
                 results = (again.outs if isinstance(again, Guarded) else again)[len(visible) :]
@@ -503,7 +504,8 @@ def vjp_of(
                 grads = _by_rule(info, arrays, numbers, results, cotangents, visible, needs)
             else:
                 grads = _by_jax(info, arrays, numbers, cotangents, needs)
-        return tuple([_strong(g) for g in grads])
+        found = tuple([_strong(g) for g in grads])
+        return Guarded(found, flags_of(guards), tuple([(g.exc_type, g.message, None) for g in guards])) if guards else found
 
     fn.__name__ = fn.__qualname__ = f"{op.name}_backward"
     derived = Info(_derived(op), ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -278,15 +279,17 @@ def _log_add(x: Array, total: Array) -> Array:
 
 
 def _complex_logcumsumexp(x: Array, axis: int) -> Array:
-    """One element after the other, since the imaginary part depends on the order."""
+    """One element after the other, since the imaginary part depends on the order; the logarithm of 0, from where it starts, has none."""
     moved = jnp.moveaxis(x, axis, 0)
+    nothing = np.asarray(complex(-math.inf, 0), x.dtype)
+    unknown = np.asarray(complex(math.nan, math.nan), x.dtype)
 
     def step(total: Array, item: Array) -> tuple[Array, Array]:
-        total = _log_add(item, total)
+        total = jnp.where(jnp.isnan(item) | jnp.isnan(total), unknown, _log_add(item, total))
         return total, total
 
-    _, rest = _loops.scan(step, moved[0], moved[1:])
-    return jnp.moveaxis(jnp.concatenate([moved[:1], rest]), 0, axis)
+    _, found = _loops.scan(step, jnp.full_like(moved[0], nothing), moved)
+    return jnp.moveaxis(found, 0, axis)
 
 
 @reduction(saves=("input", "result"), aten="logcumsumexp", out_dtype="scalar_type", out_apart="partly")

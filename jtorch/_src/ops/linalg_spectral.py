@@ -9,7 +9,7 @@ import numpy as np
 from jax.lax import linalg as lapack
 
 from ..facts.errors import LinAlgError
-from ._declare import Array, defvjp, guard, op
+from ._declare import Array, defvjp, guard, guard_gradient, op
 from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._kernel import cast
@@ -46,11 +46,27 @@ def _eigh(a: Array, uplo: str, function: str) -> tuple[Array, Array]:
     return values, vectors
 
 
+def phase_free(turned: Array, words: str) -> None:
+    """Refuses gradients of complex vectors that a loss has which is not the same for their multiples of length 1.
+
+    ``turned`` are the derivatives of the loss along such multiples; the tolerance is PyTorch's.
+    """
+    guard_gradient(~(jnp.abs(turned) <= 1e-2), RuntimeError, words)
+
+
+_DEPENDS = (
+    "{}_backward: The eigenvectors in the complex case are specified up to multiplication by e^{{i phi}}. The specified loss function "
+    "depends on this quantity, so it is ill-defined."
+)
+
+
 def _eigh_grad(grad_values: Array, grad_vectors: Array | None, values: Array, vectors: Array) -> Array:
     inner = embedded(cast(grad_values, vectors.dtype))
     if grad_vectors is not None:
         difference = values[..., None, :] - values[..., :, None]
         product = adjoint(vectors) @ grad_vectors
+        if is_complex(vectors):
+            phase_free(jnp.imag(diagonal(product)), _DEPENDS.format("linalg_eigh"))
         product = (product - adjoint(product)) * np.asarray(0.5, product.dtype)  # the gradient is symmetric
         inner = inner + zero_where_zero(off_diagonal(product), cast(difference, product.dtype))
     return vectors @ inner @ adjoint(vectors)
@@ -174,6 +190,7 @@ def _eig_grad(grad_values: Array, grad_vectors: Array | None, values: Array, vec
     inner = embedded(grad_values)
     if grad_vectors is not None:
         product = h @ grad_vectors
+        phase_free(jnp.imag(diagonal(product)), _DEPENDS.format("linalg_eig"))
         product = product - (h @ vectors) * cast(jnp.real(diagonal(product)), product.dtype)[..., None, :]
         inner = inner + zero_where_zero(off_diagonal(product), jnp.conj(values[..., None, :] - values[..., :, None]))
     grad = jnp.linalg.solve(h, inner @ h)

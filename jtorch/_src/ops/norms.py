@@ -23,6 +23,11 @@ def _order_text(p: float) -> str:
     return f"{p:g}"
 
 
+def _check_order(p: Any) -> None:
+    if isinstance(p, complex):
+        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
+
+
 def _checked(input: Array, ord: float, dim: int | tuple[int, ...] | None, dtype: Dtype | None) -> tuple[Array, tuple[int, ...]]:
     name = "linalg.vector_norm"
     if category(input.dtype) < dtypes.FLOATING:
@@ -91,6 +96,7 @@ def vector_norm(
     """
     if isinstance(ord, str):
         raise TypeError(f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(ord).__name__}")
+    _check_order(ord)
     x, dims = _checked(input, ord, dim, dtype)
     made = _power_sum(wide(x), float(ord), dims)
     return to_dtype(made if keepdim else lax.squeeze(made, dims), dtypes.from_np(x.dtype).to_real().np)
@@ -220,6 +226,7 @@ def dist(input: Array, other: Array, p: float = 2) -> Array:
         >>> torch.dist(torch.tensor([1.0, 2.0]), torch.tensor([4.0, 6.0]))
         tensor(5.)
     """
+    _check_order(p)
     if category(input.dtype) < dtypes.FLOATING:
         raise RuntimeError(f"norm(): input dtype should be either floating point or complex. Got {scalar_name(input.dtype)} instead.")
     difference = wide(input - other)

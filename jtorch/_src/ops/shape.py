@@ -479,6 +479,8 @@ def renorm(input: Array, p: float, dim: int, maxnorm: float) -> Array:
         tensor([[0.6000, 0.8000],
                 [0.5000, 0.0000]])
     """
+    if isinstance(p, complex):
+        raise RuntimeError("renorm: p must be real-valued")
     if not p > 0:  # NaN too
         raise RuntimeError("renorm: non-positive-norm not supported")
     if isinstance(p, complex) or isinstance(maxnorm, complex):

@@ -19,7 +19,7 @@ from ._linalg import adjoint, check_asked, check_float, check_matrix, check_squa
 from ._nodes import Made
 from ._numeric import is_complex, is_integral, scalar_name
 from .linalg_solve import _lu_info
-from .linalg_spectral import _NOT_FINITE, _eigh, _guard_finite, _real_dtype
+from .linalg_spectral import _NOT_FINITE, _eigh, _guard_finite, _real_dtype, phase_free
 
 aten = A  # where ``A`` is the matrix
 
@@ -37,6 +37,12 @@ def _svd(a: Array, full: bool, function: str) -> tuple[Array, Array, Array]:
     return lapack.svd(a, full_matrices=full, compute_uv=True)
 
 
+_DEPENDS = (
+    "svd_backward: The singular vectors in the complex case are specified up to multiplication by e^{i phi}. The specified loss function "
+    "depends on this phase term, making it ill-defined."
+)
+
+
 def _svd_grad(gu: Array | None, gs: Array, gvh: Array | None, u: Array, s: Array, vh: Array) -> Array:
     """The gradient through the first ``min(m, n)`` singular vectors: those beyond are no function of the input."""
     m, n, k = u.shape[-2], vh.shape[-1], s.shape[-1]
@@ -48,6 +54,9 @@ def _svd_grad(gu: Array | None, gs: Array, gvh: Array | None, u: Array, s: Array
     scale = cast(s, u.dtype)
     left, right = adjoint(u) @ gu, vh @ adjoint(gvh)
     left, right = left - adjoint(left), right - adjoint(right)
+    if is_complex(u):
+        turned, back = jnp.imag(diagonal(left)), -jnp.imag(diagonal(right))
+        phase_free((turned - back) / (1 + jnp.abs(back)), _DEPENDS)
     difference = (s[..., None, :] - s[..., :, None]) * (s[..., None, :] + s[..., :, None])
     both = left * scale[..., None, :] + scale[..., :, None] * right
     inner = inner + zero_where_zero(off_diagonal(both), cast(difference, both.dtype))
@@ -515,6 +524,8 @@ def matrix_norm(
     if rows == columns:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
     if ord not in ("fro", "nuc", 1, -1, 2, -2, _INF, -_INF):
+        if isinstance(ord, complex):
+            raise RuntimeError("linalg.matrix_norm: Expected a non-complex scalar as the order of norm.")
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     check_asked("linalg.matrix_norm", A, dtype)
     if ord in ("nuc", 2, -2):

@@ -157,7 +157,7 @@ _LINES: dict[str, str] = {
         _guards: TracingContext
     """,
     reasons.DISPATCH: """
-        _C: _dispatch_call_boxed _dispatch_find_schema_or_throw _current_graph_task_id _current_autograd_node
+        _C: _dispatch_call_boxed _dispatch_find_schema_or_throw _current_autograd_node
             _IncludeDispatchKeyGuard _storage_Use_Count
         _custom_ops: get_ctx
         ops.aten: _foreach_add_(Scalar List ScalarList Tensor overloads) _foreach_div(Scalar List ScalarList Tensor overloads)
@@ -214,9 +214,6 @@ _LINES: dict[str, str] = {
     """,
     reasons.MM: """
         : _scaled_mm _weight_int4pack_mm _convert_weight_to_int4pack _dyn_quant_matmul_4bit
-    """,
-    reasons.SELECTIVE: """
-        utils.checkpoint: create_selective_checkpoint_contexts
     """,
     reasons.NUMA: """
         numa.binding: maybe_wrap_command_args_with_numa_binding

@@ -29,7 +29,7 @@ PIPES = "pipes of data frames, and types of pipes, are left out; use pandas in f
 SYMBOLIC = "it is a part of PyTorch's reasoning about symbolic sizes"
 FAKE = "it is a part of PyTorch's fake tensors; use FakeTensorMode"
 MM = "it multiplies scaled or packed integers in one CUDA kernel; scale in the program and use matmul"
-SELECTIVE = "XLA decides what is kept and what is computed again; checkpoint whole blocks instead"
+SELECTIVE = "graph executions have no groups here; checkpoint with use_reentrant=False"
 PER_SAMPLE = "it keeps gradients of single examples in .grad_sample; use torch.func.vmap of torch.func.grad"
 NUMA = "processes are not bound to memory nodes here; use numactl"
 TWO_IN_FOUR = "XLA has no kernels for two-in-four sparsity"

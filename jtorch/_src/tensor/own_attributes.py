@@ -17,12 +17,18 @@ everything: Callable[[Any], dict[str, Any]] = TensorBase.__dict__["__dict__"].__
 set_everything: Callable[[Any, dict[str, Any]], None] = TensorBase.__dict__["__dict__"].__set__
 
 
+class OwnRef(weakref.ref[Any]):
+    """A weak reference of this package's, which a program that looks for those of its own does not find among them."""
+
+    __slots__ = ()
+
+
 def take_over(tensor: Any, parts: dict[str, Any]) -> None:
     """Makes a tensor what another one was, of which the dictionary is given: a wrapper looks at its storage through itself from then on."""
     set_everything(tensor, parts)
     look = parts.get("_al")
     if hasattr(look, "tensor"):
-        look.tensor = weakref.ref(tensor)
+        look.tensor = OwnRef(tensor)
 
 
 class Attributes(dict[str, Any]):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import warnings
-import weakref
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -22,6 +21,7 @@ from ..facts.warned_once import outside
 from .aliases import BIRTHS, DETACHED, derived
 from .cells import OVERLAP, Alias, rejoin, repeating, writable
 from .module_state import check_buffer, check_state
+from .own_attributes import OwnRef
 from .view_history import AMBIGUOUS, CUSTOM, MULTI, UNMIXED, base_steps
 from .view_steps import detaching
 
@@ -170,7 +170,7 @@ def stale(v: Value | Meta | None, owner: Any, version: int, node: Node | None = 
     """
     if v is None:
         return
-    mark = (version, weakref.ref(owner), node.seq if node is not None else next_seq())
+    mark = (version, OwnRef(owner), node.seq if node is not None else next_seq())
     if type(v) is Meta:
         v.stale = mark
     elif v.meta is None:

@@ -66,6 +66,8 @@ class Table:
         path = path.removeprefix("torch.")
         space, _, name = path.removesuffix(".__get__").removesuffix(".__set__").removesuffix(".__delete__").rpartition(".")
         name += path[len(space) + bool(space) + len(name) :]
+        if space.startswith("aten."):  # an overload, which takes its function's arguments
+            space, name = "", space.removeprefix("aten.")
         keys = (path, name) if space in _ALIKE else (path,)
         for key in keys:
             if key in self.special:
