@@ -105,6 +105,8 @@ def no_amp(grad_scale: torch.Tensor | None, found_inf: torch.Tensor | None) -> N
 
 #: Options that say how PyTorch is to compute a step, of which there is one way here.
 _WAYS = frozenset(("foreach", "fused", "capturable", "differentiable"))
+#: Options of which PyTorch only asks whether they are true.
+_FLAGS = frozenset(("centered", "decoupled_weight_decay", "maximize"))
 
 
 def update_lists(
@@ -136,6 +138,7 @@ def update_lists(
         there = tuple([name for name in names if not needs or name not in needs or group[needs[name]]])
         plan, grads = plan_for(optimizer, group, there, _named)
         options = {name: group[name] for name in named if name in group and name not in _WAYS}
+        options.update({name: bool(options[name]) for name in _FLAGS & options.keys()})
         for name, parts in pairs.items():
             options.update(zip(parts, group[name], strict=True))
         at_once = plan.plain and not group["differentiable"] and all(map(plain_gradients, grads))

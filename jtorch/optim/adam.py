@@ -139,7 +139,8 @@ class Adam(Optimizer):
         exp_avgs, exp_avg_sqs, maxima = buffers["exp_avg"], buffers["exp_avg_sq"], buffers.get("max_exp_avg_sq", [])
         steps = bucket.stepped
         beta1, beta2 = group["betas"]
-        decays = group["decoupled_weight_decay"] and group["weight_decay"] != 0
+        decoupled = bool(group["decoupled_weight_decay"])
+        decays = decoupled and group["weight_decay"] != 0
         *new, step = torch._C._fused_adam(
             params,
             grads,
@@ -152,9 +153,9 @@ class Adam(Optimizer):
             beta2=beta2,
             weight_decay=group["weight_decay"],
             eps=group["eps"],
-            amsgrad=group["amsgrad"],
-            maximize=group["maximize"],
-            decoupled=group["decoupled_weight_decay"],
+            amsgrad=bool(group["amsgrad"]),
+            maximize=bool(group["maximize"]),
+            decoupled=decoupled,
             writes=(1 + decays, 1, 2, 1),
         )
         writes = chain(repeat(1 + decays, len(params)), repeat(1, len(exp_avgs)), repeat(2, len(exp_avg_sqs)), repeat(1))

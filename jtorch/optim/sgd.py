@@ -103,8 +103,8 @@ class SGD(Optimizer):
             dampening=group["dampening"],
             weight_decay=group["weight_decay"],
             use_momentum=momentum != 0,
-            nesterov=group["nesterov"],
-            maximize=group["maximize"],
+            nesterov=bool(group["nesterov"]),
+            maximize=bool(group["maximize"]),
             writes=(1, 2),
         )
         if buffers:
