@@ -78,6 +78,19 @@ def _forward_from_src(src: str, table: dict[str, Any]) -> Callable[..., Any]:
     return _method_from_src("forward", src, table)
 
 
+def _keep_unused(made: nn.Module, body: dict[str, Any]) -> None:
+    """Gives a module what another, of which these are the attributes, has besides what the graph names."""
+    for kind in ("_parameters", "_buffers", "_modules"):
+        mine = getattr(made, kind)
+        for name, value in body.get(kind, {}).items():
+            if not hasattr(made, name):
+                mine[name] = value
+                if name in body.get("_non_persistent_buffers_set", ()):
+                    made._non_persistent_buffers_set.add(name)
+            elif isinstance(value, nn.Module) and mine.get(name) not in (None, value):  # made anew, for what the graph names in it
+                _keep_unused(mine[name], value.__dict__)
+
+
 class _CodeOnlyModule(nn.Module):
     def __init__(self, body: dict[str, Any]) -> None:
         super().__init__()
@@ -105,6 +118,7 @@ def _deserialize(forward: Callable[..., Any], body: dict[str, Any], graph_module
     root = _CodeOnlyModule(body)
     graph = KeepModules().trace(root)
     made = (graph_module_cls or GraphModule)(root, graph, class_name=name)
+    _keep_unused(made, body)
     for k, v in body.items():
         if not hasattr(made, k):
             setattr(made, k, v)
@@ -291,6 +305,7 @@ class GraphModule(nn.Module):
         memo[id(self)] = made
         fake = _CodeOnlyModule(copy.deepcopy({k: v for k, v in self.__dict__.items() if k != "_graph"}, memo))
         GraphModule.__init__(made, fake, copy.deepcopy(self.graph, memo))  # torch's copies have the plain name, too
+        _keep_unused(made, fake.__dict__)
         kept = ("_state_dict_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks", "_forward_hooks", "_forward_pre_hooks")
         for name in kept:
             if name in self.__dict__:

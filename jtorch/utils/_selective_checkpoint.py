@@ -51,7 +51,7 @@ def create_selective_checkpoint_contexts(
         >>> x = torch.tensor([0.5], requires_grad=True)
         >>> checkpoint(lambda x: x.sin().cos(), x, use_reentrant=False, context_fn=keep).backward()
         >>> x.grad
-        tensor([-0.4049])
+        tensor([-0.4048])
     """
     if isinstance(policy_fn_or_list, list):
         operators = policy_fn_or_list
