@@ -35,7 +35,7 @@ def contest() -> Contest:
 
 #: As many vectors as a ResNet-50 has parameters, and how long they are.
 VECTORS = [64 * (1 + i % 8) for i in range(213)]
-OTHERS = ("SGD", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "ASGD", "Rprop")
+OTHERS = ("SGD", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "ASGD", "Rprop", "Adafactor")
 
 
 def _vectors(torch: Any, seed: int) -> list[Any]:

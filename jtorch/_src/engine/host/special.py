@@ -33,7 +33,8 @@ _ARTANH_OF_ERF = [
         5.42154225e-09, 2.75777625e-08, -4.79462256e-06, 8.45966686e-05, -6.14838445e-4, -1.95287939e-4, 0.102769864, 1.12837925,
     )
 ]  # fmt: skip
-_LARGEST = np.array(4, np.float32)
+#: In arrays, as NumPy has vector code for the extrema of two of them only.
+_LARGEST, _SMALLEST = [np.full(_AT_A_TIME, x, np.float32) for x in (4, -4)]
 
 
 class _Functions:
@@ -76,8 +77,8 @@ def _erf_of_many(x: np.ndarray) -> np.ndarray:
     for start in range(0, x.size, _AT_A_TIME):
         out = results[start : start + _AT_A_TIME]
         y, s = inside[: out.size], square[: out.size]
-        np.minimum(numbers[start : start + _AT_A_TIME], _LARGEST, out=y)
-        np.maximum(y, -_LARGEST, out=y)
+        np.minimum(numbers[start : start + _AT_A_TIME], _LARGEST[: out.size], out=y)
+        np.maximum(y, _SMALLEST[: out.size], out=y)
         np.multiply(y, y, out=s)
         np.multiply(s, _ARTANH_OF_ERF[0], out=out)
         np.add(out, _ARTANH_OF_ERF[1], out=out)
