@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import enum
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -14,7 +13,12 @@ import jtorch as torch
 from jtorch._src.refusals import stand_ins as _refusals
 from jtorch._src.tensor.running import UNSAVED
 
+from ._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
 from ._pytree import tree_leaves
+from ._selective_checkpoint import SAC_IGNORED_OPS as SAC_IGNORED_OPS
+from ._selective_checkpoint import CheckpointPolicy as CheckpointPolicy
+from ._selective_checkpoint import SelectiveCheckpointContext as SelectiveCheckpointContext
+from ._selective_checkpoint import create_selective_checkpoint_contexts as create_selective_checkpoint_contexts
 
 __all__ = [
     "CheckpointPolicy",
@@ -22,6 +26,8 @@ __all__ = [
     "checkpoint_sequential",
     "CheckpointError",
     "CheckpointFunction",
+    "SelectiveCheckpointContext",
+    "create_selective_checkpoint_contexts",
     "check_backward_validity",
     "detach_variable",
     "get_device_states",
@@ -35,17 +41,6 @@ _USE_REENTRANT = (
     "current default behavior, you can pass use_reentrant=True. Refer to docs for more details on the differences between the two variants."
 )
 _DEFAULT_DETERMINISM_MODE = "default"
-
-
-class CheckpointPolicy(enum.Enum):
-    """What selective checkpointing does with the result of an operation."""
-
-    MUST_SAVE = 0
-    PREFER_SAVE = 1
-    MUST_RECOMPUTE = 2
-    PREFER_RECOMPUTE = 3
-    MUST_CPU_OFFLOAD = 4
-    PREFER_CPU_OFFLOAD = 5
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[torch.Tensor]]:
@@ -219,6 +214,18 @@ class _Frame:
             )
 
 
+class _Passing(TorchDispatchMode):
+    """Has functions computed as operators, as under any mode: these save other tensors, or in another order, than functions do. So both
+    computations are to be of one kind, although a mode was on in the first alone."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+def _is_dispatched() -> bool:
+    return _get_current_dispatch_mode() is not None
+
+
 _early_stop: bool | None = None
 
 
@@ -273,8 +280,11 @@ def checkpoint(
     first, second = context_fn()
     surroundings = _Surroundings(preserve)
 
+    seen: list[bool] = []
+
     def again() -> None:
-        with surroundings.restored(), second:
+        around = contextlib.nullcontext() if seen[0] or not _is_dispatched() else torch._C._DisableTorchDispatch()
+        with around, surroundings.restored(), second, _Passing() if seen[0] and not _is_dispatched() else contextlib.nullcontext():
             function(*args, **kwargs)
 
     stop = early_stop if _early_stop is None else _early_stop
@@ -285,6 +295,7 @@ def checkpoint(
     if any(isinstance(x, torch.Tensor) and x.is_inference() for x in args):
         raise RuntimeError(UNSAVED)
     with torch.autograd.graph.saved_tensors_hooks(frame.pack, frame.unpack), first:
+        seen.append(_is_dispatched())
         return function(*args, **kwargs)
 
 
