@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import jtorch as torch
+from jtorch._src.aten.state import STATE
 from jtorch._src.refusals import stand_ins as _refusals
 from jtorch._src.tensor.running import UNSAVED
 
@@ -214,6 +215,24 @@ class _Frame:
             )
 
 
+def _is_dispatched() -> bool:
+    return bool(STATE.modes)
+
+
+def _alike(dispatched: bool) -> AbstractContextManager[Any]:
+    """A block in which functions are computed as operators, below dispatch modes, or as functions, whichever modes are on.
+
+    Operators save other tensors, or in another order, than functions do, so both computations of a checkpoint are to be of one kind.
+    """
+    if dispatched == _is_dispatched():
+        return contextlib.nullcontext()
+    if not dispatched:
+        return torch._C._DisableTorchDispatch()
+    from ._selective_modes import Passing
+
+    return Passing()
+
+
 _early_stop: bool | None = None
 
 
@@ -268,8 +287,11 @@ def checkpoint(
     first, second = context_fn()
     surroundings = _Surroundings(preserve)
 
+    seen: list[bool] = []
+
     def again() -> None:
-        with surroundings.restored(), second:
+        around = contextlib.nullcontext() if seen[0] else _alike(False)
+        with around, surroundings.restored(), second, _alike(seen[0]):
             function(*args, **kwargs)
 
     stop = early_stop if _early_stop is None else _early_stop
@@ -280,6 +302,7 @@ def checkpoint(
     if any(isinstance(x, torch.Tensor) and x.is_inference() for x in args):
         raise RuntimeError(UNSAVED)
     with torch.autograd.graph.saved_tensors_hooks(frame.pack, frame.unpack), first:
+        seen.append(_is_dispatched())
         return function(*args, **kwargs)
 
 

@@ -183,10 +183,20 @@ def highest(dtype: Any) -> Any:
     return math.inf if dtype.is_floating_point else torch.iinfo(dtype).max
 
 
+def _without(nt: NestedTensor, like: Tensor) -> Tensor:
+    """Which items have no elements, in the form of a result ``(B, *)``."""
+    return (nt._cut.counts() == 0).view(-1, *(1,) * (like.dim() - 1))
+
+
 def _padding(func: Any, padding: Any, single: bool) -> Callable[[NestedTensor, bool], Any]:
     def on_ragged(nt: NestedTensor, keepdim: bool) -> Any:
         filled = nt._padded(padding(nt.dtype) if callable(padding) else padding)
-        return func(filled, nt._ragged_idx if single else (nt._ragged_idx,), keepdim=keepdim)
+        found = func(filled, nt._ragged_idx if single else (nt._ragged_idx,), keepdim=keepdim)
+        if not callable(padding) or not nt.dtype.is_floating_point:
+            return found
+        # What PyTorch pads with, of items without elements, is finite.
+        finite = math.copysign(torch.finfo(nt.dtype).max, padding(nt.dtype))
+        return _mapped(found, lambda x: torch.where(_without(nt, x), finite, x) if x.dtype is nt.dtype else x)
 
     return on_ragged
 

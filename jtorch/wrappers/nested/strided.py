@@ -24,8 +24,11 @@ def row_major(size: tuple[int, ...]) -> tuple[int, ...]:
     strides, step = [], 1
     for n in reversed(size):
         strides.append(step)
-        step *= max(n, 1)
+        step *= n
     return tuple(reversed(strides))
+
+
+NOTHING_TO_PAD = "to_padded_tensor: at least one constituent tensor should have non-zero numel"
 
 
 class Form:
@@ -148,6 +151,8 @@ class StridedNestedTensor(Nested):
             raise RuntimeError("to_padded_tensor(): a nested tensor of 0-dim items has nothing to pad")
         if not self._form.is_packed():
             raise RuntimeError("for now to_padded_tensor only supports contiguous nested tensor")
+        if not self._form.numel:
+            raise RuntimeError(NOTHING_TO_PAD)
         found = self._padded(padding)
         if output_size is None:
             return found

@@ -21,6 +21,10 @@ _NO_SIZES = "Internal error: NestedTensorImpl doesn't support sizes. Please file
 _ISSUE = "if you need this feature, please open an issue on github describing your use case."
 
 
+#: What asks for a size of the items where there are none.
+_NO_ITEMS = "Dimension specified as {} but tensor has no dimensions"
+
+
 def _place(nt: StridedNestedTensor, dim: Any, more: int = 0) -> int:
     return canonical_dim(int(dim), nt._form.rank + 1 + more)
 
@@ -323,6 +327,8 @@ def unsqueeze(input: StridedNestedTensor, dim: int) -> StridedNestedTensor:
     place = _place(input, dim, 1)
     if not place:
         raise RuntimeError(f"unsqueeze(): For nested tensors, unsqueezing dimension 0 is not supported at the moment {_ISSUE}")
+    if not input._form.sizes:
+        raise IndexError(_NO_ITEMS.format(0))
     sizes = [(*s[: place - 1], 1, *s[place - 1 :]) for s in input._form.sizes]
     pairs = zip(input._form.sizes, input._form.strides, strict=True)
     strides = [(*t[: place - 1], t[place - 1] * s[place - 1] if place <= len(s) else 1, *t[place - 1 :]) for s, t in pairs]
@@ -491,7 +497,10 @@ def setitem(input: Any, index: Any, value: Any) -> None:
 
 def _last(nt: StridedNestedTensor, dim: Any, name: str) -> int:
     """The size of the last dimension, if that is the one and it is regular."""
-    if _place(nt, dim) != nt._form.rank:
+    place = _place(nt, dim)
+    if not nt._form.sizes:
+        raise IndexError(_NO_ITEMS.format(1))
+    if place != nt._form.rank:
         raise RuntimeError(f"{name} for nested tensors is currently only supported for the last dimension.")
     return size(nt, -1)
 
@@ -579,6 +588,9 @@ def cat(tensors: Any, dim: int = 0) -> StridedNestedTensor:
     place = _place(first, dim)
     if any(not isinstance(t, StridedNestedTensor) for t in tensors):
         raise RuntimeError("Expected each tensor in given list to be nested.")
+    for i, t in enumerate(tensors):
+        if not t._sizes:
+            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated" if i else _NO_SIZES)
     if not place:
         sizes = [s for t in tensors for s in t._sizes]
         return StridedNestedTensor.contiguous_of(torch.cat([t._flat() for t in tensors]), sizes)

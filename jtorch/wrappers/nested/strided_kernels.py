@@ -9,7 +9,7 @@ import jtorch as torch
 from jtorch import Tensor
 
 from . import attention
-from .strided import TABLE, StridedNestedTensor, from_padded, write_back
+from .strided import NOTHING_TO_PAD, TABLE, StridedNestedTensor, from_padded, write_back
 from .strided_functions import _place, _refused, squeeze, unsqueeze
 from .tensor import Nested
 
@@ -260,6 +260,8 @@ def _products(name: str, a: Any, b: Any) -> StridedNestedTensor:
         if s[-1] != t[-2]:
             raise RuntimeError(f"{i}-th nested matrices in batch cannot be multiplied ({s[-2]}x{s[-1]} and {t[-2]}x{t[-1]})")
         sizes.append((*s[:-1], t[-1]))
+    if name == "matmul" and sizes and not (a._form.numel and b._form.numel):
+        raise RuntimeError(NOTHING_TO_PAD)
     x, y = (x._padded(0) if isinstance(x, StridedNestedTensor) else x for x in (a, b))
     return from_padded(torch.matmul(x, y), sizes)
 
