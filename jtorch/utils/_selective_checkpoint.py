@@ -116,6 +116,15 @@ class _Second(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
+def _of_list(wanted: frozenset[Any]) -> Callable[..., Any]:
+    """The policy that keeps what some operators give."""
+
+    def policy(context: Any, op: Any, *args: Any, **kwargs: Any) -> CheckpointPolicy:  # noqa: ARG001
+        return CheckpointPolicy.MUST_SAVE if op in wanted else CheckpointPolicy.PREFER_RECOMPUTE
+
+    return policy
+
+
 def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False) -> tuple[Any, Any]:
     """Contexts for ``checkpoint(..., use_reentrant=False, context_fn=...)`` that keep what a policy wants and compute the rest again.
 
@@ -137,11 +146,7 @@ def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_ent
                         "it to `torch.ops.aten.mm.default`."
                     )
                 raise ValueError(f"Expected op in `op_list` to be an OpOverload but got: {op} of type {type(op)}. {more}")
-        wanted = frozenset(policy_fn_or_list)
-
-        def policy(context: Any, op: Any, *args: Any, **kwargs: Any) -> CheckpointPolicy:  # noqa: ARG001
-            return CheckpointPolicy.MUST_SAVE if op in wanted else CheckpointPolicy.PREFER_RECOMPUTE
-
+        policy = _of_list(frozenset(policy_fn_or_list))
     elif callable(policy_fn_or_list):
         policy = policy_fn_or_list
     else:

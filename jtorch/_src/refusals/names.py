@@ -215,9 +215,6 @@ _LINES: dict[str, str] = {
     reasons.MM: """
         : _scaled_mm _weight_int4pack_mm _convert_weight_to_int4pack _dyn_quant_matmul_4bit
     """,
-    reasons.SELECTIVE: """
-        utils.checkpoint: create_selective_checkpoint_contexts
-    """,
     reasons.NUMA: """
         numa.binding: maybe_wrap_command_args_with_numa_binding
     """,

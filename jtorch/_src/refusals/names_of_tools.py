@@ -77,7 +77,7 @@ LINES: dict[str, str] = {
         export: AdditionalInputs Constraint
     """,
     reasons.SELECTIVE: """
-        utils.checkpoint: GraphExecGroup SelectiveCheckpointContext
+        utils.checkpoint: GraphExecGroup
     """,
     _HOOK: """
         utils.hooks: BackwardHook
