@@ -291,7 +291,7 @@ def checkpoint(
 
     def again() -> None:
         around = contextlib.nullcontext() if seen[0] else _alike(False)
-        with around, surroundings.restored(), second, _alike(seen[0]):
+        with around, surroundings.restored(), second, _alike(True) if seen[0] else contextlib.nullcontext():
             function(*args, **kwargs)
 
     stop = early_stop if _early_stop is None else _early_stop
@@ -302,8 +302,9 @@ def checkpoint(
     if any(isinstance(x, torch.Tensor) and x.is_inference() for x in args):
         raise RuntimeError(UNSAVED)
     with torch.autograd.graph.saved_tensors_hooks(frame.pack, frame.unpack), first:
-        seen.append(_is_dispatched())
-        return function(*args, **kwargs)
+        seen.append(_is_dispatched() or hasattr(type(second), "__torch_dispatch__"))
+        with _alike(seen[0]):
+            return function(*args, **kwargs)
 
 
 def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections import Counter
 from collections.abc import Callable
@@ -135,3 +136,21 @@ def test_what_is_no_policy() -> None:
         create_selective_checkpoint_contexts([A.mm])
     with pytest.raises(TypeError, match="policy_fn_or_list must be either a function or a list of ops"):
         create_selective_checkpoint_contexts(2)
+
+
+@pytest.mark.parametrize("which", ["first", "second", "both"])
+def test_a_mode_in_one_of_the_contexts_sees_operators_and_changes_no_gradient(which: str) -> None:
+    modes = {"first": Counts(), "second": Counts()}
+    nothing = contextlib.nullcontext()
+    contexts = tuple(modes[name] if which in (name, "both") else nothing for name in modes)
+
+    def f(x: Any) -> Any:
+        return torch.mm(x.sin(), x.t()).cos()
+
+    x = torch.arange(9.0).reshape(3, 3).requires_grad_()
+    checkpoint(f, x, use_reentrant=False, context_fn=lambda: contexts).sum().backward()
+    assert x.grad is not None
+    y = torch.arange(9.0).reshape(3, 3).requires_grad_()
+    f(y).sum().backward()
+    assert torch.allclose(x.grad, y.grad)
+    assert {name: mode.of[A.sin.default] > 0 for name, mode in modes.items()} == {name: which in (name, "both") for name in modes}

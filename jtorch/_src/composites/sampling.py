@@ -80,7 +80,7 @@ def _made(
     out: Any,
     layout: Any,
     device: Any,
-    requires_grad: bool,
+    requires_grad: bool | None,
     apart: bool = False,
 ) -> Any:
     """A new tensor of drawn numbers, or ``out`` filled with them."""
@@ -89,7 +89,7 @@ def _made(
     if out is None and devices.placement(device) == META:
         twister_of(generator)  # refused there too
         limits.check_size(shape, dtype.np.itemsize, META)
-        return from_host(np.broadcast_to(np.zeros((), dtype.np), shape), device, requires_grad)
+        return from_host(np.broadcast_to(np.zeros((), dtype.np), shape), device, bool(requires_grad))
     made = numbers(draw, generator, shape, None, dtype.np, device if out is None else out.device, apart)
     if out is not None:
         return write_out(made, out, name, asked=True)
@@ -278,7 +278,7 @@ def _dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
     return strides if is_dense(shape, strides) else pointwise_strides(shape, ((shape, strides),)) or contiguous_strides(shape)
 
 
-def _filled(input: Any, made: Any, requires_grad: bool, filled: Callable[[Any], Any]) -> Any:
+def _filled(input: Any, made: Any, requires_grad: bool | None, filled: Callable[[Any], Any]) -> Any:
     levels = [level.size for level in examples()]
     if levels and not is_example(made):
         made = blank(made, made.shape)

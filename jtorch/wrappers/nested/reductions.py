@@ -195,7 +195,8 @@ def _padding(func: Any, padding: Any, single: bool) -> Callable[[NestedTensor, b
         if not callable(padding) or not nt.dtype.is_floating_point:
             return found
         # What PyTorch pads with, of items without elements, is finite.
-        finite = math.copysign(torch.finfo(nt.dtype).max, padding(nt.dtype))
+        bounds = torch.finfo(nt.dtype)
+        finite = bounds.min if padding is lowest else bounds.max
         return _mapped(found, lambda x: torch.where(_without(nt, x), finite, x) if x.dtype is nt.dtype else x)
 
     return on_ragged
