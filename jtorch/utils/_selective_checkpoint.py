@@ -31,6 +31,13 @@ class SelectiveCheckpointContext:
         self.op_output = op_output
 
 
+def modes() -> Any:
+    """The module of dispatch modes, imported where one is wanted: operators are told to modes from then on, which every call pays for."""
+    from . import _selective_modes
+
+    return _selective_modes
+
+
 def create_selective_checkpoint_contexts(
     policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False
 ) -> tuple[AbstractContextManager[Any], AbstractContextManager[Any]]:
@@ -71,11 +78,10 @@ def create_selective_checkpoint_contexts(
         policy = policy_fn_or_list
     else:
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
-    from . import _selective_modes as modes  # operators are told to modes from then on, which every call pays for
 
     def kept(out: Any, op: Any, args: Any, kwargs: Any) -> bool:
         choice = policy(SelectiveCheckpointContext(is_recompute=False, op_output=out), op, *args, **kwargs)
         return choice is True or choice in (CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE)
 
-    storage = modes.new_storage()
-    return modes.CachingMode(kept, storage), modes.CachedMode(storage, allow_cache_entry_mutation)
+    storage = modes().new_storage()
+    return modes().CachingMode(kept, storage), modes().CachedMode(storage, allow_cache_entry_mutation)

@@ -15,7 +15,7 @@ from jtorch._src.refusals import stand_ins as _refusals
 from jtorch._src.tensor.running import UNSAVED
 
 from ._pytree import tree_leaves
-from ._selective_checkpoint import CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts
+from ._selective_checkpoint import CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts, modes
 
 __all__ = [
     "CheckpointPolicy",
@@ -228,9 +228,7 @@ def _alike(dispatched: bool) -> AbstractContextManager[Any]:
         return contextlib.nullcontext()
     if not dispatched:
         return torch._C._DisableTorchDispatch()
-    from ._selective_modes import Passing
-
-    return Passing()
+    return modes().Passing()
 
 
 _early_stop: bool | None = None

@@ -37,8 +37,7 @@ def test_a_loop_that_writes_what_it_computes_from_parts_is_not_recorded_as_a_who
 
 
 def test_small_views_of_what_is_at_hand_are_not_recorded() -> None:
-    x, ones = torch.arange(24.0).reshape(6, 4).clone(), torch.ones(3)
-    x.tolist(), ones.tolist()
+    x, ones = torch.tensor([[float(i)] * 4 for i in range(6)]), torch.tensor([1.0] * 3)
     for _ in range(20):  # more than may run at once before something is read
         other = ones * 2
     depth = len(LOCAL.trace.state.steps())

@@ -103,7 +103,7 @@ def small_view(t: Tensor, steps: tuple[Step, ...], strides: tuple[int, ...], off
             return None
         before = whole.aval
     else:
-        if not (al.strided or not al.chain):
+        if not (al.strided or not al.chain) or ((base := al.base) is not None and base._rg):  # the base may have come to require grad
             return None
         storage = al.storage
         whole, before = storage.value, al.aval
