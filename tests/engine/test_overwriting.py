@@ -17,6 +17,8 @@ from jtorch._src.engine import LOCAL, flush, stats
 from jtorch._src.engine.apart import kernels
 from jtorch._src.tensor.setting import set_at_once
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 
 def _at_hand(*shape: int) -> torch.Tensor:
     x = torch.arange(float(np.prod(shape))).reshape(shape) * 1.0

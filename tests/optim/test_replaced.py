@@ -10,6 +10,7 @@ import pytest
 
 import jtorch as torch
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 foreach: Any = torch  # its stubs know of one tensor alone
 SHAPES = [(8 * (1 + i % 5),) for i in range(20)] + [(64, 64), (64, 65)]
 

@@ -10,7 +10,10 @@ import pytest
 import jtorch as torch
 from jtorch._src.engine import LOCAL, flush
 
-pytestmark = pytest.mark.skipif(os.environ.get("JTORCH_EXECUTION") == "immediate", reason="nothing is recorded")
+pytestmark = [
+    pytest.mark.usefixtures("one_thread"),
+    pytest.mark.skipif(os.environ.get("JTORCH_EXECUTION") == "immediate", reason="nothing is recorded"),
+]
 
 
 def _last_digits(n: int) -> torch.Tensor:
