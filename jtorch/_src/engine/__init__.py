@@ -17,20 +17,16 @@ from .homes import require_gil as require_gil
 from .record import HOLDING as HOLDING
 from .record import LOCAL as LOCAL
 from .record import array_of as array_of
-from .record import at_hand as at_hand
 from .record import execution as execution
 from .record import execution_mode as execution_mode
 from .record import flush as flush
 from .record import leaf as leaf
-from .record import made_at_hand as made_at_hand
 from .record import note_read as note_read
 from .record import numbers_of as numbers_of
-from .record import ran_at_once as ran_at_once
 from .record import read as read
 from .record import record as record
 from .record import record_one as record_one
 from .record import record_two as record_two
-from .record import replacing as replacing
 from .record import set_execution as set_execution
 from .run import stats as stats
 from .stopping import STOPPING as STOPPING
@@ -56,6 +52,10 @@ from .values import on_host as on_host
 from .values import put as put
 from .values import settled as settled
 from .values import unbound as unbound
+from .written import at_hand as at_hand
+from .written import made_at_hand as made_at_hand
+from .written import ran_at_once as ran_at_once
+from .written import replacing as replacing
 
 require_gil()
 _heap.keep_freed_memory()

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import numpy as np
 from numpy import ndarray
 
-from . import run, tiers, trie, values
-from .at_once import _ArrayImpl, immediately, quickly, several
+from . import run, trie, values
+from .at_once import immediately, quickly, several
 from .calls import Call, Guarded, Shapes, common_device, shapes_of
 from .checks import answered, failure
 from .homes import Home
@@ -27,8 +27,6 @@ _new = object.__new__
 MAX_OPS = 2000
 #: Bytes of inputs that one trace may hold on to before it is run.
 MAX_BYTES = 1 << 30
-#: Bytes of the largest array that is copied from XLA's memory into NumPy's so that parts of it can be written where they lie.
-MOST_COPIED = 1 << 26
 #: A kernel that has run so many times in traces of few small ops is run when it is called: recording it would take longer than it does.
 AT_ONCE = 8
 
@@ -148,7 +146,7 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
             elif found.alone >= AT_ONCE and (ahead := trace.ahead) is not None and (made := quickly(found, ins, numbers)) is not None:
                 ahead.append(found)
                 if len(ahead) > FEW:
-                    _record_again(trace)
+                    record_again(trace)
                 return made
         if trace is None:
             return immediately(call, ins, numbers)
@@ -241,30 +239,6 @@ def record(call: Call, ins: Sequence[Value], numbers: tuple[Any, ...] = ()) -> A
     return made
 
 
-def replacing(call: Call, ins: Sequence[Value], spans: Sequence[tuple[int, int]]) -> tuple[Callable[..., Any], Shapes] | None:
-    """What runs a call at once as ``record`` would, but that it may write its first results into the operands of these spans, and what is
-    known of the call; None where it would not be run at once, or write none."""
-    trace = LOCAL.trace
-    if trace is not None and (trace.state is not ROOT or trace.ahead is None):
-        return None
-    avals = tuple([v.aval for v in ins])
-    found = call.shapes.get(avals)
-    if found is None or found.quick is None or (trace is not None and found.alone < AT_ONCE):
-        return None
-    run: Any = found.replacing
-    if run is None:
-        run = tiers.replacing(call, avals, found, [i for begin, end in spans for i in range(begin, end)])
-    return (run, found) if run else None
-
-
-def ran_at_once(found: Shapes) -> None:
-    """Notes that a call was run as it was called."""
-    if (trace := LOCAL.trace) is not None and (ahead := trace.ahead) is not None:
-        ahead.append(found)
-        if len(ahead) > FEW:
-            _record_again(trace)
-
-
 def note_read() -> None:
     """Notes that the program has read a value that was at hand."""
     trace = LOCAL.trace
@@ -314,7 +288,7 @@ def _made_at_once(trace: Trace | None, shapes: Shapes, out: Any) -> Any:
         ahead: Any = trace.ahead
         ahead.append(shapes)
         if len(ahead) > FEW:
-            _record_again(trace)
+            record_again(trace)
     if type(out) is not ndarray:
         return several(shapes, out)
     v = _new(Value)
@@ -325,7 +299,7 @@ def _made_at_once(trace: Trace | None, shapes: Shapes, out: Any) -> Any:
     return v
 
 
-def _record_again(trace: Trace) -> None:
+def record_again(trace: Trace) -> None:
     """Has what ran as it was called recorded from now on: so much of it between two reads may be worth compiling.
 
     Each time for twice as long as the time before, so that a program that comes to read its values one by one is not kept from it.
@@ -475,50 +449,6 @@ def flush(trace: Trace | None = None) -> None:
         state = trace.state
         if not (state.small and trace is LOCAL.trace and _ran_small(trace, state)):
             _run(trace)
-
-
-def at_hand(v: Value) -> bool:
-    """Whether a value that part after part is written into is a NumPy array, so that the next part can be written where it lies.
-
-    Few such writes are recorded like all else. From some on in one trace they are what the program does, so that it is run.
-    """
-    if type(v.array) is ndarray:
-        return v.trace is None
-    trace = LOCAL.trace
-    if trace is None or type(v) is not Value or not values.on_host(v.aval.device) or HOLDING.stack or trace.ahead is None:
-        return False
-    if v.aval.nbytes > MOST_COPIED:
-        return False
-    trace.writes += 1
-    if trace.writes <= FEW or (v.trace is not None and v.trace is not trace):
-        return False
-    flush(trace)
-    if v.trace is None and (v.meta is None or not v.meta.keep) and type(v.array) is _ArrayImpl:
-        v.array = np.array(v.array)
-    return v.trace is None and type(v.array) is ndarray
-
-
-def made_at_hand(v: Value) -> Any:
-    """The NumPy array of a value that is to be written into a part at hand, so that the value counts as read; None if it is none.
-
-    What is pending is run if it is little that NumPy runs: recording the write would have to record all that reads the memory after it.
-    """
-    trace = LOCAL.trace
-    if v.array is None and trace is not None and v.trace is trace:
-        state = trace.state
-        small = state.small
-        if small is None:
-            if state.depth > FEW or HOLDING.stack:
-                return None
-            small = state.small = tiers.small(state.steps())
-        if not small:
-            return None
-        flush(trace)
-    if type(v.array) is not ndarray or v.trace is not None:
-        return None
-    if trace is not None and trace.ahead:
-        trace.ahead = []
-    return v.array
 
 
 def _ran_small(trace: Trace, state: State) -> bool:
