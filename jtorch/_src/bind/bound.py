@@ -97,12 +97,14 @@ class Bound:
 
 
 def _ordinary(value: Any, annotation: str) -> bool:
-    """Whether a static argument is of a type that its parameter says it takes. Others are equal to such (``True == 1 == 1.0``), so that
+    """Whether a static argument is of a type that its parameter says it takes. Others are equal to such (``True == 1 == 1.0 == 1 + 0j``), so that
     what became of them, an error mostly, must not be remembered under their key."""
     if type(value) in (tuple, list):
         return all(_ordinary(x, annotation) for x in value)
     if type(value) is bool:
         return "bool" in annotation or annotation in ("", "Any")
+    if type(value) is complex:
+        return "complex" in annotation or "Number" in annotation or annotation in ("", "Any")
     return type(value) is not float or any(word in annotation for word in ("float", "Number", "Any")) or not annotation
 
 
