@@ -85,7 +85,7 @@ def bytes_of(t: Any, *shape: int) -> Any:
 
 CALLS: dict[str, Callable[[Any], Any]] = {
     "vector_norm of a complex order": lambda t: t.linalg.vector_norm(t.ones(2), 1 + 2j),
-    "vector_norm of nothing": lambda t: t.linalg.vector_norm(t.ones(0), 2 + 1j),
+    "vector_norm of an order that equals a real one": lambda t: [t.linalg.vector_norm(t.ones(2), p) for p in (2.0, 2 + 0j)],
     "linalg.norm of a complex order": lambda t: t.linalg.norm(t.ones(2), 1 + 2j),
     "norm of a complex order": lambda t: t.norm(t.ones(2), 1 + 2j),
     "dist of a complex order": lambda t: t.dist(t.ones(2), t.zeros(2), 1 + 2j),

@@ -9,7 +9,7 @@ from ...core import BIRTHS, Tensor, born
 from ..engine import Value
 from ..ops import _kernel
 from ..ops._declare import DTYPE, STATIC, TENSOR, TENSOR_OR_NUMBER, TENSOR_OR_STATIC, Op
-from ..ops._kernel import MINUS_ZERO, Fixed, T, call_of
+from ..ops._kernel import Fixed, T, as_given, call_of
 from ..tensor.running import keep_layout
 from .arguments import NAMES_OF_KINDS, NONE, checked_static, static
 
@@ -42,8 +42,8 @@ class Bound:
                 continue
             entry = next(entries)
             if p.kind in (STATIC, DTYPE):
-                if entry is MINUS_ZERO and "float" in p.annotation:
-                    entry = -0.0
+                if "float" in p.annotation:
+                    entry = as_given(entry)
                 fixed = checked_static(op.name, p.name, p.annotation, static(op, p, i + 1, entry))
                 cacheable = cacheable and not _has_tensor(entry) and _ordinary(entry, p.annotation)
                 layout.append(Fixed(fixed))
@@ -97,14 +97,12 @@ class Bound:
 
 
 def _ordinary(value: Any, annotation: str) -> bool:
-    """Whether a static argument is of a type that its parameter says it takes. Others are equal to such (``True == 1 == 1.0 == 1 + 0j``), so that
+    """Whether a static argument is of a type that its parameter says it takes. Others are equal to such (``True == 1 == 1.0``), so that
     what became of them, an error mostly, must not be remembered under their key."""
     if type(value) in (tuple, list):
         return all(_ordinary(x, annotation) for x in value)
     if type(value) is bool:
         return "bool" in annotation or annotation in ("", "Any")
-    if type(value) is complex:
-        return "complex" in annotation or "Number" in annotation or annotation in ("", "Any")
     return type(value) is not float or any(word in annotation for word in ("float", "Number", "Any")) or not annotation
 
 

@@ -88,8 +88,10 @@ def _code(op: Op, names: dict[str, Any]) -> list[str]:
         if p.kind in (STATIC, DTYPE):
             if "tuple" in p.annotation:
                 lines += [f"k_{n} = tuple({n}) if type({n}) is list else {n}"]
+            elif "float" in p.annotation:
+                keys[-1] = f"({n} or _apart({n}) if type({n}) is float else _apart({n}) if type({n}) is complex else {n})"
             else:
-                keys[-1] = f"({n} if type({n}) is not float else {n} or _apart({n}))" if "float" in p.annotation else n
+                keys[-1] = n
         elif p.kind == OPTIONAL_TENSOR:
             lines += [f"if {n} is None:", f"    k_{n} = None", "else:", *_operand(op.name, p, i + 1, "    "), f"    k_{n} = _T"]
         elif p.kind == TENSOR_LIST:

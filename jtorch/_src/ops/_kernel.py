@@ -37,9 +37,16 @@ _KINDS = {FLOAT: np.dtype(np.float64), INT: np.dtype(np.int64), BOOL: np.dtype(n
 MINUS_ZERO = "-0.0"
 
 
-def apart(number: float) -> Any:
-    """A number as it stands in a key: ``-0.0`` and ``0.0`` are equal, and most functions tell them apart."""
+def apart(number: Any) -> Any:
+    """A number as it stands in a key, which is told from those that equal it: ``-0.0`` from ``0.0``, and ``2 + 0j`` from ``2.0``."""
+    if type(number) is complex:
+        return Fixed(number)
     return number if number or str(number) != MINUS_ZERO else MINUS_ZERO
+
+
+def as_given(entry: Any) -> Any:
+    """The number that stands in a key so."""
+    return -0.0 if entry is MINUS_ZERO else entry.value if type(entry) is Fixed else entry
 
 
 class Fixed:
