@@ -185,6 +185,10 @@ def sizes(name: str, argument: str, values: Any) -> tuple[int, ...]:
     )
 
 
+#: What is annotated as one of these, or more of them, needs a number.
+_OF_NUMBERS = {"int", "float", "Number"}
+
+
 def words_of(p: Param) -> str:
     """What a parameter must be, in the words of errors."""
     return p.annotation.split(" |")[0].split("[")[0]
@@ -209,7 +213,7 @@ def plain(name: str, p: Param, position: int, value: Any) -> Any:
     if wanted in ("Any", ""):
         return value
     if value is None:
-        if p.default is None or "None" in wanted:
+        if p.default is None or not set(wanted.split(" | ")) <= _OF_NUMBERS:  # flags may be None, and some sizes and texts
             return None
         raise TypeError(f"{name}(): argument '{p.name}' (position {position}) must be {words_of(p)}, not NoneType")
     kind = type(value)
