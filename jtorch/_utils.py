@@ -14,6 +14,7 @@ from ._src.facts import devices as _devices
 from ._src.facts.dtypes import _dtype_by_name as _dtype_by_name
 from ._src.refusals import stand_ins as _refusals
 from ._src.tensor.objects import _rebuild_from_array as _rebuild_from_array
+from ._src.tensor.objects import _rebuild_on_meta as _rebuild_on_meta
 from ._src.tensor.state import restored, state_of
 from ._src.tensor.views import with_bits
 
@@ -90,7 +91,7 @@ def _rebuild_wrapper_subclass(
 def _rebuild_from_type_v2(func: Any, new_type: type, args: tuple[Any, ...], state: Any) -> Any:
     """A tensor of a subclass, or with attributes: rebuilt plainly, given its type, then its state."""
     made = func(*args)
-    if type(made) is not new_type:
+    if made.__class__ is not new_type:  # sparse and nested tensors say that they are plain ones, as PyTorch's are
         made = made.as_subclass(new_type)
     return restored(made, state)
 

@@ -11,6 +11,7 @@ import jax
 import jtorch
 
 from .._src.facts import layouts
+from .._src.tensor.state import attributes_of
 from ..autograd import engine as autograd_engine
 from ..core import Tensor
 from ._elementwise import sparse_mask
@@ -521,9 +522,8 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
         return memo[id(self)]
     values = copy_module.deepcopy(self._vals, memo)
     made = memo[id(self)] = make(self._kind, tuple(i.clone() for i in self._at), values, self._dims, self._sorted)
-    for k, v in self.__dict__.items():
-        if not k.startswith("_"):
-            made.__dict__[k] = copy_module.deepcopy(v, memo)
+    for k, v in attributes_of(self).items():
+        made.__dict__[k] = copy_module.deepcopy(v, memo)
     return made
 
 
@@ -547,22 +547,24 @@ def rebuild(layout: Any, data: tuple[Any, ...]) -> SparseTensor:
     raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
 
 
-def _rebuild_leaf(layout: Any, data: tuple[Any, ...], attributes: dict[str, Any]) -> SparseTensor:
+def _rebuild_leaf(layout: Any, data: tuple[Any, ...], attributes: dict[str, Any], requires_grad: bool = False) -> SparseTensor:
     made = rebuild(layout, data)
+    if requires_grad:
+        made.requires_grad_()
     made.__dict__.update(attributes)
     return made
 
 
 @sparse_op("__reduce_ex__")
 def __reduce_ex__(self: Any, protocol: Any) -> Any:
-    """Pickles layout and parts."""
-    attributes = {k: v for k, v in self.__dict__.items() if not k.startswith("_") or k == "_is_param"}
-    return _rebuild_leaf, (*parts_for_saving(self), attributes)
+    """Pickles layout and parts; only parameters require grad afterwards, as in PyTorch."""
+    attributes = attributes_of(self)
+    return _rebuild_leaf, (*parts_for_saving(self), attributes, "_is_param" in attributes and self.requires_grad)
 
 
 def _copied(t: SparseTensor) -> SparseTensor:
-    made = like(t, t._vals.detach())
-    made.__dict__.update({k: v for k, v in t.__dict__.items() if not k.startswith("_")})
+    made = like(t, t._vals.detach().requires_grad_(t.requires_grad))
+    made.__dict__.update(attributes_of(t))
     return made
 
 

@@ -55,6 +55,7 @@ class SparseTensor(Tensor):
     _vals: Tensor
     _dims: Size
     _sorted: bool
+    _made_of = frozenset(("_kind", "_at", "_vals", "_dims", "_sorted"))
 
     def _read(self) -> Any:
         """A value that stands for the whole tensor, which kernels refuse."""

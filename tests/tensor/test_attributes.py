@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import pickle
 from typing import Any
 
@@ -56,6 +57,55 @@ def test_attributes_go_along() -> None:
     for same in (copy.copy(t), copy.deepcopy(t), pickle.loads(pickle.dumps(t))):
         assert vars(same) == {"tags": ["a"]}
     assert vars(t.clone()) == vars(t[0]) == {}
+
+
+def _saved(t: Any) -> Any:
+    file = io.BytesIO()
+    torch.save(t, file)
+    file.seek(0)
+    return torch.load(file)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.ones(2),
+        lambda: torch.ones(2, requires_grad=True),
+        lambda: torch.ones(2, device="meta"),
+        lambda: torch.eye(2).to_sparse(),
+        lambda: torch.eye(2).to_sparse_csr(),
+        lambda: torch.nested.nested_tensor([torch.ones(2)]),
+        lambda: torch.nested.nested_tensor([torch.ones(2)], layout=torch.jagged),
+    ],
+    ids=["dense", "leaf", "meta", "coo", "csr", "nested", "jagged"],
+)
+def test_attributes_with_an_underscore_go_along(make: Any) -> None:
+    t = make()
+    t._note, t.tags = ["n"], ["a"]
+    for way in (copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x)), _saved):
+        same = way(t)
+        assert (same._note, same.tags) == (["n"], ["a"])
+        assert (same.layout, same.device, same.numel(), same.requires_grad) == (t.layout, t.device, t.numel(), t.requires_grad)
+    assert copy.deepcopy(t)._note is not t._note
+
+
+def test_sparse_parameters_stay_what_they_are() -> None:
+    p = torch.nn.Parameter(torch.eye(2).to_sparse())
+    p.tag = 1  # type: ignore[attr-defined]
+    for way in (copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x)), _saved):
+        same = way(p)
+        assert isinstance(same, torch.nn.Parameter) and same.requires_grad and same.tag == 1 and same.is_sparse
+
+
+def test_subclasses_stay_parameters_when_they_are_copied() -> None:
+    class Weight(torch.Tensor):
+        def new_empty(self, *args: Any, **kwargs: Any) -> Any:
+            return torch.empty(*args, **kwargs).as_subclass(Weight)
+
+    p = torch.nn.Parameter(torch.ones(2).as_subclass(Weight))
+    assert type(p) is Weight
+    same = copy.deepcopy(p)
+    assert type(same) is Weight and isinstance(same, torch.nn.Parameter) and same.requires_grad
 
 
 def test_names_of_the_implementation_are_not_listed() -> None:

@@ -82,22 +82,16 @@ def _tensor_args(tensor: torch.Tensor, requires_grad: bool) -> tuple[Any, tuple[
     return _NAMES[name], (*args, metadata) if metadata else args
 
 
-def _attributes(tensor: torch.Tensor) -> Any:
-    """What a program has set on a tensor."""
-    if tensor.layout is not torch.strided:  # the parts of other layouts are attributes too
-        return {k: v for k, v in tensor.__dict__.items() if not k.startswith("_")}
-    return state_of(tensor)
-
-
 def _reduce(obj: Any) -> Any:
     """How objects of jtorch are written, so that PyTorch reads them as its own."""
     kind = type(obj)
     if isinstance(obj, torch.Tensor):
         if kind.__reduce_ex__ is not torch.Tensor.__reduce_ex__ and not issubclass(kind, torch.nn.Parameter):
             return NotImplemented  # a wrapper that says itself what it is made of
-        state = _attributes(obj)
+        state = state_of(obj)
         if obj.layout is not torch.strided:
             kind = torch.nn.Parameter if isinstance(obj, torch.nn.Parameter) else torch.Tensor
+            state.pop("_is_param", None)  # the class says so
         if kind is torch.nn.Parameter:
             name = "_rebuild_parameter_with_state" if state else "_rebuild_parameter"
             return _NAMES[name], (_Data(obj), obj.requires_grad, OrderedDict(), *([state] if state else []))

@@ -22,7 +22,7 @@ from . import old_constructors
 from .cells import Alias, Counter
 from .numbers import _data
 from .running import preserve_layout
-from .state import restored, slots_of, state_of
+from .state import PARTS, restored, slots_of, state_of
 from .untyped_storage import copied_storage
 from .views import with_bits
 
@@ -93,7 +93,7 @@ def __deepcopy__(self: Tensor, memo: Any) -> Any:
     if self._grad is not None:
         made._grad = self._grad.__deepcopy__(memo)
     for k, v in self.__dict__.items():
-        if not k.startswith("_"):
+        if k not in PARTS:
             made.__dict__[k] = copy_module.deepcopy(v, memo)
     for k in slots_of(cls):
         if hasattr(self, k):
@@ -137,7 +137,11 @@ def _rebuild_from_array(array: np.ndarray, dtype: dtypes.dtype, requires_grad: b
     return restored(t, state)
 
 
-_rebuild_from_array.__module__ = "jtorch._utils"  # where pickles find it
+def _rebuild_on_meta(dtype: dtypes.dtype, shape: Any, strides: Any, requires_grad: bool, state: Any) -> Tensor:
+    return restored(hooks.rebuilding.get()._rebuild_meta_tensor_no_storage(dtype, shape, strides, requires_grad), state)
+
+
+_rebuild_from_array.__module__ = _rebuild_on_meta.__module__ = "jtorch._utils"  # where pickles find them
 
 
 @composite(namespace="Tensor", operands=("self",), native=False)
@@ -163,6 +167,8 @@ def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
         _utils = hooks.rebuilding.get()
         args = (self.dtype, tuple(self.shape), self.stride(), self.requires_grad)
         return _utils._rebuild_from_type_v2, (_utils._rebuild_meta_tensor_no_storage, cls, args, state_of(self))
+    if self.is_meta:
+        return _rebuild_on_meta, (self.dtype, tuple(self.shape), self.stride(), self.requires_grad, state_of(self))
     bits = lazy_bits(self)
     plain = with_bits(detached(self), (False, False)) if any(bits) else self
     array = np.array(_data(plain, "pickle"))

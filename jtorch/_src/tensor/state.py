@@ -7,7 +7,7 @@ from typing import Any
 from ...core import Tensor
 
 #: What tensors are made of: attributes with defaults in the class.
-_PARTS = frozenset(Tensor.__annotations__)
+PARTS = frozenset(Tensor.__annotations__)
 
 
 def slots_of(cls: type) -> list[str]:
@@ -24,9 +24,15 @@ def state_of(t: Any) -> Any:
     cls = type(t)
     if "__getstate__" in _defined(cls):
         return t.__getstate__()
-    attributes = {k: v for k, v in getattr(t, "__dict__", {}).items() if k not in _PARTS}
+    attributes = attributes_of(t)
     slots = {n: getattr(t, n) for n in slots_of(cls) if hasattr(t, n)}
     return (attributes, slots) if slots else attributes
+
+
+def attributes_of(t: Any) -> dict[str, Any]:
+    """What a program has set on a tensor; classes for other layouts name what else their tensors are made of (``_made_of``)."""
+    own = getattr(type(t), "_made_of", ())
+    return {k: v for k, v in getattr(t, "__dict__", {}).items() if k not in PARTS and k not in own}
 
 
 def restored(t: Any, state: Any) -> Any:

@@ -56,7 +56,8 @@ class Nested(Tensor):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Takes the attributes that a program had set; what the parts of the tensor are called in files says nothing new."""
-        self.__dict__.update({name: value for name, value in state.items() if not name.startswith("_")})
+        own = vars(self)
+        own.update({name: value for name, value in state.items() if name not in own and not (name[:1] == "_" and hasattr(self, name))})
 
     def values(self) -> Tensor:
         """The packed data of all items, a view: in-place changes show in the nested tensor."""
