@@ -95,9 +95,9 @@ def _len_torch_dispatch_stack() -> int:
     return len(_state.modes)
 
 
-def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:  # noqa: ARG001  (there are no infra modes here)
-    """Whether this thread is inside a dispatch mode."""
-    return bool(_state.modes)
+def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
+    """Whether this thread is inside a dispatch mode, or inside one that does not say that it belongs to a compiler."""
+    return bool(_state.modes) if include_infra_modes else any(not mode.is_infra_mode() for mode in _state.modes)
 
 
 is_in_any_mode_without_ignore_compile_internals = is_in_torch_dispatch_mode

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import FunctionType
 from typing import Any
 
 from ... import dispatch
@@ -116,7 +117,7 @@ def _below(func: OpOverload, values: list[Any], tensors: list[Tensor]) -> Any:
 def requires_grad(t: Tensor) -> bool:
     """``t.requires_grad``, without asking anybody."""
     if t._v is None and t._al is not None:
-        if type(t._al) is Look:
+        if isinstance(t._al, Look):
             if t._al.seen is not None:
                 refresh(t)
         else:
@@ -128,7 +129,7 @@ def _count_writes(schema: Any, values: list[Any]) -> None:
     """An in-place change of a wrapper shows in its version, as one of data does."""
     for i in schema.writes:
         t = values[i]
-        if isinstance(t, Tensor) and type(t._al) is Look:
+        if isinstance(t, Tensor) and isinstance(t._al, Look):
             t._al.counter.n += 1
 
 
@@ -187,8 +188,10 @@ def classes(tensors: Sequence[Tensor]) -> list[type]:
     return found
 
 
-def dispatched(func: OpOverload, values: list[Any], tensors: Sequence[Tensor]) -> Any:
+def dispatched(func: OpOverload, values: list[Any], tensors: Sequence[Tensor], word: str | None = None) -> Any:
     """The answer of the innermost mode or of a wrapper class; what the kernel gives if there is nobody to ask.
+
+    Errors call the operator ``word``.
 
     Raises:
         TypeError: if all who were asked returned ``NotImplemented``.
@@ -211,14 +214,17 @@ def dispatched(func: OpOverload, values: list[Any], tensors: Sequence[Tensor]) -
         if answer is not NotImplemented:
             return answer
     for cls in found:
+        handler = cls.__torch_dispatch__
+        if type(handler) is FunctionType:  # a method of tensors, or a static one
+            handler = next(t for t in tensors if type(t) is cls).__torch_dispatch__
         with Loud():
-            answer = cls.__torch_dispatch__(func, types, args, kwargs)
+            answer = handler(func, types, args, kwargs)
         if answer is not NotImplemented:
             return answer
     lines = [] if mode is None else [f"  - mode object {mode!r}"]
     lines += [f"  - tensor subclass {cls!r}" for cls in found]
     raise TypeError(
-        f"Multiple dispatch failed for 'torch._ops.{func}'; all __torch_dispatch__ handlers returned NotImplemented:\n\n"
+        f"Multiple dispatch failed for '{word or f'torch._ops.{func}'}'; all __torch_dispatch__ handlers returned NotImplemented:\n\n"
         + "\n".join(lines)
         + "\n\nFor more information, try re-running with TORCH_LOGS=not_implemented"
     )

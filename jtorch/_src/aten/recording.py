@@ -340,7 +340,7 @@ def sum_to(g: Tensor, shape: Sequence[int]) -> Tensor:
 def _rewrite_history(t: Tensor, node: OperatorNode, j: int) -> None:
     """The history of a tensor that an operator has changed in place; a view's change becomes its base's."""
     al = t._al
-    if type(al) is Look:
+    if isinstance(al, Look):
         rebase(t, node, j)
         return
     if al is not None and al.base is not None:

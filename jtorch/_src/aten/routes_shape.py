@@ -322,7 +322,9 @@ def contiguous(self: Tensor, memory_format: Any = contiguous_format) -> Any:
 
 
 def is_contiguous(t: Any, memory_format: Any = contiguous_format) -> bool:
-    """``t.is_contiguous()`` without asking anybody."""
+    """``t.is_contiguous()`` without asking anybody but a class that computes it."""
+    if t._al is not None and t._al.asks:
+        return t.is_contiguous(memory_format=memory_format)
     strides = tuple(exact(t.stride()))
     if memory_format in (None, contiguous_format):
         return packed(t._aval.shape, strides)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...core import Tensor, contiguous_strides
+from ...core import Tensor
 from ..bind.everything import F, M, T
 from ..facts import dtypes
 from ..facts.layouts import preserve_format
@@ -54,24 +54,6 @@ def _reduction(size_average: Any, reduce: Any, reduction: str) -> int | None:
 
 def _list(x: Any, n: int) -> list[Any]:
     return list(x) if isinstance(x, (list, tuple)) else [x] * n
-
-
-# ---- sizes -----------------------------------------------------------------------------------------------------------------------
-
-
-@kernel(A.sym_size.int)
-def _size(self: Tensor, dim: int) -> Any:
-    return self._aval.shape[dim]
-
-
-@kernel(A.sym_stride.int)
-def _stride(self: Tensor, dim: int) -> Any:
-    return (self._strides or contiguous_strides(self._aval.shape))[dim]
-
-
-@kernel(A.sym_numel.default)
-def _numel(self: Tensor) -> Any:
-    return self._aval.size
 
 
 # ---- kernels of the operators above ----------------------------------------------------------------------------------------------

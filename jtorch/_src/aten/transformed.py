@@ -24,7 +24,7 @@ def transformed(operands: Iterable[Any]) -> bool:
         if type(x) in (list, tuple):
             if transformed(x):
                 return True
-        elif isinstance(x, Tensor) and type(x._al) is not Look:
+        elif isinstance(x, Tensor) and not isinstance(x._al, Look):
             v = x._v
             if (v is None or v.trace is SPECIAL) and isinstance(x._read(), Transformed):
                 return True

@@ -67,7 +67,7 @@ class NoData(Storage):
 
     def get(self, alias: Alias) -> Value:
         """The value that stands for the wrapper."""
-        t = alias.tensor() if type(alias) is Look else None
+        t = alias.tensor() if isinstance(alias, Look) else None
         if t is None:
             raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
         return held(t)

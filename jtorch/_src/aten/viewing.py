@@ -16,12 +16,12 @@ from .values import Look
 def mark_view(func: OpOverload, values: list[Any], out: Any) -> None:
     """Notes that what a view operator gave shares its memory, and its version, with the operator's first operand."""
     source = values[0]
-    if not isinstance(source, Tensor) or type(source._al) is not Look:
+    if not isinstance(source, Tensor) or not isinstance(source._al, Look):
         return
     many = isinstance(out, (tuple, list))
     base, path = source._al.seen or (source, ())
     for j, t in enumerate(out if many else (out,)):
-        if isinstance(t, Tensor) and type(t._al) is Look and t is not source and t._al.seen is None:
+        if isinstance(t, Tensor) and isinstance(t._al, Look) and t is not source and t._al.seen is None:
             if source._al.counter.n >= 0 or MODE.inference:  # outside of inference mode the view is an ordinary tensor
                 t._al.counter = source._al.counter
             if func._opname != "detach":

@@ -11,9 +11,9 @@ from ..bind.everything import T
 from ..borders.pytree import known
 from ..engine import META, SPECIAL, aval_of, meta_value
 from ..facts import devices, dtypes, layouts
-from ..facts.errors import not_offered
 from .calling import handles, run
 from .state import Below, Kernel, modes_off
+from .told import kinds_of, look_of
 from .values import Look, NoData, strides_or_none
 
 _new = object.__new__
@@ -38,6 +38,13 @@ def make_wrapper_subclass(
 ) -> Any:
     """An instance of ``cls`` with this shape, dtype and device, and no data; ``Tensor._make_wrapper_subclass``.
 
+    Args:
+        dispatch_sizes_strides_policy: ``"strides"`` if ``__torch_dispatch__`` is asked for the strides and what follows from them (as
+            ``aten.sym_stride``, ``aten.is_contiguous`` ...), ``"sizes"`` if for sizes, numbers of dimensions and elements and the offset
+            too.
+        dispatch_device: whether it is asked for the device (``prim.device``).
+        dispatch_layout: whether it is asked for the layout (``prim.layout``).
+
     Raises:
         TypeError: if the class has no ``__torch_dispatch__``.
         RuntimeError: if an integer tensor is to require grad.
@@ -49,8 +56,6 @@ def make_wrapper_subclass(
         raise TypeError(f"cls must be a subclass of Tensor (got {cls.__name__})")
     if not handles(cls):
         raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
-    if dispatch_sizes_strides_policy is not None or dispatch_device or dispatch_layout:
-        raise not_offered("Tensor._make_wrapper_subclass with computed metadata", "sizes, strides, device and layout are those it is given")
     if layout not in (layouts.strided, None) and strides is None and not isinstance(layout, type(layouts.strided)):
         raise TypeError(f"layout must be torch.layout, not {type(layout).__name__}")
     if hasattr(cls, "__tensor_flatten__"):
@@ -69,7 +74,8 @@ def make_wrapper_subclass(
     else:
         steps = contiguous_strides(shape)
     kept = strides_or_none(shape, steps)
-    t._al = Look(t, NoData(aval, kept), aval, int(storage_offset or 0))
+    asks = kinds_of(dispatch_sizes_strides_policy, dispatch_device, dispatch_layout)
+    t._al = look_of(t, NoData(aval, kept), aval, int(storage_offset or 0), asks)
     t._strides = kept
     if requires_grad:
         t._rg = True
@@ -103,7 +109,8 @@ def is_transformed(t: Tensor) -> bool:
 def reshaped(t: Any, aval: Any, strides: Sequence[Any] | None, offset: Any) -> None:
     """Gives an instance other metadata."""
     kept = None if strides is None else strides_or_none(aval.shape, tuple(strides))
-    t._al = Look(t, NoData(aval, kept), aval, offset)
+    asks = frozenset() if t._al is None else t._al.asks
+    t._al = look_of(t, NoData(aval, kept), aval, offset, asks)
     t._strides = kept
 
 
@@ -164,9 +171,11 @@ def on_meta(shape: Sequence[Any], dtype: Any, strides: Any) -> Tensor:
 
 def copied(t: Tensor) -> Any:
     """Another instance with the same metadata, history and attributes; ``copy.copy``."""
-    made = make_wrapper_subclass(
-        type(t), t._aval.shape, t.stride(), t.storage_offset(), dtype=t._aval.torch_dtype, device=t.device, requires_grad=t._rg
-    )
+    with Kernel():  # what it was made with
+        made = make_wrapper_subclass(
+            type(t), t._aval.shape, t.stride(), t.storage_offset(), dtype=t._aval.torch_dtype, device=t.device, requires_grad=t._rg
+        )
+        made._al = look_of(made, made._al.storage, made._aval, made._al.offset, t._al.asks)
     for k, v in t.__dict__.items():
         if k not in Tensor.__annotations__:
             made.__dict__[k] = v

@@ -57,6 +57,8 @@ def _late_operators() -> Any:
     def enter(namespace: str) -> None:
         if namespace in ("c10d", "c10d_functional", "_c10d_functional"):
             from ...distributed import _operators as _operators
+        elif namespace == "prim":
+            hooks.operator_kernels.get()
         elif namespace == "profiler":
             from ...library import _profiler_operators as _profiler_operators
 

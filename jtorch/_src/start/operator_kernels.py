@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ..aten import plain, plain_linalg, plain_nn, routes_whole
+from ..aten import plain, plain_linalg, plain_nn, routes_whole, told
 
-LOADED = (plain, plain_linalg, plain_nn, routes_whole)
+LOADED = (plain, plain_linalg, plain_nn, routes_whole, told)

@@ -25,6 +25,7 @@ from ..tensor import creation, reshaping, view_splits, views
 from ..tensor import methods as tensor_methods
 from ..tensor import numbers as tensor_numbers
 from ..tensor import objects as tensor_objects
+from ..tensor.described import computed
 from ..tensor.indexing import getitem, setitem
 
 #: They declare as they are imported.
@@ -350,7 +351,8 @@ def _layout(t: Tensor) -> Any:
         >>> torch.zeros(1).layout
         torch.strided
     """
-    return layouts.strided
+    found = computed(t, "layout")
+    return layouts.strided if found is None else found
 
 
 def _hooks_dict(t: Tensor) -> Any:

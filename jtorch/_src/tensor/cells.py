@@ -389,6 +389,8 @@ class Alias:
         "direct", "contiguous",
     )  # fmt: skip
 
+    asks: frozenset[str] = frozenset()  #: what the class of a wrapper computes of what its tensors tell
+
     def __init__(self, storage: Storage, chain: tuple[Step, ...], value: Value | None, base: Any, gen: int, offset: int) -> None:
         self.storage, self.chain, self.value = storage, chain, value
         self.version = storage.version if value is not None else -1

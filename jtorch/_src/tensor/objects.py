@@ -16,6 +16,7 @@ from ..bind.cores import composite
 from ..borders.pytree import known
 from ..engine import META, record
 from ..facts import dtypes
+from ..facts.errors import not_offered
 from ..ops._declare import OPS
 from ..ops._kernel import T, call_of
 from . import old_constructors
@@ -238,12 +239,18 @@ def _make_subclass(
     cls: Any,
     data: Tensor,
     require_grad: bool = False,
-    dispatch_strides: bool = False,
+    *,
+    dispatch_sizes_strides_policy: str | None = None,
     dispatch_device: bool = False,
+    dispatch_layout: bool = False,
     device_for_backend_keys: Any = None,
 ) -> Any:
-    """``data`` detached, as a leaf of class ``cls``; the other arguments steer PyTorch's dispatcher and mean nothing here."""
-    del dispatch_strides, dispatch_device, device_for_backend_keys
+    """``data`` detached, as a leaf of class ``cls``; ``device_for_backend_keys`` steers PyTorch's dispatcher and means nothing here."""
+    del device_for_backend_keys
+    if dispatch_sizes_strides_policy is not None or dispatch_device or dispatch_layout:
+        raise not_offered(
+            "Tensor._make_subclass with computed metadata", "only wrappers without data of their own may compute what they tell"
+        )
     if not isinstance(data, Tensor):
         raise TypeError(f"_make_subclass(): argument 'data' (position 2) must be Tensor, not {type(data).__name__}")
     _check_subclass(cls)

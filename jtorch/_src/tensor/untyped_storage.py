@@ -144,6 +144,8 @@ class UntypedStorage(StorageBase):
 
     def data_ptr(self) -> int:
         """A number that names the memory; not a real address unless it is NumPy's. 0 without memory: of no bytes, or on the meta device."""
+        if self._storage.detach is not None:
+            raise RuntimeError("Attempted to access the data pointer on an invalid python storage.")
         if self._aval.device == META or not self.nbytes():
             return 0
         host = self._storage.host
@@ -167,6 +169,8 @@ class UntypedStorage(StorageBase):
         storage = self._storage
         if self._aval.device == META:
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+        if storage.detach is not None:
+            raise RuntimeError("The tensor has a non-zero number of elements, but its data is not allocated yet.")
         return self._in_order(storage.host if not storage.adopt() else numbers_of(storage.value))  # type: ignore[arg-type]
 
     def _in_order(self, array: Any) -> np.ndarray:
@@ -183,6 +187,11 @@ class UntypedStorage(StorageBase):
         """The bytes as a list."""
         self._check_readable()
         return list(self._to_bytes())
+
+    def _check_valid(self, what: str) -> None:
+        """Raises RuntimeError for the storage of a wrapper, which has no memory."""
+        if self._storage.detach is not None:
+            raise RuntimeError(f"Attempted to call {what}() on an invalid python storage.")
 
     def _check_readable(self) -> None:
         if self._aval.device == META:
@@ -223,6 +232,7 @@ class UntypedStorage(StorageBase):
         del non_blocking
         if not isinstance(source, StorageBase):
             raise TypeError(f"copy_(): argument 'src' (position 1) must be torch.Storage, not {type(source).__name__}")
+        self._check_valid("copy_")
         given = source.untyped()
         if given.nbytes() != self.nbytes():
             raise RuntimeError(f"size does not match, self was {self.nbytes()} bytes but src was {given.nbytes()} bytes")
@@ -395,6 +405,7 @@ class UntypedStorage(StorageBase):
         """Writes one byte everywhere."""
         if type(value) is not int:
             raise RuntimeError(f"fill_ expects int, but got {type(value).__name__}")
+        self._check_valid("fill_")
         if self._aval.device != META:
             self._shared()[:] = value & 255
         return self
@@ -441,6 +452,7 @@ class UntypedStorage(StorageBase):
             raise RuntimeError(f"resize_ expects an int, but got {type(size).__name__}")
         if not -(2**63) <= size < 2**63:
             raise ValueError("Overflow when unpacking long long")
+        self._check_valid("resize_")
         storage = self._storage
         if not storage.resizable:
             raise RuntimeError(FIXED)
