@@ -17,11 +17,11 @@ from jtorch._src.tensor.shape_env import hint_of
 from jtorch._src.tensor.symbols import exact
 from jtorch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
 from jtorch.fx import traceback as fx_traceback
-from jtorch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, PythonKeyTracer, _composites_whole, _running
+from jtorch.fx.experimental.proxy_tensor import GradTracer, ProxyTorchDispatchMode, PythonKeyTracer, _composites_whole, _running
 from jtorch.fx.node import Node, map_arg
 
 from ._asserts import computed, is_assertion
-from ._trace import GradTracer, _sizes_first, _without_dead, subgraphs
+from ._trace import _sizes_first, _without_dead, subgraphs
 from .graph_signature import ConstantArgument, ExportGraphSignature, InputKind, OutputKind, OutputSpec, TensorArgument
 
 A = torch.ops.aten

@@ -18,7 +18,7 @@ from jtorch._src.tensor.shape_env import ShapeEnv
 from jtorch._src.tensor.symbols import Float, Sym, Truth, shown
 from jtorch._subclasses.fake_tensor import FakeTensorMode
 from jtorch.compiler import exporting
-from jtorch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, PythonKeyTracer, _composites_whole, _running
+from jtorch.fx.experimental.proxy_tensor import GradTracer, ProxyTorchDispatchMode, _composites_whole, _running
 from jtorch.fx.node import Node
 from jtorch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from jtorch.utils import _pytree as pytree
@@ -85,22 +85,6 @@ class _Stack:
 
 def _key(name: str) -> str:
     return f"L__self__{name}" if name else "L__self__"
-
-
-class GradTracer(PythonKeyTracer):
-    """Adds nodes that switch the recording of history where the program does."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.begun = self.grad = torch.is_grad_enabled()
-
-    def create_node(self, kind: str, *args: Any, **kwargs: Any) -> Any:
-        """Adds a node to the graph."""
-        now = self.begun if kind == "output" else torch.is_grad_enabled()
-        if kind in ("call_function", "output") and now != self.grad:
-            self.grad = now
-            super().create_node("call_function", torch._C._set_grad_enabled, (now,), {})
-        return super().create_node(kind, *args, **kwargs)
 
 
 class ExportTracer(GradTracer):

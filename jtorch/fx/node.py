@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import jtorch as torch
+from jtorch._src.facts.tags import Tag
 from jtorch.overrides import resolve_name
 
 from ._compatibility import compatibility as compatibility
@@ -19,13 +20,24 @@ Argument = Any
 Target = Callable[..., Any] | str
 
 _LEGAL = frozenset(("placeholder", "call_method", "call_module", "call_function", "get_attr", "output", "root"))
-_side_effectful_functions: set[Callable[..., Any]] = {torch._assert, torch.set_grad_enabled}
+_side_effectful_functions: set[Callable[..., Any]] = {
+    torch._assert, torch._assert_async, torch.set_grad_enabled, torch._C._set_grad_enabled, operator.setitem,
+}  # fmt: skip
 
 
 def has_side_effect(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Says that calls of ``fn`` stay even where nobody uses their result."""
     _side_effectful_functions.add(fn)
     return fn
+
+
+def _draws(target: Any) -> bool:
+    """Whether a function draws from the generator: an operator that says so, or a function of ``torch`` whose operator takes one."""
+    if isinstance(target, torch._ops.OpOverload):
+        return Tag.nondeterministic_seeded in target.tags
+    name = getattr(target, "__name__", "")
+    packet = getattr(torch.ops.aten, name, None) if name and getattr(torch, name, None) is target else None
+    return packet is not None and any("generator" in getattr(packet, o)._schema.places for o in packet.overloads())
 
 
 def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:
@@ -269,12 +281,18 @@ class Node:
         self._replace_input_with(old_input, new_input)
 
     def is_impure(self, impure_random: bool = True) -> bool:
-        """Whether the node must stay even where nobody uses its result."""
-        del impure_random
+        """Whether the node must stay even where nobody uses its result: it writes, checks, switches something, or draws numbers.
+
+        Args:
+            impure_random: whether drawing numbers counts, since those drawn later depend on it.
+        """
         if self.op in ("placeholder", "output"):
             return True
         if self.op == "call_function":
-            return self.target in _side_effectful_functions
+            schema = getattr(self.target, "_schema", None)
+            if self.target in _side_effectful_functions or (schema is not None and (schema.is_mutable or not schema.returns)):
+                return True
+            return impure_random and _draws(self.target)
         if self.op == "call_module":
             owner = self.graph.owning_module
             if owner is None:

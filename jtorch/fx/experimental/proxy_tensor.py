@@ -249,6 +249,22 @@ class PythonKeyTracer(TracerBase):
         return self.create_proxy("get_attr", found[1], (), {})
 
 
+class GradTracer(PythonKeyTracer):
+    """Adds nodes that switch the recording of history where the program does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = self.grad = torch.is_grad_enabled()
+
+    def create_node(self, kind: str, *args: Any, **kwargs: Any) -> Any:
+        """Adds a node to the graph."""
+        now = self.begun if kind == "output" else torch.is_grad_enabled()
+        if kind in ("call_function", "output") and now != self.grad:
+            self.grad = now
+            super().create_node("call_function", torch._C._set_grad_enabled, (now,), {})
+        return super().create_node(kind, *args, **kwargs)
+
+
 class ProxyTorchDispatchMode(TorchDispatchMode):
     """The mode of one trace: each operator becomes a node, and runs on the tensors given."""
 
@@ -275,7 +291,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             return func(*args)  # the same whatever the arguments are
         if func is torch.ops.aten.lift_fresh.default:  # in the graph the constant must not be changed in place
             func = torch.ops.aten.lift_fresh_copy.default
-        if func is torch.ops.aten._local_scalar_dense.default and tracked and not isinstance(args[0], FakeTensor):
+        if tracked and _tells_data(func) and not isinstance(args[0], FakeTensor):
             raise RuntimeError(
                 f"It appears that you're trying to get value out of a tracing tensor with {func} - erroring out! It's likely that this is "
                 "caused by data-dependent control flow or similar.  It may be possible to trace this with dynamic shapes; try setting "
@@ -293,6 +309,12 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         if func is torch.ops.aten.lift_fresh_copy.default:
             self.fixed.add(id(result))
         return result
+
+
+def _tells_data(func: Any) -> bool:
+    """Whether an operator gives numbers of its operands to Python."""
+    returns = [r.type for r in func._schema.returns]
+    return returns == ["Scalar"] or (returns == ["bool"] and not func._opname.startswith("is_"))
 
 
 @contextlib.contextmanager
@@ -339,7 +361,8 @@ def make_fx(
 
     ``decomposition_table`` says which operators are written with others. Tensors from outside become attributes of the module.
     ``tracing_mode="fake"`` traces without data, ``"symbolic"`` also without sizes, which become nodes; what was concluded from the
-    example's sizes all the same is in the module's ``shape_env.guards``. ``pre_dispatch`` shows composite operators (``linear``) whole.
+    example's sizes all the same is in the module's ``shape_env.guards``. ``pre_dispatch`` shows composite operators (``linear``) whole,
+    and where the recording of history is switched.
 
     Raises:
         ValueError: for an unknown ``tracing_mode``.
@@ -359,7 +382,7 @@ def make_fx(
 
     @functools.wraps(f)
     def wrapped(*args: Any) -> GraphModule:
-        tracer = PythonKeyTracer()
+        tracer = GradTracer() if pre_dispatch else PythonKeyTracer()
         tracer.record_stack_traces = record_stack_traces
         names = _names(f, args)
         env = ShapeEnv() if tracing_mode == "symbolic" else None
