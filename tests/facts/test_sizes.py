@@ -183,6 +183,11 @@ def test_numbers_of_64_bits_without_sign():
 def test_long_steps_of_slices():
     y = torch.arange(10)
     assert y[:: 2**62].tolist() == [0] and y[3 :: 2**40].tolist() == [3] and y[:: 2**62].stride() == (2**62,)
+    y.tolist()  # the numbers are at hand
+    assert y[:: 2**62].tolist() == [0] and y[3 :: 2**60].tolist() == [3]
+    y[4 :: 2**62] = 7
+    y[5 :: 2**62].add_(1)
+    assert y.tolist() == [0, 1, 2, 3, 7, 6, 6, 7, 8, 9]
 
 
 @pytest.mark.parametrize(

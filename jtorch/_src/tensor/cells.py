@@ -13,7 +13,7 @@ import numpy as np
 from .. import hooks
 from ..engine import LOCAL, STOPPING, THREADS, Aval, Call, Meta, Value, copied, limits, numbers_of, passing, record, settled
 from ..facts.layouts import contiguous_strides
-from .overwriting import put_at_once
+from .overwriting import put_at_once, region_of
 
 _addresses = itertools.count(1)
 #: Held by whoever uses memory that is a NumPy array's, or changes where the memory is.
@@ -224,8 +224,7 @@ class Storage:
         elif alias.contiguous:
             found = array.reshape(shape) if aval.size == array.size else array.reshape(-1)[at : at + aval.size].reshape(shape).copy()
         else:
-            size = aval.dtype.itemsize
-            found = np.ndarray(shape, aval.dtype, array, at * size, tuple([n * size for n in alias.strides])).copy()
+            found = region_of(array, alias).copy()
         return settled(found, aval)
 
     def number(self, alias: Alias) -> Any:

@@ -88,8 +88,12 @@ def region_of(array: np.ndarray, alias: Alias) -> np.ndarray:
     """The part of a storage's array that a strided view shows."""
     if not alias.aval.size:  # wherever it lies
         return np.empty(alias.aval.shape, array.dtype)
-    size = array.dtype.itemsize
-    return np.ndarray(alias.aval.shape, array.dtype, array, alias.offset * size, tuple([n * size for n in alias.strides]))
+    shape, size = alias.aval.shape, array.dtype.itemsize
+    try:
+        return np.ndarray(shape, array.dtype, array, alias.offset * size, tuple([n * size for n in alias.strides]))
+    except ValueError:  # where there is one index, the step to the next may be beyond all memory
+        steps = tuple([n * size if m > 1 else size for n, m in zip(alias.strides, shape, strict=True)])
+        return np.ndarray(shape, array.dtype, array, alias.offset * size, steps)
 
 
 def is_recorded() -> bool:
