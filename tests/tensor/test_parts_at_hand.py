@@ -78,3 +78,24 @@ def test_kernels_that_ran_unread_are_run_at_once_again() -> None:
     assert not is_at_once()
     read(400)
     assert is_at_once()
+
+
+def test_copies_with_another_part_are_not_recorded() -> None:
+    x, row, two = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([7.0, 8.0]), torch.tensor([[5.0, 6.0]])
+    for _ in range(20):
+        other = row * 2
+    depth = len(LOCAL.trace.state.steps())
+    found = [
+        torch.select_scatter(x, row, 1, 0),
+        torch.slice_scatter(x, two, 0, 1),
+        torch.diagonal_scatter(x, row),
+        torch.as_strided_scatter(x, row, (2,), (2,), 1),
+        torch.as_strided_scatter(x, torch.tensor([[9.0, 8.0], [8.0, 7.0]]), (2, 2), (1, 1)),  # places that come twice: as it always was
+    ]
+    assert len(LOCAL.trace.state.steps()) <= depth + 4
+    assert [t.tolist() for t in found] == [
+        [[7, 2], [8, 4]], [[1, 2], [5, 6]], [[7, 2], [3, 8]], [[1, 7], [3, 8]], [[9, 8], [7, 4]],
+    ]  # fmt: skip
+    assert x.tolist() == [[1, 2], [3, 4]] and other.tolist() == [14, 16]
+    found[0][0, 0] = 0.0
+    assert x.tolist() == [[1, 2], [3, 4]] and row.tolist() == [7, 8]
