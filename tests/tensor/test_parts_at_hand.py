@@ -99,3 +99,18 @@ def test_copies_with_another_part_are_not_recorded() -> None:
     assert x.tolist() == [[1, 2], [3, 4]] and other.tolist() == [14, 16]
     found[0][0, 0] = 0.0
     assert x.tolist() == [[1, 2], [3, 4]] and row.tolist() == [7, 8]
+
+
+def test_parts_of_what_is_pending_and_small_are_written_at_once() -> None:
+    a = torch.tensor([float(i) for i in range(7)])
+    x = a * 3 + a.sin() * 0
+    assert LOCAL.trace.state.steps()
+    x[1] = 9.0
+    assert not LOCAL.trace.state.steps()
+    part = x[2:5]
+    before = x[:3]
+    x[2:4] += x[:2]
+    part -= 1
+    x[2:5] = part
+    assert x.tolist() == [0, 9, 5, 17, 11, 15, 18] and before.tolist() == [0, 9, 5]
+    assert x._version == 5

@@ -15,8 +15,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from ...autograd.grad_mode import MODE
 from ...autograd.names import named, written
-from ...core import Tensor, from_host, wrap
+from ...core import BIRTHS, Tensor, from_host, wrap
 from ..bind.bound import BOUND
 from ..bind.cores import bind
 from ..bind.forms import repeats_of
@@ -344,6 +345,24 @@ def _part(t: Tensor, index: Any) -> Tensor | None:
     whole = t._v if t._al is None else t._al.storage.value
     if whole is None or type(whole.array) is not np.ndarray:
         return None
+    parts = _parts_of(index)
+    if parts is None:
+        return None
+    aval, strides = t._aval, t._strides
+    key = (aval, strides, *parts)
+    known = _parts.get(key)
+    if known is None:
+        known = _learnt(t, aval, strides or applying.contiguous_strides(aval.shape), parts)
+        if known is None:
+            return None
+        if len(_parts) < _MOST_PARTS:
+            _parts[key] = known
+    steps, strides_, at, aval = known
+    return small_view(t, steps, strides_, at if t._al is None else t._al.offset + at, aval)
+
+
+def _parts_of(index: Any) -> list[Any] | None:
+    """An index of ints and slices as hashable items; None for another."""
     parts: list[Any] = []
     for item in index if type(index) is tuple else (index,):
         if type(item) is int:
@@ -359,17 +378,30 @@ def _part(t: Tensor, index: Any) -> Tensor | None:
             parts.append(part)
         else:
             return None
-    aval, strides = t._aval, t._strides
-    key = (aval, strides, *parts)
-    known = _parts.get(key)
-    if known is None:
-        known = _learnt(t, aval, strides or applying.contiguous_strides(aval.shape), parts)
-        if known is None:
-            return None
-        if len(_parts) < _MOST_PARTS:
-            _parts[key] = known
-    steps, strides_, at, aval = known
-    return small_view(t, steps, strides_, at if t._al is None else t._al.offset + at, aval)
+    return parts
+
+
+def _is_there(t: Tensor, index: Any, value: Tensor) -> bool:
+    """Whether ``value`` is ``t[index]`` as it is, as Python writes it after ``t[index] += 1``: then that is counted, and all is done."""
+    al, mine = value._al, t._al
+    if al is None or mine is None or al.storage is not mine.storage or not al.direct or t._rg or value._rg or t._state:
+        return False
+    base, whole = al.base, al.storage.value
+    if base is None or base._rg or base._state or whole is None or whole.trace is SPECIAL or MODE.inference or BIRTHS:
+        return False
+    if (
+        al.counter is not mine.counter
+        or al.counter.n < 0
+        or al.origin is not None
+        or 0 in al.strides
+        or (parts := _parts_of(index)) is None
+    ):
+        return False
+    known = _parts.get((t._aval, t._strides, *parts))
+    if known is None or known[3] is not al.aval or known[1] != al.strides or mine.offset + known[2] != al.offset:
+        return False
+    al.counter.n += 1
+    return True
 
 
 def _learnt(t: Tensor, aval: Aval, strides: tuple[int, ...], parts: list[Any]) -> tuple[Any, ...] | None:
@@ -481,7 +513,7 @@ def setitem(t: Tensor, index: Any, value: Any) -> None:
         tensor([[-1.,  1.,  2.],
                 [-1., -1., -1.]])
     """
-    if set_at_once(t, index, value):
+    if (type(value) is Tensor and _is_there(t, index, value)) or set_at_once(t, index, value):
         return None
     if not isinstance(value, Tensor):
         value = _number(t, value)
