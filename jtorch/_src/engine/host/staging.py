@@ -136,14 +136,16 @@ def _more(compute: Any) -> tuple[Any, ...]:
     """What a step's function takes besides the operands, or calls a method of an operand with."""
     if type(compute) is Fixed:
         return compute.more
-    if type(compute) is methodcaller and (made := compute.__reduce__())[0] is methodcaller:
-        return made[1][1:]
-    return compute.__reduce__()[1] if type(compute) is itemgetter else ()
+    made: Any = compute.__reduce__() if type(compute) in (methodcaller, itemgetter) else None
+    if made is None or made[0] is not type(compute):
+        return ()
+    return made[1][1:] if type(compute) is methodcaller else made[1]
 
 
 def _expression(compute: Any, ins: Sequence[int], more: Sequence[str]) -> str:
     """A method's call or a subscript as Python has them, which takes a fifth less than the objects that stand for them; "" for others."""
-    if type(compute) is methodcaller and (made := compute.__reduce__())[0] is methodcaller:
+    made: Any = compute.__reduce__() if type(compute) is methodcaller else None
+    if made is not None and made[0] is methodcaller:
         return f"v{ins[0]}.{made[1][0]}({', '.join(more)})"
     if type(compute) is itemgetter and len(more) == 1:
         return f"v{ins[0]}[{more[0]}]"
@@ -216,7 +218,7 @@ class _Stager:
             self.even += rule.even(equation)
         made = tuple(outs) if s.several else outs[0]
         operands = tuple([at[i] for i in ins])
-        if type(compute) is Chain:
+        if isinstance(compute, Chain):
             compute, operands = self.add_parts(compute, operands, s.outs[0].shape)
         self.costs[made] = cost
         self.steps.append([compute, operands, made, ()])
