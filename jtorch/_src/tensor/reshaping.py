@@ -17,7 +17,7 @@ from ..ops._declare import OPS
 from ..ops._facts import schemas
 from ..ops._kernel import Fixed, T, caches, call_of
 from .cells import Step
-from .looking import view
+from .looking import small_view, view
 from .running import apply
 from .view_steps import step_of
 from .views import _EXPAND, _VIEW_DTYPE, _VIEW_SHAPE, _check_tensor, _size, make_view
@@ -34,25 +34,32 @@ def viewed(t: Tensor, size: tuple[int, ...], name: str = "view") -> Tensor | Non
             _shapes[key] = found
     if found is None:
         return None
-    strides, step = found
-    return view(t, step, strides, t._al.offset if t._al is not None else 0)
+    strides, step, small = found
+    offset = t._al.offset if t._al is not None else 0
+    if small is not None and not t._rg and (made := small_view(t, (step,), strides, offset, small)) is not None:
+        return made
+    made = view(t, step, strides, offset)
+    if small is None and made._al.direct and key in _shapes:
+        _shapes[key] = strides, step, made._aval
+    return made
 
 
-#: Strides and steps of tensors in another shape, by what they are and the sizes that were asked for; None where memory forbids it.
+#: Strides, steps and, once it was a small view, the description of tensors in another shape, by what they are and the sizes that were asked
+#: for; None where memory forbids it.
 _shapes: dict[Any, Any] = {}
 caches.append(_shapes)
 _MOST_SHAPES = 4096
 
 
-def _seen_as(aval: Aval, strides: tuple[int, ...] | None, size: tuple[int, ...], name: str) -> tuple[tuple[int, ...], Step] | None:
-    """The strides in another shape, and the step to it; None if there are none."""
+def _seen_as(aval: Aval, strides: tuple[int, ...] | None, size: tuple[int, ...], name: str) -> tuple[tuple[int, ...], Step, None] | None:
+    """The strides in another shape, the step to it, and no description; None if there are none."""
     try:
         size = view_ops.infer_size(size, aval.size)
     except RuntimeError:
         check_longs(name, "shape" if name == "reshape" else "size", size)
         raise
     found = view_ops.view_strides(aval.shape, strides or contiguous_strides(aval.shape), size)
-    return None if found is None else (found, step_of(_VIEW_SHAPE, (size,)))
+    return None if found is None else (found, step_of(_VIEW_SHAPE, (size,)), None)
 
 
 @composite(namespace="Tensor", name="view", operands=("self",))

@@ -46,20 +46,25 @@ def make_view(record_: view_ops.View, t: Tensor, statics: tuple[Any, ...]) -> Te
     aval = t._aval
     if record_.bits is not None:
         record_.bits(*lazy_bits(t))  # raises where torch does
-    key = (record_, statics, aval.shape, t._strides)
+    key = (record_, statics, aval, t._strides)
     found = _geometries.get(key)
+    offset = t._al.offset if t._al is not None else 0
     if found is None:
         for p, value in zip(record_.op.params[1:], statics, strict=False):
             check_longs(record_.op.name, p.name, value)
         found = record_.geometry(aval.shape, t._strides or contiguous_strides(aval.shape), *statics)
         strides, delta = (None, 0) if found is None else found
-        found = _geometries[key] = (() if strides is None else strides, delta, step_of(record_, statics))
-    strides, delta, step = found
-    offset = t._al.offset if t._al is not None else 0
+        found = _geometries[key] = (() if strides is None else strides, delta, step_of(record_, statics), None)
+    strides, delta, step, small = found
+    if small is not None and not t._rg and (made := small_view(t, (step,), strides, offset + delta, small)) is not None:
+        return made
     if not record_.geometric:  # counted in elements of the new size
         out = shapes_of(step.get, (aval,), aval.device).outs
         offset = offset * aval.dtype.itemsize // out.dtype.itemsize
-    return view(t, step, strides, offset + delta)
+    made = view(t, step, strides, offset + delta)
+    if small is None and made._al.direct:
+        _geometries[key] = strides, delta, step, made._aval  # known from now on
+    return made
 
 
 def _public(record_: view_ops.View) -> Callable[..., Tensor]:
