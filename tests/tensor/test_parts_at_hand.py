@@ -9,6 +9,7 @@ import pytest
 
 import jtorch as torch
 from jtorch._src.engine import LOCAL, flush
+from jtorch._src.tensor import indexing
 
 pytestmark = [
     pytest.mark.usefixtures("one_thread"),
@@ -114,3 +115,22 @@ def test_parts_of_what_is_pending_and_small_are_written_at_once() -> None:
     x[2:5] = part
     assert x.tolist() == [0, 9, 5, 17, 11, 15, 18] and before.tolist() == [0, 9, 5]
     assert x._version == 5
+
+
+@pytest.mark.parametrize(
+    ("index", "shape", "strides"),
+    [
+        (None, (1, 2, 3), (6, 3, 1)),
+        ((slice(None), None), (2, 1, 3), (3, 3, 1)),
+        ((..., None, 1), (2, 1), (3, 3)),
+        ((1, ..., None), (3, 1), (1, 1)),
+        ((None, ..., slice(1, None)), (1, 2, 2), (6, 3, 1)),
+    ],
+)
+def test_new_dimensions_and_ellipses_are_one_look_up(index: Any, shape: Any, strides: Any) -> None:
+    x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    part = indexing._part(x, index)
+    assert part is not None and (part.shape, part.stride()) == (shape, strides)
+    assert part.tolist() == x.numpy()[index].tolist() == x[index].tolist()
+    part += 1
+    assert x.sum() == 21 + part.numel()

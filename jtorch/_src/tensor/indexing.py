@@ -38,7 +38,7 @@ from .looking import small_view
 from .reshaping import viewed
 from .running import inplace
 from .setting import set_at_once
-from .view_steps import dynamic_step
+from .view_steps import dynamic_step, step_of
 from .views import MOST_STEP, SELECT_AT, make_view, select_at, slice_at, sliced_step
 from .writing import check_inplace, check_overlap
 
@@ -293,7 +293,7 @@ def getitem(t: Tensor, index: Any) -> Tensor:
         tensor([3, 4])
     """
     kind = type(index)
-    if (kind is int or kind is slice or kind is tuple) and not t._rg and (part := _part(t, index)) is not None:
+    if (kind is int or kind is slice or kind is tuple or kind is NoneType) and not t._rg and (part := _part(t, index)) is not None:
         return part
     if kind is int:
         if t._aval.ndim:
@@ -341,7 +341,8 @@ def _places_alone(t: Tensor, index: tuple[Any, ...]) -> list[Tensor | None] | No
 
 
 def _part(t: Tensor, index: Any) -> Tensor | None:
-    """``t[index]`` for ints and slices that are in range, of a tensor at hand, as one view; None where it is not to be had so."""
+    """``t[index]`` for ints that are in range, slices, None and Ellipsis, of a tensor at hand, as one view; None where it is not to be had
+    so."""
     whole = t._v if t._al is None else t._al.storage.value
     if whole is None or type(whole.array) is not np.ndarray:
         return None
@@ -362,7 +363,7 @@ def _part(t: Tensor, index: Any) -> Tensor | None:
 
 
 def _parts_of(index: Any) -> list[Any] | None:
-    """An index of ints and slices as hashable items; None for another."""
+    """An index of ints, slices, None and Ellipsis as hashable items; None for another."""
     parts: list[Any] = []
     for item in index if type(index) is tuple else (index,):
         if type(item) is int:
@@ -376,6 +377,8 @@ def _parts_of(index: Any) -> list[Any] | None:
             ):
                 return None
             parts.append(part)
+        elif item is None or item is Ellipsis:
+            parts.append(item)
         else:
             return None
     return parts
@@ -405,13 +408,24 @@ def _is_there(t: Tensor, index: Any, value: Tensor) -> bool:
 
 
 def _learnt(t: Tensor, aval: Aval, strides: tuple[int, ...], parts: list[Any]) -> tuple[Any, ...] | None:
-    """The steps, strides, offset and description of a view by ints and slices."""
-    if len(parts) > aval.ndim:
+    """The steps, strides, offset and description of a view by ints, slices, None and Ellipsis."""
+    taken = sum([part is not None and part is not Ellipsis for part in parts])
+    if taken > aval.ndim or sum([part is Ellipsis for part in parts]) > 1:
         return None
     steps: list[Step] = []
     shown: Any = aval
     at = dim = 0
     for part in parts:
+        if part is Ellipsis:
+            dim += aval.ndim - taken
+            continue
+        if part is None:
+            geometry: Any = _UNSQUEEZE.geometry(shown.shape, strides, dim)
+            strides, more = geometry
+            steps.append(step_of(_UNSQUEEZE, (dim,)))
+            shown = shapes_of(steps[-1].get, (shown,), aval.device).outs
+            at, dim = at + more, dim + 1
+            continue
         n = shown.shape[dim]
         if part == (None, None, None):
             dim += 1
