@@ -346,11 +346,15 @@ def _part(t: Tensor, index: Any) -> Tensor | None:
     whole = t._v if t._al is None else t._al.storage.value
     if whole is None or type(whole.array) is not np.ndarray:
         return None
-    parts = _parts_of(index)
-    if parts is None:
-        return None
     aval, strides = t._aval, t._strides
-    key = (aval, strides, *parts)
+    parts: Sequence[Any] | None
+    if type(index) is int:  # the commonest
+        parts, key = (index,), (aval, strides, index)
+    else:
+        parts = _parts_of(index)
+        if parts is None:
+            return None
+        key = (aval, strides, *parts)
     known = _parts.get(key)
     if known is None:
         known = _learnt(t, aval, strides or applying.contiguous_strides(aval.shape), parts)
@@ -407,7 +411,7 @@ def _is_there(t: Tensor, index: Any, value: Tensor) -> bool:
     return True
 
 
-def _learnt(t: Tensor, aval: Aval, strides: tuple[int, ...], parts: list[Any]) -> tuple[Any, ...] | None:
+def _learnt(t: Tensor, aval: Aval, strides: tuple[int, ...], parts: Sequence[Any]) -> tuple[Any, ...] | None:
     """The steps, strides, offset and description of a view by ints, slices, None and Ellipsis."""
     taken = sum([part is not None and part is not Ellipsis for part in parts])
     if taken > aval.ndim or sum([part is Ellipsis for part in parts]) > 1:
