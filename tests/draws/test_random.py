@@ -287,7 +287,7 @@ def test_large_permutations_are_those_of_single_swaps(monkeypatch, n: int) -> No
     assert found.dtype == np.int64 and sorted(found.tolist()) == list(range(n))
     monkeypatch.setattr(_sampling, "_SWAPPED", n + 1)
     np.testing.assert_array_equal(found, _sampling.permutation(single, n))
-    assert many.few(3) == single.few(3)
+    assert many.bits32(3).tolist() == single.bits32(3).tolist()
 
 
 def test_permutations_of_more_numbers_than_float32_tells_apart() -> None:
@@ -355,7 +355,7 @@ def test_words_come_in_one_order_however_many_are_asked_for(place: int) -> None:
         np.testing.assert_array_equal(found, words[at : at + n])
         found[:] = 0  # who is given words may write over them
         at += n
-    assert one.word() == words[at] and one.few(2) == words[at + 1 : at + 3].tolist()
+    assert one.word() == words[at] and one.bits32(2).tolist() == words[at + 1 : at + 3].tolist()
     back = one.position()
     one.bits32(900)
     one.return_to(back, 2)
@@ -469,3 +469,18 @@ def test_bounds_that_a_dtype_cannot_tell_apart():
         torch.randint(0, 1000, (2,), dtype=torch.bfloat16)
     with pytest.warns(UserWarning, match=r"from is out of bounds \[-\(2\^11\), 2\^11\].*c10::Half"):
         torch.empty(2, dtype=torch.float16).random_(-5000, 0)
+
+
+def test_few_uniform_numbers_are_those_of_many_wherever_blocks_of_words_end() -> None:
+    for draw, each in ((_sampling.uniform32, 1), (_sampling.uniform64, 2)):
+        many, few = Twister(3), Twister(3)
+        few.bits32(1)
+        many.bits32(1)
+        sizes = [5, 0, 128, 1, 77, 100, 16, 128, 128, 3, 90, 128, 128, 40] * 3
+        wanted = draw(many, sum(sizes))
+        np.testing.assert_array_equal(np.concatenate([draw(few, n) for n in sizes]), wanted)
+        np.testing.assert_array_equal(few.get_state(), many.get_state())
+        few.bits32(few._block.size - few._at - 2 * each + 1)
+        before = few.get_state()
+        assert few.at_hand(2, each, _sampling.singles if each == 1 else _sampling.doubles) is None
+        np.testing.assert_array_equal(few.get_state(), before)

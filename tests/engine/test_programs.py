@@ -164,6 +164,16 @@ def test_nothing_is_kept_where_nothing_may_be(tmp_path: Path) -> None:
     assert not (tmp_path / "programs").exists() or not list((tmp_path / "programs").iterdir())
 
 
+def test_errors_that_are_called_as_those_of_pytorch_are_found_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    load = programs.importlib.import_module
+    monkeypatch.setattr(programs.importlib, "import_module", lambda name: asked.append(name) or load(name))
+    kind = torch.linalg.LinAlgError
+    place = programs.name_of_type(kind)
+    assert place == ("torch._C", "_LinAlgError") and programs.type_named(place) is kind
+    assert asked and all(name.partition(".")[0] == "jtorch" for name in asked)
+
+
 def test_values_of_different_types_have_different_names() -> None:
     values = [1, 1.0, True, "1", (1,), [1], (1.0,), ("1",), b"1", 1j, -0.0, 0.0, float("nan"), slice(1), slice(1, None, 1), ..., (),
               torch.float32, torch.float64, np.dtype("f4"), torch.channels_last, torch.Size([1]), ((1,),), (None,), ("None",)]  # fmt: skip

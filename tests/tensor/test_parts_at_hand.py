@@ -9,6 +9,7 @@ import pytest
 
 import jtorch as torch
 from jtorch._src.engine import LOCAL, flush
+from jtorch._src.tensor import indexing
 
 pytestmark = [
     pytest.mark.usefixtures("one_thread"),
@@ -78,3 +79,58 @@ def test_kernels_that_ran_unread_are_run_at_once_again() -> None:
     assert not is_at_once()
     read(400)
     assert is_at_once()
+
+
+def test_copies_with_another_part_are_not_recorded() -> None:
+    x, row, two = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([7.0, 8.0]), torch.tensor([[5.0, 6.0]])
+    for _ in range(20):
+        other = row * 2
+    depth = len(LOCAL.trace.state.steps())
+    found = [
+        torch.select_scatter(x, row, 1, 0),
+        torch.slice_scatter(x, two, 0, 1),
+        torch.diagonal_scatter(x, row),
+        torch.as_strided_scatter(x, row, (2,), (2,), 1),
+        torch.as_strided_scatter(x, torch.tensor([[9.0, 8.0], [8.0, 7.0]]), (2, 2), (1, 1)),  # places that come twice: as it always was
+    ]
+    assert len(LOCAL.trace.state.steps()) <= depth + 4
+    assert [t.tolist() for t in found] == [
+        [[7, 2], [8, 4]], [[1, 2], [5, 6]], [[7, 2], [3, 8]], [[1, 7], [3, 8]], [[9, 8], [7, 4]],
+    ]  # fmt: skip
+    assert x.tolist() == [[1, 2], [3, 4]] and other.tolist() == [14, 16]
+    found[0][0, 0] = 0.0
+    assert x.tolist() == [[1, 2], [3, 4]] and row.tolist() == [7, 8]
+
+
+def test_parts_of_what_is_pending_and_small_are_written_at_once() -> None:
+    a = torch.tensor([float(i) for i in range(7)])
+    x = a * 3 + a.sin() * 0
+    assert LOCAL.trace.state.steps()
+    x[1] = 9.0
+    assert not LOCAL.trace.state.steps()
+    part = x[2:5]
+    before = x[:3]
+    x[2:4] += x[:2]
+    part -= 1
+    x[2:5] = part
+    assert x.tolist() == [0, 9, 5, 17, 11, 15, 18] and before.tolist() == [0, 9, 5]
+    assert x._version == 5
+
+
+@pytest.mark.parametrize(
+    ("index", "shape", "strides"),
+    [
+        (None, (1, 2, 3), (6, 3, 1)),
+        ((slice(None), None), (2, 1, 3), (3, 3, 1)),
+        ((..., None, 1), (2, 1), (3, 3)),
+        ((1, ..., None), (3, 1), (1, 1)),
+        ((None, ..., slice(1, None)), (1, 2, 2), (6, 3, 1)),
+    ],
+)
+def test_new_dimensions_and_ellipses_are_one_look_up(index: Any, shape: Any, strides: Any) -> None:
+    x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    part = indexing._part(x, index)
+    assert part is not None and (part.shape, part.stride()) == (shape, strides)
+    assert part.tolist() == x.numpy()[index].tolist() == x[index].tolist()
+    part += 1
+    assert x.sum() == 21 + part.numel()

@@ -16,7 +16,7 @@ from ...autograd.names import camel, named
 from ...core import BIRTHS, Tensor, born, from_host, from_value
 from ...dispatch import TENSORS
 from .. import hooks
-from ..engine import SPECIAL, Lifted, Value, limits, numbers_of, put, record, record_one, record_two
+from ..engine import SPECIAL, Lifted, Value, limits, note_read, numbers_of, put, record, record_one, record_two
 from ..engine.values import on_host
 from ..facts import devices
 from ..facts.determinism import ASKED, alert
@@ -475,9 +475,38 @@ bound_sources: dict[str, tuple[list[str], dict[str, Any]]] = {}
 
 
 def _host_code(op: Op, names: dict[str, Any]) -> list[str]:
-    names["_host"] = _run_host
-    given = ", ".join(p.name for p in op.params)
-    lines = [f"_r = _host(_bound, ({given},))"]
+    """Source lines that run a value-dependent op on the host."""
+    lines: list[str] = []
+    given: list[str] = []
+    names |= {
+        "_op": op, "_body": op.body, "_translated": limits.translated, "_note_read": note_read, "_ndarray": np.ndarray,
+        "_host_array": _host_array, "_host_value": _host_value, "_given_back": _given_back,
+    }  # fmt: skip
+    for i, p in enumerate(op.params):
+        n = p.name
+        names[f"_p_{n}"] = p
+        given.append(f"{n}=a_{n}" if p.keyword_only else f"a_{n}")
+        if p.kind == TENSOR:
+            lines += [
+                f"v_{n} = {n}._v if type({n}) is _Tensor else None",
+                f"a_{n} = v_{n}.array if v_{n} is not None and v_{n}.trace is None else None",
+                f"if type(a_{n}) is _ndarray and a_{n}.flags.c_contiguous: _note_read()",
+                f"else: a_{n} = _host_array(_op, _p_{n}, {i + 1}, {n})",
+            ]
+        elif p.kind in (STATIC, DTYPE) and not p.required:
+            names[f"_e_{n}"] = static(op, p, i + 1, p.default)
+            names[f"_d_{n}"] = p.default
+            lines.append(f"a_{n} = _e_{n} if {n} is _d_{n} else _host_value(_op, _p_{n}, {i + 1}, {n})")
+        else:
+            lines.append(f"a_{n} = _host_value(_op, _p_{n}, {i + 1}, {n})")
+    operands = "".join([f"{p.name}, " for p in op.params if p.kind not in (STATIC, DTYPE, NUMBER)])
+    lines += [
+        "try:",
+        f"    _r = _body({', '.join(given)})",
+        "except (MemoryError, ValueError) as _error:",
+        "    raise _translated(_error) or _error from None",
+        f"_r = _given_back(_bound, _r, ({operands}))",
+    ]
     if op.strides is not None:
         lines += result_strides.code(op.strides, names, "()")
     if op.out:
@@ -485,48 +514,39 @@ def _host_code(op: Op, names: dict[str, Any]) -> list[str]:
     return [*lines, "return _r"]
 
 
-def _run_host(bound: Bound, given: tuple[Any, ...]) -> Any:
-    """Runs a value-dependent op on the host."""
+def _host_array(op: Op, p: Param, position: int, x: Any) -> np.ndarray:
+    """A tensor's elements in row-major order, for what computes by values."""
+    if not isinstance(x, Tensor):
+        raise must_be_tensor(op.name, p.name, position, x)
+    v = x._read()
+    if v.trace is SPECIAL and isinstance(v, Lifted):
+        v = v.plain("a boolean mask" if op.name == "index_by_mask" else f"aten::{op.aten.partition('.')[0]}")
+    if v.trace is SPECIAL and v.array is not None:
+        raise RuntimeError(
+            f"{op.name}() has a result whose shape depends on values, which a JAX transformation does not know while tracing; use an "
+            "operation of static shape instead, such as where() or masking"
+        )
+    return numbers_of(v)
+
+
+def _host_value(op: Op, p: Param, position: int, value: Any) -> Any:
+    """An argument as a value-dependent op gets it."""
+    if p.kind in (TENSOR, OPTIONAL_TENSOR, TENSOR_OR_NUMBER, TENSOR_OR_STATIC):
+        if p.kind != TENSOR and (value is None or (not isinstance(value, Tensor) and isinstance(value, (bool, int, float, complex)))):
+            return value
+        return _host_array(op, p, position, value)
+    if p.kind == TENSOR_LIST:
+        return None if value is None else [None if x is None else _host_array(op, p, position, x) for x in value]
+    if p.kind == NUMBER:
+        return None if value is None else number(op.name, p.name, value)
+    return static(op, p, position, value)
+
+
+def _given_back(bound: Bound, out: Any, operands: tuple[Any, ...]) -> Any:
+    """What a value-dependent op gave as tensors, where the first operand is."""
     op = bound.op
-    args: list[Any] = []
-    kwargs: dict[str, Any] = {}
-    tensors = []
-
-    def host(i: int, p: Param, x: Any) -> Any:
-        if not isinstance(x, Tensor):
-            raise must_be_tensor(op.name, p.name, i + 1, x)
-        v = x._read()
-        if v.trace is SPECIAL and isinstance(v, Lifted):
-            v = v.plain("a boolean mask" if op.name == "index_by_mask" else f"aten::{op.aten.partition('.')[0]}")
-        if v.trace is SPECIAL and v.array is not None:
-            raise RuntimeError(
-                f"{op.name}() has a result whose shape depends on values, which a JAX transformation does not know while tracing; use an "
-                "operation of static shape instead, such as where() or masking"
-            )
-        tensors.append(x)
-        return numbers_of(v)
-
-    for i, (p, value) in enumerate(zip(op.params, given, strict=True)):
-        if p.kind in (TENSOR, OPTIONAL_TENSOR, TENSOR_OR_NUMBER, TENSOR_OR_STATIC):
-            if p.kind != TENSOR and (value is None or (not isinstance(value, Tensor) and isinstance(value, (bool, int, float, complex)))):
-                found = value
-            else:
-                found = host(i, p, value)
-        elif p.kind == TENSOR_LIST:
-            found = None if value is None else [None if x is None else host(i, p, x) for x in value]
-        elif p.kind == NUMBER:
-            found = None if value is None else number(op.name, p.name, value)
-        else:
-            found = static(op, p, i + 1, value)
-        if p.keyword_only:
-            kwargs[p.name] = found
-        else:
-            args.append(found)
+    tensors = [t for x in operands for t in (x if isinstance(x, (list, tuple)) else (x,)) if isinstance(t, Tensor)]
     place = tensors[0]._aval.device if tensors else None
-    try:
-        out = op.body(*args, **kwargs)
-    except (MemoryError, ValueError) as error:
-        raise limits.translated(error) or error from None
     several = isinstance(out, (tuple, list))
     made = tuple([_on(x, place) for x in (out if several else (out,))])
     if op.refusal is not None and MODE.enabled and any(t._rg for t in tensors):

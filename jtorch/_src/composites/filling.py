@@ -95,9 +95,12 @@ def numbers(
         limits.check_size(shape, dtype.itemsize)
     twister = twister_of(generator)
     if undisturbed() and outside_jax():
-        found = drawn(draw, twister, shape, strides).astype(dtype, copy=False)
-        if place is not None and values.on_host(place):
-            return from_value(put(found, place))
+        found = drawn(draw, twister, shape, strides)
+        if found.dtype != dtype:
+            found = found.astype(dtype)
+        there = devices.placement(device) if place is None else place
+        if values.on_host(there):
+            return from_value(put(found, there))
         return taken(found, device if place is None else devices.of_placement(place))
     levels = examples()
     key = key_for(generator)
@@ -256,7 +259,9 @@ def fill(name: str, self: Any, generator: Generator | None, draw: Draw) -> Any:
         twister = twister_of(generator)  # the short way of ``numbers``, for what it knows of a tensor that is there
         with twister.lock:
             found = draw(twister, aval.size, True)
-        return _put(name, self, from_value(settled(found.astype(aval.dtype, copy=False).reshape(aval.shape), aval)))
+        if found.dtype != aval.dtype:
+            found = found.astype(aval.dtype)
+        return _put(name, self, from_value(settled(found.reshape(aval.shape), aval)))
     if aval.device == META:
         twister_of(generator)  # refused there too
         return self
@@ -483,8 +488,9 @@ def _bernoulli_each(p: Tensor, shape: Sequence[int], strides: Sequence[int]) -> 
     return keyed(draw, lambda key, shape: _key_sampling.below_each(key, np.broadcast_to(values, shape)))
 
 
-def _must_be_continuous(name: str, dtype: dtypes.dtype, text: str) -> None:
+def _must_be_continuous(name: str, dtype: dtypes.dtype, names: dict[str, str]) -> None:
     if not dtype.is_floating_point:
+        text = names.get(dtype.np.name) or dtype.scalar_name
         raise RuntimeError(
             f"{name} distribution is a continuous probability distribution. dtype must be a floating point but you specified {text}"
         )
@@ -506,7 +512,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> 
         >>> torch.empty(3).exponential_(2.0)
         tensor([1.7542, 0.6152, 0.3075])
     """
-    _must_be_continuous("Exponential", self.dtype, self.dtype.scalar_name)
+    _must_be_continuous("Exponential", self.dtype, {})
     if not lambd > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
     return fill("exponential_", self, generator, serial(_sampling.exponential, float(lambd)))
@@ -557,7 +563,7 @@ def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator:
         >>> torch.empty(3).cauchy_(10.0, 0.5)
         tensor([15.2989, 10.3824,  9.9359])
     """
-    _must_be_continuous("Cauchy", self.dtype, _TYPE_NAMES.get(self.dtype.np.name) or self.dtype.scalar_name)
+    _must_be_continuous("Cauchy", self.dtype, _TYPE_NAMES)
     if not sigma > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
     return fill("cauchy_", self, generator, serial(_sampling.cauchy, float(median), float(sigma)))

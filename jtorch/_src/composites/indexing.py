@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...autograd.grad_mode import MODE
 from ...autograd.names import named
-from ...core import Tensor, alias_of
+from ...core import Tensor, alias_of, from_value
 from ..bind.cores import composite, facts_of
 from ..bind.everything import _C
 from ..facts import dtypes
@@ -13,7 +14,9 @@ from ..facts.errors import broadcast_shapes, type_name
 from ..facts.layouts import preserve_format
 from ..ops._derivatives import A, D, derivative
 from ..ops._facts import schemas
+from ..tensor.aliases import lazy_bits
 from ..tensor.indexing import as_positions, mask_of_bytes
+from ..tensor.overwriting import in_a_copy
 from ..tensor.running import write_out
 from ..tensor.views import _slice
 
@@ -162,6 +165,10 @@ def _over(part: Any, src: Any, result: Any, name: str) -> Any:
         raise RuntimeError(
             f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)}"
         )
+    if not (part._rg or src._rg or result._strides or MODE.inference or any(lazy_bits(src))):
+        found = in_a_copy(alias_of(part), src._v or src._read())
+        if found is not None and found.aval is result._aval:
+            return from_value(found)
     part.copy_(src)
     if (counter := alias_of(result).counter).n > 0:
         counter.n = 0  # nobody has seen the result before

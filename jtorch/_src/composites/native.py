@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Tensor, from_host
+from ...core import Tensor, from_host, from_value
 from ..bind.cores import composite
 from ..bind.everything import _C, F, L, T
+from ..engine import put, values
 from ..facts import dtypes
 from ..ops._facts import schemas
 
@@ -87,10 +88,10 @@ def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
 
 def _one_number(input: Any, x: Any, kind: Any) -> Any:
     """A tensor of one number on the device of ``input``."""
-    if type(x) is int and type(input) is Tensor and not kind.is_floating_point and abs(x) < 1 << 31:
-        return from_host(np.full(1, x, kind.np), input.device)
-    if type(x) is float and type(input) is Tensor and kind.is_floating_point and abs(x) < 3e38:
-        return from_host(np.full(1, x, kind.np), input.device)
+    fits = type(x) is float and abs(x) < 3e38 if kind.is_floating_point else type(x) is int and abs(x) < 1 << 31
+    if fits and type(input) is Tensor:
+        made, place = np.array([x], kind.np), input._aval.device
+        return from_value(put(made, place)) if values.on_host(place) else from_host(made, input.device)
     return input.new_full((1,), x, dtype=kind)
 
 

@@ -42,11 +42,11 @@ class Twister:
     ``lock`` is held by whoever draws: what one draw takes of the stream must lie together.
 
     NumPy's twister, which makes 624 words at a time, is asked for all that it has made: ``_block`` holds them, and ``_at`` tells which
-    comes next. So small draws are slices, and what is made of words can be made of many that come next (``ahead``). NumPy's own
-    position, ``_made``, is the end of its words wherever a block was taken.
+    comes next. So small draws are slices, and what is made of words can be made of many that come next (``ahead``, ``at_hand``). NumPy's
+    own position, ``_made``, is the end of its words wherever a block was taken.
     """
 
-    __slots__ = ("_ahead", "_at", "_bits", "_block", "_made", "_words", "lock", "pending_normal", "seed")
+    __slots__ = ("_ahead", "_at", "_bits", "_block", "_made", "_of_block", "_words", "lock", "pending_normal", "seed")
 
     def __init__(self, seed: int) -> None:
         try:
@@ -74,6 +74,7 @@ class Twister:
         self._made = made
         self._block, self._at = _NONE, 0
         self._ahead: tuple[np.ndarray, int, np.ndarray] | None = None
+        self._of_block: dict[Any, tuple[np.ndarray, Any]] = {}
 
     def _next_block(self) -> None:
         """Asks NumPy for what it has made, or makes next."""
@@ -131,6 +132,39 @@ class Twister:
         self._at = end
         return kept[2][at - kept[1] : end - kept[1]].copy()
 
+    def of_block(self, make: Callable[[np.ndarray], Any]) -> tuple[Any, int]:
+        """What ``make`` makes of all words of the block at hand, which must not be changed and is made once, and the place of the next."""
+        block = self._block
+        if self._at == block.size:
+            self._next_block()
+            block = self._block
+        kept = self._of_block.get(make)
+        if kept is None or kept[0] is not block:
+            kept = self._of_block[make] = block, make(block)
+        return kept[1], self._at
+
+    def go_to(self, place: int) -> None:
+        """Takes the words of the block at hand up to a place."""
+        self._at = place
+
+    def at_hand(self, n: int, each: int, make: Callable[[np.ndarray], np.ndarray]) -> np.ndarray | None:
+        """The next ``n`` numbers of ``each`` words, of those that ``make`` makes at every word of a block.
+
+        None where the block ends before, and then none is taken.
+        """
+        at, block = self._at, self._block
+        end = at + n * each
+        kept = self._of_block.get(make)
+        if kept is None or kept[0] is not block or end > block.size:
+            made, at = self.of_block(make)
+            end = at + n * each
+            if end > self._block.size:
+                return None
+        else:
+            made = kept[1]
+        self._at = end
+        return made[at:end:each].copy()
+
     def words(self, n: int) -> np.ndarray:
         """The next ``n`` words, as unsigned numbers of 32 or 64 bits."""
         words = self.bits32(n)
@@ -149,10 +183,6 @@ class Twister:
             at = 0
         self._at = at + 1
         return self._block.item(at)
-
-    def few(self, n: int) -> list[int]:
-        """The next ``n`` words, for a small ``n``, as Python's integers."""
-        return self.bits32(n).tolist()
 
     def bits64(self, n: int) -> np.ndarray:
         """The next ``n`` numbers of 64 bits, uint64."""

@@ -16,7 +16,7 @@ from contextlib import closing
 import numpy as np
 
 from .mt19937 import Twister
-from .sampling import uniform64
+from .sampling import listed_doubles, uniform64
 
 _LARGEST_BLOCK = 1 << 14
 #: Where no more numbers are expected they are drawn one by one: noting and restoring a state takes as long as some fifty of them.
@@ -28,7 +28,16 @@ def _uniforms(twister: Twister, expected: int) -> Iterator[float]:
     if expected <= _ONE_BY_ONE:
         word = twister.word
         while True:
-            yield (word() & 0x1FFFFF) * 2.0**-21 + word() * 2.0**-53
+            numbers, at = twister.of_block(listed_doubles)
+            last = len(numbers)
+            try:
+                while at < last:
+                    at += 2
+                    yield numbers[at - 2]
+            finally:
+                twister.go_to(at)
+            if at == last:  # one word is left
+                yield (word() & 0x1FFFFF) * 2.0**-21 + word() * 2.0**-53
     block = max(4, min(expected, _LARGEST_BLOCK))
     while True:
         start, taken = twister.position(), 0

@@ -24,6 +24,7 @@ _FEW_PAIRS = 16  # up to so many Python is faster than NumPy
 _LARGE = 1 << 19  # from this many normal numbers on XLA is worth its start
 #: Seconds, about, that NumPy takes for normal numbers, for a call and for each; after how many XLA's program of their size has paid.
 _NORMAL_CALL, _NORMAL, _PRICE = 1e-4, 45e-9, 0.15
+_SHORT = 1 << 7  # up to so many uniform numbers are taken from those made of all words at hand
 _AHEAD = 1 << 8  # up to so many normal numbers are taken from those made of all words at hand
 _FEW_WORDS = 1 << 9  # of so many one call of NumPy takes the remainders fastest
 _SWAPPED = 1 << 14  # from so many numbers on LAPACK, which SciPy has to load, shuffles faster than Python
@@ -37,7 +38,26 @@ _dot: Any = getattr(np.dot, "_implementation", np.dot)
 
 def uniform32(twister: Twister, n: int) -> np.ndarray:
     """float32 in [0, 1) of 24 random bits."""
+    if 0 < n <= _SHORT and (found := twister.at_hand(n, 1, singles)) is not None:
+        return found
     return _of_words(twister.words(n))
+
+
+def singles(words: np.ndarray) -> np.ndarray:
+    """The float32 in [0, 1) at each of some words."""
+    return _of_words(words.astype(np.uint64))
+
+
+def doubles(words: np.ndarray) -> np.ndarray:
+    """The float64 in [0, 1) that begins at each of some words but the last."""
+    found = (words[:-1] & np.uint32(0x1FFFFF)) * 2.0**-21
+    found += words[1:] * 2.0**-_DOUBLE_BITS
+    return found
+
+
+def listed_doubles(words: np.ndarray) -> list[float]:
+    """These as Python's numbers."""
+    return doubles(words).tolist()
 
 
 def _of_words(words: np.ndarray) -> np.ndarray:
@@ -50,6 +70,8 @@ def _of_words(words: np.ndarray) -> np.ndarray:
 
 def uniform64(twister: Twister, n: int) -> np.ndarray:
     """float64 in [0, 1) of 53 random bits."""
+    if 0 < n <= _SHORT and (found := twister.at_hand(n, 2, doubles)) is not None:
+        return found
     if 2 * n <= FEW:
         pairs = twister.words(2 * n).reshape(n, 2)
         pairs &= _53_BITS
@@ -82,7 +104,7 @@ def below(twister: Twister, n: int, p: float) -> np.ndarray:
     if p >= 1.0:
         twister.bits32(2 * n)
         return np.ones(n, np.bool_)
-    if 2 * n <= FEW:
+    if n <= FEW // 2:
         return uniform64(twister, n) < p
     limit = math.ceil(p * 2.0**_DOUBLE_BITS)  # u < p exactly if the 53 bits are less than this
     high, low = twister.halves(n)
@@ -223,13 +245,13 @@ def normal_serial(twister: Twister, n: int) -> np.ndarray:
 def _pairs(twister: Twister, pairs: int) -> np.ndarray:
     """Pairs of standard normal float64, one after the other: each a radius and an angle from two uniform numbers, the angle drawn first."""
     if pairs <= _FEW_PAIRS:
-        words = iter(twister.few(4 * pairs))
+        numbers = iter(uniform64(twister, 2 * pairs).tolist())
         few: list[float] = []
-        for high, low in zip(words, words, strict=True):
-            angle = 2.0 * math.pi * ((high & 0x1FFFFF) * 2.0**-21 + low * 2.0**-_DOUBLE_BITS)
-            u = (next(words) & 0x1FFFFF) * 2.0**-21 + next(words) * 2.0**-_DOUBLE_BITS
-            radius = math.sqrt(-2.0 * math.log1p(-u))
-            few += radius * math.cos(angle), radius * math.sin(angle)
+        sqrt, log1p, cos, sin, turn = math.sqrt, math.log1p, math.cos, math.sin, 2.0 * math.pi
+        for part in numbers:
+            angle = turn * part
+            radius = sqrt(-2.0 * log1p(-next(numbers)))
+            few += radius * cos(angle), radius * sin(angle)
         return np.array(few, np.float64)
     u = uniform64(twister, 2 * pairs).reshape(pairs, 2)
     radius, angle = np.sqrt(-2.0 * np.log1p(-u[:, 1])), 2.0 * np.pi * u[:, 0]
@@ -394,18 +416,33 @@ def _sine_cosine(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def exponential(twister: Twister, n: int, rate: float) -> np.ndarray:
     """Exponential float64."""
-    return -1.0 / rate * np.log1p(-uniform64(twister, n))
+    found = uniform64(twister, n)
+    np.negative(found, found)
+    np.log1p(found, found)
+    found *= -1.0 / rate
+    return found
 
 
 def geometric(twister: Twister, n: int, p: float) -> np.ndarray:
     """The number of Bernoulli trials up to the first success, float64."""
+    found = uniform64(twister, n)
     with np.errstate(divide="ignore"):
-        return np.ceil(np.log(uniform64(twister, n)) / math.log1p(-p))
+        np.log(found, found)
+    found /= math.log1p(-p)
+    return np.ceil(found, found)
 
 
 def cauchy(twister: Twister, n: int, median: float, sigma: float) -> np.ndarray:
     """Cauchy float64."""
-    return median + sigma * np.tan(np.pi * (uniform64(twister, n) - 0.5))
+    found = uniform64(twister, n)
+    found -= 0.5
+    found *= np.pi
+    np.tan(found, found)
+    if sigma != 1.0:
+        found *= sigma
+    if median:  # (none of these is -0.0)
+        found += median
+    return found
 
 
 def log_normal(twister: Twister, n: int, mean: float, std: float) -> np.ndarray:

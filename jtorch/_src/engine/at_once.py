@@ -155,7 +155,18 @@ def several(shapes: Shapes, result: Any) -> Any:
     avals = shapes.outs
     if type(avals) is Aval:
         return _known(result, avals)
-    return [_known(r, aval) for r, aval in zip(result, avals, strict=True)]
+    made = []
+    for r, aval in zip(result, avals, strict=True):
+        if type(r) is not _ndarray:
+            made.append(_known(r, aval))
+            continue
+        v = _new(Value)
+        v.aval = aval
+        v.array = r
+        v.index = 0
+        v.trace = v.meta = None
+        made.append(v)
+    return made
 
 
 def _of_host(result: Any) -> bool:

@@ -286,8 +286,11 @@ def name_of_type(kind: type) -> tuple[str, str] | None:
 
 def type_named(place: tuple[str, str]) -> Any:
     """The reverse of ``name_of_type``; None if there is no such type."""
+    package, dot, rest = place[0].partition(".")
+    if package == "torch":  # which some types of this package say: PyTorch itself, where it is installed, has others
+        package = __name__.partition(".")[0]
     try:
-        return getattr(importlib.import_module(place[0]), place[1], None)
+        return getattr(importlib.import_module(package + dot + rest), place[1], None)
     except ImportError:
         return None
 

@@ -113,7 +113,7 @@ def settle(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
     else:
         calls = program.calling
         work = max(0.0, program.cost - program.kept - program.even - calls) - LOST * program.kept
-        shapes.estimate = estimate = Estimate(calls, work, len(program.steps))
+        shapes.estimate = estimate = Estimate(calls, work, program.equations)
         shapes.over = program.over
         saved = 0.0 if program.streams and PROCESSORS <= 2 else _saved(call, estimate, len(avals) + len(program.outs))
         # Known without a run, so that a first call on large arrays does not take NumPy's time and the compiler's.

@@ -11,7 +11,7 @@ from numpy import ndarray
 from . import tiers, values
 from .at_once import _ArrayImpl
 from .calls import Call, Shapes
-from .record import AT_ONCE, HOLDING, LOCAL, flush, record_again
+from .record import AT_ONCE, HOLDING, LOCAL, Trace, flush, record_again
 from .tiers import FEW
 from .trie import ROOT
 from .values import Value
@@ -23,7 +23,8 @@ MOST_COPIED = 1 << 26
 def at_hand(v: Value) -> bool:
     """Whether a value that part after part is written into is a NumPy array, so that the next part can be written where it lies.
 
-    Few such writes are recorded like all else. From some on in one trace they are what the program does, so that it is run.
+    What is pending is run if it is little that NumPy runs. Else few such writes are recorded like all else; from some on in one trace they
+    are what the program does, so that it is run.
     """
     if type(v.array) is ndarray:
         return v.trace is None
@@ -33,12 +34,25 @@ def at_hand(v: Value) -> bool:
     if v.aval.nbytes > MOST_COPIED:
         return False
     trace.writes += 1
-    if trace.writes <= FEW or (v.trace is not None and v.trace is not trace):
+    if v.trace is not None and v.trace is not trace:
+        return False
+    if trace.writes <= FEW and not (v.array is None and is_small(trace)):
         return False
     flush(trace)
     if v.trace is None and (v.meta is None or not v.meta.keep) and type(v.array) is _ArrayImpl:
         v.array = np.array(v.array)
     return v.trace is None and type(v.array) is ndarray
+
+
+def is_small(trace: Trace) -> bool:
+    """Whether what is pending is little that NumPy runs, and that no program would run faster."""
+    state = trace.state
+    small = state.small
+    if small is None:
+        if state.depth > FEW or HOLDING.stack:
+            return False
+        small = state.small = tiers.small(state.steps())
+    return bool(small)
 
 
 def made_at_hand(v: Value) -> Any:
@@ -48,13 +62,7 @@ def made_at_hand(v: Value) -> Any:
     """
     trace = LOCAL.trace
     if v.array is None and trace is not None and v.trace is trace:
-        state = trace.state
-        small = state.small
-        if small is None:
-            if state.depth > FEW or HOLDING.stack:
-                return None
-            small = state.small = tiers.small(state.steps())
-        if not small:
+        if not is_small(trace):
             return None
         flush(trace)
     if type(v.array) is not ndarray or v.trace is not None:

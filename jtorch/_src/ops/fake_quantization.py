@@ -10,13 +10,14 @@ from ._declare import Array, defvjp, guard_range, op
 from ._facts import schemas
 
 
-def _checked(input: Array, zero_point: Array, quant_min: int, quant_max: int) -> None:
+def _checked(input: Array, zero_point: Array, quant_min: int, quant_max: int, of: Array) -> None:
     kind = dtypes.from_np(input.dtype)
     if not kind.is_floating_point:
         raise NotImplementedError(f'"fake_quantize_tensor_cachemask_kernel_type_handling" not implemented for {kind.scalar_name!r}')
     if quant_min > quant_max:
         raise RuntimeError("`quant_min` should be less than or         equal to `quant_max`.")
-    guard_range(zero_point, quant_min, quant_max, RuntimeError, "`zero_point` must be between `quant_min` and `quant_max`.", nan=True)
+    words = "`zero_point` must be between `quant_min` and `quant_max`."
+    guard_range(zero_point, quant_min, quant_max, RuntimeError, words, nan=True, of=of)
 
 
 def _steps(input: Array, scale: Array, zero_point: Array) -> Array:
@@ -25,8 +26,8 @@ def _steps(input: Array, scale: Array, zero_point: Array) -> Array:
     return jnp.round(input * (1 / scale)) + jnp.round(zero_point.astype(input.dtype))
 
 
-def _quantised(input: Array, scale: Array, zero_point: Array, quant_min: int, quant_max: int) -> Array:
-    _checked(input, zero_point, quant_min, quant_max)
+def _quantised(input: Array, scale: Array, zero_point: Array, quant_min: int, quant_max: int, of: Array) -> Array:
+    _checked(input, zero_point, quant_min, quant_max, of)
     place = jnp.clip(_steps(input, scale, zero_point), quant_min, quant_max)
     return (place - jnp.round(zero_point.astype(input.dtype))) * scale.astype(input.dtype)
 
@@ -46,7 +47,7 @@ def _passed(g: Array, input: Array, scale: Array, zero_point: Array, quant_min: 
 )
 def _fake_quantize(input: Array, scale: Array, zero_point: Array, quant_min: int, quant_max: int) -> Array:
     """``fake_quantize_per_tensor_affine`` with tensors for scale and zero point."""
-    return _quantised(input, scale.reshape((1,) * input.ndim), zero_point.reshape((1,) * input.ndim), quant_min, quant_max)
+    return _quantised(input, scale.reshape((1,) * input.ndim), zero_point.reshape((1,) * input.ndim), quant_min, quant_max, zero_point)
 
 
 def _per_tensor_rule(
@@ -95,7 +96,7 @@ def fake_quantize_per_channel_affine(input: Array, scale: Array, zero_point: Arr
         raise RuntimeError("scale and zero-point need to have the same dimensions")
     if scale.shape[0] != input.shape[at]:
         raise RuntimeError("dimensions of scale and zero-point are not consistent with input tensor")
-    return _quantised(input, _along(scale, at, input.ndim), _along(zero_point, at, input.ndim), quant_min, quant_max)
+    return _quantised(input, _along(scale, at, input.ndim), _along(zero_point, at, input.ndim), quant_min, quant_max, zero_point)
 
 
 def _per_channel_rule(

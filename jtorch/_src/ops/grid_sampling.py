@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..engine.host.direct import count_nonzero, where
 from ..facts import dtypes
 from ._declare import Array, op
 from ._derivatives import A, derivative
@@ -165,56 +166,82 @@ def _placed(x: np.ndarray, sizes: np.ndarray, padding: int, align_corners: bool)
 
 def _cubic(part: np.ndarray) -> np.ndarray:
     """``_cubic_weights``: (n, ...) -> (n, 4, ...)."""
-    a = -0.75
-    x, y = np.stack([part, 1 - part], 1), np.stack([part + 1, 2 - part], 1)
-    near = ((a + 2) * x - (a + 3)) * x * x + 1
-    far = ((a * y - 5 * a) * y + 8 * a) * y - 4 * a
-    return np.concatenate([far[:, :1], near, far[:, 1:]], 1)
+    a, number = -0.75, part.dtype.type
+    away = np.absolute(np.subtract(np.array([-1, 0, 1, 2], part.dtype).reshape(4, *(1,) * (part.ndim - 1)), part[:, None]))
+    x, y = away[:, 1:3], away[:, ::3]
+    found = np.empty_like(away)
+    np.add((number(a + 2) * x - number(a + 3)) * x * x, number(1), found[:, 1:3])
+    np.subtract(((number(a) * y - number(5 * a)) * y + number(8 * a)) * y, number(4 * a), found[:, ::3])
+    return found
+
+
+class _Sizes:
+    """What of an input's shape alone is needed: sizes and last places of the dimensions, and where the planes begin."""
+
+    __slots__ = ("base", "last", "less", "sizes")
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        size = shape[2:]
+        self.sizes = np.array(size, dtype).reshape(len(size), 1, 1)
+        self.less = self.sizes - 1
+        self.last = self.less[:, None]
+        self.base = (np.arange(shape[0] * shape[1]) * math.prod(size)).reshape(*shape[:2], 1)
 
 
 def _by_numpy(mode: int, padding: int, align_corners: int) -> Callable[..., np.ndarray]:
     """What samples on the host: the formulas' operations, of all neighbours and dimensions at once."""
+    known: dict[Any, _Sizes] = {}
+    numbers = {np.dtype(t): [np.array(n, t) for n in (0, 1, 2)] for t in (np.float32, np.float64)}
+    next_ones = {t: np.array([0, 1], t).reshape(2, 1, 1) for t in numbers}
+    sides = {t: next_ones[t][::-1] for t in numbers}
 
     def neighbours(x: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """From coordinates (n, N, P) to those of the neighbours, (n, T, N, P), and their weights in each dimension."""
-        sides = sizes[:, None]
         if mode != BICUBIC:
             x = _placed(x, sizes, padding, bool(align_corners))
         if mode == NEAREST:
             return np.rint(x)[:, None], None
         low = np.floor(x)
-        part = x - low
+        part = np.subtract(x, low)
         if mode == BILINEAR:
-            return np.stack([low, low + 1], 1), np.stack([1 - part, part], 1)
-        at = _placed(low[:, None] + np.arange(-1, 3).astype(x.dtype).reshape(4, 1, 1), sides, padding, bool(align_corners))
+            # (A distance from 1 or 0 is what 1 less it, or it, is.)
+            return np.add(low[:, None], next_ones[x.dtype]), np.absolute(np.subtract(sides[x.dtype], part[:, None]))
+        at = np.add(low[:, None], np.arange(-1, 3).astype(x.dtype).reshape(4, 1, 1))
+        at = _placed(at, sizes[:, None], padding, bool(align_corners))
         return at if padding == ZEROS else np.floor(at), _cubic(part)
 
     def compute(input: np.ndarray, grid: np.ndarray) -> np.ndarray:
-        size, (batch, channels), dtype = input.shape[2:], input.shape[:2], input.dtype
-        n = len(size)
-        sizes = np.array(size, dtype).reshape(n, 1, 1)
-        x = grid.transpose(2, 0, 1)[::-1]
-        x = (x + 1) / 2 * (sizes - 1) if align_corners else ((x + 1) * sizes - 1) / 2
-        at, weights = neighbours(x, sizes)
-        last = (sizes - 1)[:, None]
-        inside = (at >= 0) & (at <= last)
-        whole = np.fmin(np.fmax(at, 0), last).astype(np.int64)
+        (batch, channels, *size), dtype = input.shape, input.dtype
+        zero, one, two = numbers[dtype]
+        of = known.get(input.shape)
+        if of is None:
+            of = known[input.shape] = _Sizes(input.shape, dtype)
+        x = grid.transpose(2, 0, 1)[::-1] + one
+        if align_corners:
+            x /= two
+            x *= of.less
+        else:
+            x *= of.sizes
+            x -= one
+            x /= two
+        at, weights = neighbours(x, of.sizes)
+        inside = np.bitwise_and(np.greater_equal(at, zero), np.less_equal(at, of.last))
+        whole = np.fmin(np.fmax(at, zero), of.last).astype(np.int64)
         # The neighbours of all dimensions, combined: the last dimension's change fastest.
         flat, within, weight = whole[0], inside[0], None if weights is None else weights[0]
-        for d in range(1, n):
-            flat = (flat * size[d])[:, None] + whole[d]
-            within = within[:, None] & inside[d]
-            flat, within = flat.reshape(-1, *x.shape[1:]), within.reshape(-1, *x.shape[1:])
+        for d in range(1, len(size)):
+            shape = (-1, *x.shape[1:])
+            flat = np.add((flat * size[d])[:, None], whole[d]).reshape(shape)
+            within = np.bitwise_and(within[:, None], inside[d]).reshape(shape)
             if weight is not None and weights is not None:
-                weight = (weight[:, None] * weights[d]).reshape(-1, *x.shape[1:])
+                weight = np.multiply(weight[:, None], weights[d]).reshape(shape)
         planes = input.reshape(-1)
-        base = (np.arange(batch * channels) * math.prod(size)).reshape(batch, channels, 1)
 
         def picked(k: Any) -> np.ndarray:
-            found = planes.take(flat[k][..., None, :] + base)
-            if not within[k].all():
-                found = np.where(within[k][..., None, :], found, dtype.type(0))
-            return found if weight is None else found * weight[k][..., None, :]
+            found, counts = planes.take(flat[k][..., None, :] + of.base), within[k]
+            if count_nonzero(counts) != counts.size:
+                found = where(counts[..., None, :], found, zero)
+            return found if weight is None else np.multiply(found, weight[k][..., None, :])
 
         if len(flat) * batch * channels * x.shape[2] <= _AT_ONCE:
             terms = picked(slice(None))

@@ -15,8 +15,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from ...autograd.grad_mode import MODE
 from ...autograd.names import named, written
-from ...core import Tensor, from_host, wrap
+from ...core import BIRTHS, Tensor, from_host, wrap
 from ..bind.bound import BOUND
 from ..bind.cores import bind
 from ..bind.forms import repeats_of
@@ -37,7 +38,7 @@ from .looking import small_view
 from .reshaping import viewed
 from .running import inplace
 from .setting import set_at_once
-from .view_steps import dynamic_step
+from .view_steps import dynamic_step, step_of
 from .views import MOST_STEP, SELECT_AT, make_view, select_at, slice_at, sliced_step
 from .writing import check_inplace, check_overlap
 
@@ -292,7 +293,7 @@ def getitem(t: Tensor, index: Any) -> Tensor:
         tensor([3, 4])
     """
     kind = type(index)
-    if (kind is int or kind is slice or kind is tuple) and not t._rg and (part := _part(t, index)) is not None:
+    if (kind is int or kind is slice or kind is tuple or kind is NoneType) and not t._rg and (part := _part(t, index)) is not None:
         return part
     if kind is int:
         if t._aval.ndim:
@@ -340,10 +341,33 @@ def _places_alone(t: Tensor, index: tuple[Any, ...]) -> list[Tensor | None] | No
 
 
 def _part(t: Tensor, index: Any) -> Tensor | None:
-    """``t[index]`` for ints and slices that are in range, of a tensor at hand, as one view; None where it is not to be had so."""
+    """``t[index]`` for ints that are in range, slices, None and Ellipsis, of a tensor at hand, as one view; None where it is not to be had
+    so."""
     whole = t._v if t._al is None else t._al.storage.value
     if whole is None or type(whole.array) is not np.ndarray:
         return None
+    aval, strides = t._aval, t._strides
+    parts: Sequence[Any] | None
+    if type(index) is int:  # the commonest
+        parts, key = (index,), (aval, strides, index)
+    else:
+        parts = _parts_of(index)
+        if parts is None:
+            return None
+        key = (aval, strides, *parts)
+    known = _parts.get(key)
+    if known is None:
+        known = _learnt(t, aval, strides or applying.contiguous_strides(aval.shape), parts)
+        if known is None:
+            return None
+        if len(_parts) < _MOST_PARTS:
+            _parts[key] = known
+    steps, strides_, at, aval = known
+    return small_view(t, steps, strides_, at if t._al is None else t._al.offset + at, aval)
+
+
+def _parts_of(index: Any) -> list[Any] | None:
+    """An index of ints, slices, None and Ellipsis as hashable items; None for another."""
     parts: list[Any] = []
     for item in index if type(index) is tuple else (index,):
         if type(item) is int:
@@ -357,29 +381,55 @@ def _part(t: Tensor, index: Any) -> Tensor | None:
             ):
                 return None
             parts.append(part)
+        elif item is None or item is Ellipsis:
+            parts.append(item)
         else:
             return None
-    aval, strides = t._aval, t._strides
-    key = (aval, strides, *parts)
-    known = _parts.get(key)
-    if known is None:
-        known = _learnt(t, aval, strides or applying.contiguous_strides(aval.shape), parts)
-        if known is None:
-            return None
-        if len(_parts) < _MOST_PARTS:
-            _parts[key] = known
-    steps, strides_, at, aval = known
-    return small_view(t, steps, strides_, at if t._al is None else t._al.offset + at, aval)
+    return parts
 
 
-def _learnt(t: Tensor, aval: Aval, strides: tuple[int, ...], parts: list[Any]) -> tuple[Any, ...] | None:
-    """The steps, strides, offset and description of a view by ints and slices."""
-    if len(parts) > aval.ndim:
+def _is_there(t: Tensor, index: Any, value: Tensor) -> bool:
+    """Whether ``value`` is ``t[index]`` as it is, as Python writes it after ``t[index] += 1``: then that is counted, and all is done."""
+    al, mine = value._al, t._al
+    if al is None or mine is None or al.storage is not mine.storage or not al.direct or t._rg or value._rg or t._state:
+        return False
+    base, whole = al.base, al.storage.value
+    if base is None or base._rg or base._state or whole is None or whole.trace is SPECIAL or MODE.inference or BIRTHS:
+        return False
+    if (
+        al.counter is not mine.counter
+        or al.counter.n < 0
+        or al.origin is not None
+        or 0 in al.strides
+        or (parts := _parts_of(index)) is None
+    ):
+        return False
+    known = _parts.get((t._aval, t._strides, *parts))
+    if known is None or known[3] is not al.aval or known[1] != al.strides or mine.offset + known[2] != al.offset:
+        return False
+    al.counter.n += 1
+    return True
+
+
+def _learnt(t: Tensor, aval: Aval, strides: tuple[int, ...], parts: Sequence[Any]) -> tuple[Any, ...] | None:
+    """The steps, strides, offset and description of a view by ints, slices, None and Ellipsis."""
+    taken = sum([part is not None and part is not Ellipsis for part in parts])
+    if taken > aval.ndim or sum([part is Ellipsis for part in parts]) > 1:
         return None
     steps: list[Step] = []
     shown: Any = aval
     at = dim = 0
     for part in parts:
+        if part is Ellipsis:
+            dim += aval.ndim - taken
+            continue
+        if part is None:
+            geometry: Any = _UNSQUEEZE.geometry(shown.shape, strides, dim)
+            strides, more = geometry
+            steps.append(step_of(_UNSQUEEZE, (dim,)))
+            shown = shapes_of(steps[-1].get, (shown,), aval.device).outs
+            at, dim = at + more, dim + 1
+            continue
         n = shown.shape[dim]
         if part == (None, None, None):
             dim += 1
@@ -481,7 +531,7 @@ def setitem(t: Tensor, index: Any, value: Any) -> None:
         tensor([[-1.,  1.,  2.],
                 [-1., -1., -1.]])
     """
-    if set_at_once(t, index, value):
+    if (type(value) is Tensor and _is_there(t, index, value)) or set_at_once(t, index, value):
         return None
     if not isinstance(value, Tensor):
         value = _number(t, value)

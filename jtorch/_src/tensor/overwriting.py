@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _refs = sys.getrefcount
 _new = object.__new__
+#: Memory of more bytes is not copied at once.
+SMALL_COPY = 1 << 15
 
 
 def _holders(v: Value) -> tuple[int, int]:
@@ -81,6 +83,36 @@ def put_at_once(storage: Storage, alias: Alias, base: Value, value: Value) -> bo
     region[...] = elements
     if THREADS.many:  # one that came to be meanwhile may have read what was there
         storage.touched()
+    return True
+
+
+def in_a_copy(alias: Alias, value: Value) -> Value | None:
+    """The value of a copy of all memory that a strided view looks at, but that the view has another value; None unless it is small and at
+    hand."""
+    storage, aval = alias.storage, alias.aval
+    base = storage.value
+    if base is None or not alias.strided or storage.strides is not None or is_recorded() or type(base.array) is not np.ndarray:
+        return None
+    if base.trace is SPECIAL or value.trace is SPECIAL or base.aval.nbytes > SMALL_COPY or not _are_apart(aval.shape, alias.strides):
+        return None
+    if base.aval.dtype != aval.dtype or value.aval.shape != aval.shape or value.aval.torch_dtype is not aval.torch_dtype:
+        return None
+    elements = value.array if type(value.array) is np.ndarray else made_at_hand(value)
+    if elements is None:
+        return None
+    array = base.array.copy()
+    region_of(array, alias)[...] = elements
+    return settled(array, base.aval)
+
+
+def _are_apart(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether each element of a view is seen to lie at a place of its own."""
+    reach = 0
+    for step, n in sorted(zip(strides, shape, strict=True)):
+        if n > 1:
+            if step <= reach:
+                return False
+            reach += step * (n - 1)
     return True
 
 

@@ -9,35 +9,57 @@ from typing import Any
 from ...core import Tensor, contiguous_strides, detached, lazy_bits
 from ..bind.bound import BOUND
 from ..bind.cores import composite
-from ..engine import Call
+from ..engine import Aval, Call
 from ..facts import dtypes
 from ..facts.errors import canonical_dim, check_longs, type_name
 from ..ops import views as view_ops
 from ..ops._declare import OPS
 from ..ops._facts import schemas
-from ..ops._kernel import Fixed, T, call_of
-from .looking import view
+from ..ops._kernel import Fixed, T, caches, call_of
+from .cells import Step
+from .looking import small_view, view
 from .running import apply
 from .view_steps import step_of
-from .views import _EXPAND, _VIEW_DTYPE, _VIEW_SHAPE, _check_tensor, _geometries, _size, make_view
+from .views import _EXPAND, _VIEW_DTYPE, _VIEW_SHAPE, _check_tensor, _size, make_view
 
 
 def viewed(t: Tensor, size: tuple[int, ...], name: str = "view") -> Tensor | None:
     """``t`` in another shape on the same memory, or None if that needs a copy."""
     aval = t._aval
+    key = (aval, t._strides, size)
+    found = _shapes.get(key, key)
+    if found is key:
+        found = _seen_as(aval, t._strides, size, name)
+        if len(_shapes) < _MOST_SHAPES:
+            _shapes[key] = found
+    if found is None:
+        return None
+    strides, step, small = found
+    offset = t._al.offset if t._al is not None else 0
+    if small is not None and not t._rg and (made := small_view(t, (step,), strides, offset, small)) is not None:
+        return made
+    made = view(t, step, strides, offset)
+    if small is None and made._al.direct and key in _shapes:
+        _shapes[key] = strides, step, made._aval
+    return made
+
+
+#: Strides, steps and, once it was a small view, the description of tensors in another shape, by what they are and the sizes that were asked
+#: for; None where memory forbids it.
+_shapes: dict[Any, Any] = {}
+caches.append(_shapes)
+_MOST_SHAPES = 4096
+
+
+def _seen_as(aval: Aval, strides: tuple[int, ...] | None, size: tuple[int, ...], name: str) -> tuple[tuple[int, ...], Step, None] | None:
+    """The strides in another shape, the step to it, and no description; None if there are none."""
     try:
         size = view_ops.infer_size(size, aval.size)
     except RuntimeError:
         check_longs(name, "shape" if name == "reshape" else "size", size)
         raise
-    key = (_VIEW_SHAPE, size, aval.shape, t._strides)
-    found = _geometries.get(key)
-    if found is None:
-        found = _geometries[key] = (view_ops.view_strides(aval.shape, t._strides or contiguous_strides(aval.shape), size),)
-    (strides,) = found
-    if strides is None:
-        return None
-    return view(t, step_of(_VIEW_SHAPE, (size,)), strides, t._al.offset if t._al is not None else 0)
+    found = view_ops.view_strides(aval.shape, strides or contiguous_strides(aval.shape), size)
+    return None if found is None else (found, step_of(_VIEW_SHAPE, (size,)), None)
 
 
 @composite(namespace="Tensor", name="view", operands=("self",))

@@ -23,6 +23,7 @@ from ..ops._facts import Facts
 from .cells import OVERLAP
 from .module_state import check_buffer
 from .resizing import look_at
+from .setting import set_at_once
 from .writing import INFERENCE, assign, check_inplace, check_lifted, check_overlap, overlapping, retain_again, stale
 
 _new = object.__new__
@@ -271,6 +272,8 @@ def inplace(t: Tensor, result: Tensor) -> Tensor:
             t._node, t._nr, t._rg = result._node, result._nr, True
             if t._retains:
                 retain_again(t)
+        return t
+    if al.chain and not result._rg and set_at_once(t, (), result):
         return t
     if t._strides is not None and overlapping(mine.shape, t._strides):
         result = settled(t, result)

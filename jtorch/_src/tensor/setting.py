@@ -129,6 +129,7 @@ def _count(t: Tensor, al: Alias | None, storage: Any, v: Value) -> bool:
     al.counter.n += 1
     storage.value = now
     storage.version += 1
-    if not al.chain:
-        al.now(now, storage.version)
+    whole = al if not al.chain else al.base._al if al.base is not None else None
+    if whole is not None and not whole.chain and (whole is al or whole.value is v):  # which would have the array, too
+        whole.now(now, storage.version)
     return True

@@ -11,7 +11,7 @@ from ...core import Tensor, alias_of, contiguous_strides, detached, lazy_bits
 from ..bind.arguments import plain, sizes, whole
 from ..bind.cores import composite, signature_of
 from ..bind.forms import annotations_of, packed, spelled, spellings
-from ..engine import SPECIAL, Call, Transformed, limits, record, shapes_of
+from ..engine import SPECIAL, Aval, Call, Transformed, limits, record, shapes_of
 from ..facts import dtypes
 from ..facts.errors import HIGHEST_LONG, canonical_dim, check_long, check_longs, given_twice, must_be_tensor, not_offered
 from ..facts.size import SYMBOLIC, slice_bounds
@@ -23,7 +23,7 @@ from ..ops._kernel import Fixed, T, caches, call_of
 from ..protocol.overridable import specialise
 from .aliases import start_of
 from .cells import Alias, Counter, Step, bits_of
-from .looking import view
+from .looking import small_view, view
 from .recorded import count_apart
 from .running import rebind
 from .view_steps import detaching, dynamic_step, memory_steps, step_of
@@ -46,20 +46,25 @@ def make_view(record_: view_ops.View, t: Tensor, statics: tuple[Any, ...]) -> Te
     aval = t._aval
     if record_.bits is not None:
         record_.bits(*lazy_bits(t))  # raises where torch does
-    key = (record_, statics, aval.shape, t._strides)
+    key = (record_, statics, aval, t._strides)
     found = _geometries.get(key)
+    offset = t._al.offset if t._al is not None else 0
     if found is None:
         for p, value in zip(record_.op.params[1:], statics, strict=False):
             check_longs(record_.op.name, p.name, value)
         found = record_.geometry(aval.shape, t._strides or contiguous_strides(aval.shape), *statics)
         strides, delta = (None, 0) if found is None else found
-        found = _geometries[key] = (() if strides is None else strides, delta, step_of(record_, statics))
-    strides, delta, step = found
-    offset = t._al.offset if t._al is not None else 0
+        found = _geometries[key] = (() if strides is None else strides, delta, step_of(record_, statics), None)
+    strides, delta, step, small = found
+    if small is not None and not t._rg and (made := small_view(t, (step,), strides, offset + delta, small)) is not None:
+        return made
     if not record_.geometric:  # counted in elements of the new size
         out = shapes_of(step.get, (aval,), aval.device).outs
         offset = offset * aval.dtype.itemsize // out.dtype.itemsize
-    return view(t, step, strides, offset + delta)
+    made = view(t, step, strides, offset + delta)
+    if small is None and made._al.direct:
+        _geometries[key] = strides, delta, step, made._aval  # known from now on
+    return made
 
 
 def _public(record_: view_ops.View) -> Callable[..., Tensor]:
@@ -349,6 +354,8 @@ def as_strided(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], st
                 [2, 3]])
     """
     _check_tensor("as_strided", input)
+    if type(size) is tuple and type(stride) is tuple and (known := _known_part(input, size, stride, storage_offset)) is not None:
+        return known
     size, stride = _size("as_strided", (size,)), _size("as_strided", (stride,))
     check_longs("as_strided", "size", size)
     check_longs("as_strided", "stride", stride)
@@ -390,6 +397,8 @@ def as_strided(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], st
     for step in steps[len(steps) - 1 - bits : -1]:
         root = view(root, step, stride, offset)
     made = view(root, steps[-1], stride, offset)
+    if len(steps) == 1 and root is input and not al.chain and base is input._aval and len(_regions) < _MOST_REGIONS:
+        _regions[base, size, stride, offset] = steps[0], made._aval
     if al.chain:
         made._al.base = al.base if al.base is not None else input
         made._al.origin = al.origin if MODE.enabled else "no_grad"
@@ -401,6 +410,23 @@ def as_strided(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], st
             made._node = Node(_part_call(geometry), (v,), (input._edge(),), (), (made._v or made._read(),))
             made._rg = True
     return made
+
+
+#: Looks at the whole memory of tensors that were made before: the step and the description of each.
+_regions: dict[Any, tuple[Step, Aval]] = {}
+caches.append(_regions)
+_MOST_REGIONS = 4096
+
+
+def _known_part(t: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offset: int | None) -> Tensor | None:
+    """``as_strided`` of memory at hand as it was seen before; None where it is not to be had so."""
+    al = t._al
+    if t._rg or t._strides is not None or (al is not None and (al.chain or al.offset or al.storage.strides is not None)):
+        return None
+    if set(map(type, size + stride)) != _INT or not (offset is None or type(offset) is int):
+        return None
+    known = _regions.get((t._aval, size, stride, offset or 0))
+    return None if known is None else small_view(t, (known[0],), stride, offset or 0, known[1])
 
 
 def _check_part(t: Any, al: Alias, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> None:

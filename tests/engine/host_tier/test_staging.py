@@ -13,7 +13,6 @@ from jax import lax
 import jtorch as torch
 from jtorch._src.engine.host import Unstaged, recipes, short, stage, staging
 from jtorch._src.engine.host.direct import where
-from jtorch._src.engine.host.pointwise import rounded_once
 from jtorch._src.engine.host.rules import Rule, load
 
 
@@ -105,7 +104,8 @@ def test_equal_equations_are_computed_once() -> None:
     x = np.linspace(0, 1, 6, dtype=np.float32)
     program = stage(jax.make_jaxpr(fn)(x))
     made = [step[0] for step in program.steps]
-    assert (made.count(rounded_once(np.sin)), made.count(np.negative), len(made)) == (1, 1, 7)
+    assert [made.count(f) for f in (np.sin, np.cos, np.exp, np.negative)] == [1] * 4
+    assert (program.equations, len(made)) == (7, 13)  # in double precision, with two conversions each
     for found, wanted in zip(program(x), fn(x), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
@@ -204,3 +204,16 @@ def test_choices_between_one_and_zero_are_conversions(dtype: Any) -> None:
         wanted = np.where(x > 0, yes, no)
         assert found.dtype == dtype
         assert found.tobytes() == wanted.tobytes()
+
+
+def test_generated_code_has_lines_for_parts_of_an_equation_and_for_methods() -> None:
+    x = np.linspace(-3, 3, 12, dtype=np.float32)
+    program = stage(jax.make_jaxpr(lambda x: lax.reshape(lax.exp(x), (3, 4))[1:])(x))
+    lines = [line.partition(" = ")[2] for line in program.body("")]
+    assert lines == ["v0.astype(f0_0)", "f1(v2)", "v3.astype(f2_0)", "v1.reshape(f3_0)", "v4[f4_0]"]
+    wanted = np.exp(x.astype(np.float64)).astype(np.float32).reshape(3, 4)[1:]
+    for _ in range(staging.CODE_AFTER + 2):
+        np.testing.assert_array_equal(program(x)[0], wanted)
+    assert program.cost == pytest.approx(stage(jax.make_jaxpr(lax.exp)(x)).cost + 2 * staging.CALL, rel=0.2)
+    sigmoid = stage(jax.make_jaxpr(lax.logistic)(x))
+    assert sigmoid.equations == 1 and sigmoid.calling == staging.CALL and len(sigmoid.steps) == 4

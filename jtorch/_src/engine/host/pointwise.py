@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from operator import methodcaller
 from typing import Any
 
 import ml_dtypes
@@ -24,7 +25,7 @@ import numpy as np
 
 from . import many
 from .direct import Chosen, count_nonzero, where
-from .rules import Compute, Equation, Reordered, by_elements, is_whole, rule, same
+from .rules import Chain, Compute, Equation, Fixed, Reordered, by_elements, is_whole, rule, same
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _HALVES = (np.dtype(np.float16), _BFLOAT16)
@@ -86,7 +87,7 @@ def rounded_once(function: Any) -> Compute:
     """A ufunc in double precision, rounded at the end: within half a unit of the last place, where NumPy's may be three off."""
     wide, narrow = np.dtype(np.float64), np.dtype(np.float32)
     if function.nin == 1:  # converted here in two thirds of the time that the ufunc takes with a buffer
-        return lambda x: function(x.astype(wide)).astype(narrow)
+        return Chain((methodcaller("astype", wide), wide), (function, wide), (methodcaller("astype", narrow), narrow))
     return lambda *operands: function(*operands, dtype=wide).astype(narrow)
 
 
@@ -342,8 +343,8 @@ def _pow(e: Equation) -> Compute | None:
 
 @rule("rsqrt", cost=by_elements(0.4, 6, 2), broadcasts=True)
 def _rsqrt(e: Equation) -> Compute | None:
-    one = _one(e)
-    return (lambda x: np.divide(one, np.sqrt(x))) if _is_float(e.out.dtype) else None
+    dtype = e.out.dtype
+    return Chain((np.sqrt, dtype), (np.reciprocal, dtype)) if _is_float(dtype) else None
 
 
 @rule("exp2", cost=by_elements(1, 12, 2), broadcasts=True)
@@ -358,8 +359,11 @@ def _exp2(e: Equation) -> Compute | None:
 
 @rule("logistic", cost=by_elements(0.8, 12, 4), broadcasts=True)
 def _logistic(e: Equation) -> Compute | None:
-    one = _one(e)
-    return (lambda x: np.divide(one, np.add(one, np.exp(np.negative(x))))) if _is_float(e.out.dtype) else None
+    dtype = e.out.dtype
+    one = np.array(1, dtype) if e.out.shape else dtype.type(1)
+    return (
+        Chain((np.negative, dtype), (np.exp, dtype), (Fixed(np.add, (one,)), dtype), (np.reciprocal, dtype)) if _is_float(dtype) else None
+    )
 
 
 # ---- complex numbers -------------------------------------------------------------------------------------------------------------

@@ -66,6 +66,27 @@ class Fixed:
         return self.function(*operands, *self.more)
 
 
+class Chain:
+    """Returned by rules for functions of which each takes the result of the one before: generated code has a line for each.
+
+    Attributes:
+        steps: the functions, and the dtype of what each gives.
+    """
+
+    __slots__ = ("steps",)
+
+    def __init__(self, *steps: tuple[Compute, np.dtype]) -> None:
+        self.steps = steps
+
+    def __call__(self, *operands: Any) -> Any:
+        """Computes as the generated code does."""
+        (first, _), *others = self.steps
+        found = first(*operands)
+        for function, _ in others:
+            found = function(found)
+        return found
+
+
 #: What rules return.
 Made: TypeAlias = Compute | Reordered | None
 

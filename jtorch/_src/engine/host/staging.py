@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Collection, Mapping, Sequence
-from operator import methodcaller
+from operator import itemgetter, methodcaller
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,8 @@ from .batches import batched
 from .direct import where
 from .generated import made
 from .places import settled
-from .recipes import Recipe, Step, Unstaged, recipe_of
-from .rules import CALL, Equation, Fixed, Reordered, load, same
+from .recipes import Recipe, Spec, Step, Unstaged, recipe_of
+from .rules import CALL, Chain, Equation, Fixed, Reordered, load, same
 
 #: Runs after which a program becomes code of its own: making that takes as long as some ten runs.
 CODE_AFTER = 4
@@ -35,6 +35,7 @@ class Program:
         calling: how many of them go into calling NumPy, whatever the sizes are.
         kept: how many of them go into what XLA would not do faster.
         even: how many of them XLA's code takes as well.
+        equations: how many equations of the jaxpr its steps are.
         steps: what computes, the numbers of its operands, the number or numbers of its results, and which values are not needed after it.
         over: that the first operand is used once, by what may write into it if it was given up.
         streams: that no more than one call makes large values, by vector code of NumPy's, which waits for memory.
@@ -46,6 +47,7 @@ class Program:
     __slots__ = (
         "calling",
         "cost",
+        "equations",
         "even",
         "given",
         "kept",
@@ -72,6 +74,7 @@ class Program:
         users = [(compute, ins) for compute, ins, _, _ in steps if 0 in ins]
         self.over = 0 not in outs and len(users) == 1 and getattr(users[0][0], "over", False) and 0 not in users[0][1][1:]
         self.calling = CALL * len(steps)
+        self.equations = len(steps)
         self.runs = 0
         self.run: Callable[..., list[Any]] = self._walk
 
@@ -102,10 +105,8 @@ class Program:
         """What the generated code calls by name: constants and functions."""
         names: dict[str, Any] = {f"v{i}": x for i, x in enumerate(self.template, self.given) if x is not None}
         for k, (compute, _, _, _) in enumerate(self.steps):
-            names[f"f{k}"] = compute
-            if type(compute) is Fixed:
-                names[f"f{k}"] = compute.function
-                names.update({f"f{k}_{n}": x for n, x in enumerate(compute.more)})
+            names[f"f{k}"] = compute.function if type(compute) is Fixed else compute
+            names.update({f"f{k}_{n}": x for n, x in enumerate(_more(compute))})
         return names
 
     def body(self, indent: str, chosen: Sequence[int] | None = None, silent: Collection[int] = ()) -> list[str]:
@@ -115,9 +116,11 @@ class Program:
             compute, ins, out, dead = self.steps[k]
             targets = [out] if type(out) is int else out
             left = ", ".join([f"v{i}" for i in targets]) + ("" if type(out) is int else ",")
-            called = f"silent(f{k}, " if k in silent else f"f{k}("
-            more = [f"f{k}_{n}" for n in range(len(compute.more))] if type(compute) is Fixed else ()
-            lines.append(f"{indent}{left + ' = ' if targets else ''}{called}{', '.join([*[f'v{i}' for i in ins], *more])})")
+            more = [f"f{k}_{n}" for n in range(len(_more(compute)))]
+            if k in silent or not (expression := _expression(compute, ins, more)):
+                called = f"silent(f{k}, " if k in silent else f"f{k}("
+                expression = f"{called}{', '.join([*[f'v{i}' for i in ins], *(more if type(compute) is Fixed else ())])})"
+            lines.append(f"{indent}{left + ' = ' if targets else ''}{expression}")
             if dead:
                 lines.append(f"{indent}del {', '.join([f'v{i}' for i in dead])}")
         return lines
@@ -127,6 +130,26 @@ class Program:
 
     def _results(self) -> str:
         return ", ".join([f"v{i}" for i in self.outs])
+
+
+def _more(compute: Any) -> tuple[Any, ...]:
+    """What a step's function takes besides the operands, or calls a method of an operand with."""
+    if type(compute) is Fixed:
+        return compute.more
+    made: Any = compute.__reduce__() if type(compute) in (methodcaller, itemgetter) else None
+    if made is None or made[0] is not type(compute):
+        return ()
+    return made[1][1:] if type(compute) is methodcaller else made[1]
+
+
+def _expression(compute: Any, ins: Sequence[int], more: Sequence[str]) -> str:
+    """A method's call or a subscript as Python has them, which takes a fifth less than the objects that stand for them; "" for others."""
+    made: Any = compute.__reduce__() if type(compute) is methodcaller else None
+    if made is not None and made[0] is methodcaller:
+        return f"v{ins[0]}.{made[1][0]}({', '.join(more)})"
+    if type(compute) is itemgetter and len(more) == 1:
+        return f"v{ins[0]}[{more[0]}]"
+    return ""
 
 
 class _Stager:
@@ -143,6 +166,7 @@ class _Stager:
         self.steps: list[list[Any]] = []
         self.cost = self.kept = self.even = 0.0
         self.costs: dict[Any, float] = {}  # of each step, by its result
+        self.parts = 0  # how many steps are parts of what one equation says
         self.broadcasting: list[bool] = []  # whether each step broadcasts its operands itself
         self.quiet: set[int] = set()
         self.streaming: set[Any] = set()  # results of what waits for memory
@@ -193,8 +217,11 @@ class _Stager:
         elif rule.even is not None:
             self.even += rule.even(equation)
         made = tuple(outs) if s.several else outs[0]
+        operands = tuple([at[i] for i in ins])
+        if isinstance(compute, Chain):
+            compute, operands = self.add_parts(compute, operands, s.outs[0].shape)
         self.costs[made] = cost
-        self.steps.append([compute, tuple([at[i] for i in ins]), made, ()])
+        self.steps.append([compute, operands, made, ()])
         self.broadcasting.append(rule.broadcasts)
         if rule.streams is not None and rule.streams(equation):
             self.streaming.add(made)
@@ -202,6 +229,20 @@ class _Stager:
             self.quiet.add(outs[0])
         if s.name == "broadcast_in_dim":
             self.broadcasts[outs[0]] = len(self.steps) - 1, equation
+
+    def add_parts(self, chain: Chain, operands: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
+        """Adds all steps of a chain but the last, which it gives with its operand."""
+        *parts, (last, _) = chain.steps
+        for compute, dtype in parts:
+            made = len(self.specs)
+            self.specs.append(Spec(shape, dtype))
+            self.template.append(None)
+            self.costs[made] = 0.0  # they are counted with the last
+            self.steps.append([compute, operands, made, ()])
+            self.broadcasting.append(True)
+            operands = (made,)
+        self.parts += len(parts)
+        return last, operands
 
     def stage(self, recipe: Recipe) -> Program | None:
         """The program of a recipe inside this one; None if some of it has no rule."""
@@ -354,7 +395,8 @@ def stage(what: Any, known: Mapping[int, Any] | None = None, places: Sequence[in
     _give_up(steps, stager.outs, sizes, stager.given, stager.template)
     cost = stager.cost - joined.saved
     program = Program(stager.template, [tuple(s) for s in steps], stager.outs, stager.given, cost, stager.specs, stager.quiet)
-    program.kept, program.even, program.calling = stager.kept, stager.even, joined.calling
+    program.kept, program.even, program.calling = stager.kept, stager.even, joined.calling - CALL * stager.parts
+    program.equations -= stager.parts
     program.placed = joined.placed
     large = [step[2] for step in steps if type(step[2]) is not int or sizes[step[2]] > LARGE]
     program.streams = len(large) == 1 and large[0] in stager.streaming
