@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-from collections.abc import Iterator
 from typing import Any
+
+from . import _flags
 
 #: The precision of float32 products, by default that of each backend.
 fp32_precision = "none"
@@ -18,7 +18,14 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'torch.backends' has no attribute '{name}'")
 
 
-@contextlib.contextmanager
-def __allow_nonbracketed_mutation() -> Iterator[None]:
-    """A block in which switches may be set one by one, as they may everywhere here: nothing freezes them."""
-    yield
+def disable_global_flags() -> None:
+    """From now on the switches of ``cudnn`` and ``mkldnn`` are refused one by one, and set by ``flags()`` and ``set_flags()`` only."""
+    _flags.freeze()
+
+
+def flags_frozen() -> bool:
+    """Whether ``disable_global_flags`` was called."""
+    return _flags.frozen()
+
+
+__allow_nonbracketed_mutation = _flags.thawed

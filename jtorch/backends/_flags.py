@@ -4,8 +4,51 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import sys
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
+
+_frozen = False
+
+
+def freeze() -> None:
+    """From now on switches are set in blocks and by ``set_flags`` only."""
+    global _frozen
+    _frozen = True
+
+
+@contextlib.contextmanager
+def thawed() -> Iterator[None]:
+    """A block in which switches may be set one by one."""
+    global _frozen
+    before, _frozen = _frozen, False
+    try:
+        yield
+    finally:
+        _frozen = before
+
+
+def frozen() -> bool:
+    """Whether switches may not be set one by one."""
+    return _frozen
+
+
+class _Freezing(ModuleType):
+    """A module whose switches obey ``freeze``."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if _frozen and name in self._SWITCHES:
+            of = "torch" + self.__name__[self.__name__.index(".") :]
+            words = f"not allowed to set {of} flags after disable_global_flags; please use flags() context manager instead"
+            raise RuntimeError(words)
+        super().__setattr__(name, value)
+
+
+def freezing(name: str, *names: str) -> frozenset[str]:
+    """Has a module's ``names`` obey ``freeze``; they are to be kept as its ``_SWITCHES``."""
+    sys.modules[name].__class__ = _Freezing
+    return frozenset(names)
 
 
 @contextlib.contextmanager

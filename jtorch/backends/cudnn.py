@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import cuda
 from ._flags import flags as _flags
+from ._flags import freezing
 
 enabled = True
 benchmark = False
@@ -13,6 +14,7 @@ benchmark_limit = 10
 deterministic = False
 allow_tf32 = True
 fp32_precision = "none"
+_SWITCHES = freezing(__name__, "enabled", "benchmark", "benchmark_limit", "deterministic", "allow_tf32", "fp32_precision")
 
 
 def is_available() -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ._flags import freezing, switches, verbose
 from ._flags import never as is_available
-from ._flags import switches, verbose
 
 __all__ = ["flags", "is_available", "set_flags", "verbose"]
 
@@ -11,6 +11,7 @@ enabled = False
 deterministic = False
 allow_tf32 = False
 fp32_precision = "none"
+_SWITCHES = freezing(__name__, "enabled", "deterministic", "allow_tf32", "fp32_precision")
 VERBOSE_OFF, VERBOSE_ON, VERBOSE_ON_CREATION = 0, 1, 2
 
 flags, set_flags = switches(globals(), enabled=False, deterministic=False, allow_tf32=True, fp32_precision="none")

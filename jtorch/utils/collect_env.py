@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import re
+import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jtorch as torch
@@ -36,7 +39,46 @@ def _version_of(package: str) -> str:
         return "not installed"
 
 
-def get_cpu_info() -> str:
+_Run = Callable[[Any], tuple[int, str, str]]
+
+
+def run(command: str | list[str]) -> tuple[int, str, str]:
+    """The exit status of a command, and what it wrote to the two streams; a string is for the shell.
+
+    Example:
+        >>> from jtorch.utils.collect_env import run
+        >>> run("echo here")
+        (0, 'here', '')
+    """
+    done = subprocess.run(command, shell=isinstance(command, str), capture_output=True, text=True, errors="replace", check=False)
+    return done.returncode, done.stdout.strip(), done.stderr.strip()
+
+
+def _first(run_lambda: _Run, command: str, pattern: str) -> str | None:
+    status, text, _ = run_lambda(command)
+    found = re.search(pattern, text) if status == 0 else None
+    return found[1] if found else None
+
+
+def get_gcc_version(run_lambda: _Run) -> str | None:
+    """What ``gcc`` says of its version, or None."""
+    return _first(run_lambda, "gcc --version", r"gcc (.*)")
+
+
+def get_nvidia_driver_version(run_lambda: _Run) -> str | None:
+    """What ``nvidia-smi`` says of the driver, or None."""
+    return _first(run_lambda, "nvidia-smi", r"Driver Version: (\S+)")
+
+
+def get_gpu_info(run_lambda: _Run) -> str | None:  # noqa: ARG001 (JAX tells)
+    """The names of the GPUs that JAX sees, one a line, or None."""
+    import jax
+
+    names = [f"GPU {d.id}: {d.device_kind}" for d in jax.devices() if d.platform == "gpu"]
+    return "\n".join(names) or None
+
+
+def get_cpu_info(run_lambda: _Run | None = None) -> str:  # noqa: ARG001 (read from a file)
     """The processor's name, as far as the system tells it, and how many cores a program may use.
 
     Example:

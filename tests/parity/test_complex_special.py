@@ -40,3 +40,14 @@ def test_quotients(dtype: str) -> None:
     pairs = [(x, y) for x in FEW for y in FEW]
     x, y = (np.array([p[i] for p in pairs], dtype) for i in (0, 1))
     assert_same((jtorch.tensor(x) / jtorch.tensor(y)).numpy(), (torch.tensor(x) / torch.tensor(y)).numpy(), pairs)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("name", ["exp2", "expm1", "log1p"])
+def test_beside_one(name: str, dtype: str) -> None:
+    """Where PyTorch's loops over vectors and over single numbers agree: not at both parts infinite, nor tiny ones beside infinity."""
+    import torch
+
+    numbers = [z for z in NUMBERS if not (np.isinf(z.real) and np.isinf(z.imag)) and not (z.real == 1e-30 and np.isinf(z.imag))]
+    z = np.array(numbers, dtype)
+    assert_same(getattr(jtorch, name)(jtorch.tensor(z)).numpy(), getattr(torch, name)(torch.tensor(z)).numpy(), numbers)

@@ -39,3 +39,22 @@ def test_modules_have_what_pytorch_has():
         assert _module(name).is_available() is False
     with torch.backends.mkl.verbose(torch.backends.mkl.VERBOSE_OFF):
         pass
+
+
+def test_frozen_switches_are_set_in_blocks_only(monkeypatch):
+    from jtorch.backends import _flags
+
+    assert not torch.backends.flags_frozen()
+    monkeypatch.setattr(_flags, "_frozen", False)  # is put back
+    torch.backends.disable_global_flags()
+    assert torch.backends.flags_frozen()
+    for name, switch in (("cudnn", "deterministic"), ("mkldnn", "enabled")):
+        module = _module(name)
+        before = getattr(module, switch)
+        with pytest.raises(RuntimeError, match=f"not allowed to set torch.backends.{name} flags after disable_global_flags"):
+            setattr(module, switch, True)
+        with module.flags(**{switch: True}):
+            assert getattr(module, switch)
+        assert getattr(module, switch) is before
+        with getattr(torch.backends, "__allow_nonbracketed_mutation")():
+            setattr(module, switch, before)

@@ -40,3 +40,13 @@ def test_levels_and_timeouts_of_distributed(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("TORCH_DISTRIBUTED_DEBUG", "loud")
     with pytest.raises(ValueError, match="must be OFF, INFO, or DETAIL"):
         d.set_debug_level_from_env()
+
+
+def test_what_test_runners_ask_of_the_machine() -> None:
+    found = importlib.import_module("jtorch.utils.collect_env")
+    assert found.run("echo out; echo err >&2; exit 3") == (3, "out", "err")
+    assert found.get_cpu_info(found.run) == found.get_cpu_info()
+    answers = {"gcc --version": (0, "gcc (Debian 12) 12.2.0", ""), "nvidia-smi": (127, "", "not found")}
+    assert found.get_gcc_version(answers.get) == "(Debian 12) 12.2.0"
+    assert found.get_nvidia_driver_version(answers.get) is None
+    assert found.get_gpu_info(found.run) is None or "GPU" in found.get_gpu_info(found.run)

@@ -5,6 +5,7 @@ XLA computes both parts by formulas that multiply zero by infinity there, and fo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import jax
@@ -44,6 +45,29 @@ def exp(z: Array) -> Array:
     real = jnp.where(endless, jnp.where(a > 0, a, _zero(a)), jnp.where(b == 0, size, size * jnp.cos(b)))
     imag = jnp.where(endless & (a < 0), _zero(a), jnp.where(b == 0, b, size * jnp.sin(b)))
     return lax.complex(real, imag)
+
+
+@_with_derivative_of(jnp.exp2)
+def exp2(z: Array) -> Array:
+    """Two to the power of ``z``."""
+    return exp(lax.complex(*(v * _number(math.log(2), v) for v in _parts(z))))
+
+
+@_with_derivative_of(jnp.expm1)
+def expm1(z: Array) -> Array:
+    """``exp(z) - 1``, exact near 0; infinite or NaN beside a zero is NaN in the imaginary part, as in torch."""
+    a, b = _parts(z)
+    half = jnp.sin(b / 2)
+    return lax.complex(jnp.expm1(a) * jnp.cos(b) - 2 * half * half, jnp.exp(a) * jnp.sin(b))
+
+
+@_with_derivative_of(jnp.log1p)
+def log1p(z: Array) -> Array:
+    """``log(1 + z)``, exact near 0, and near -1 too; NaN beside an infinity is NaN, as in torch."""
+    a, b = _parts(z)
+    near = jnp.log1p(a * (a + 2) + b * b) / 2
+    real = jnp.where(magnitude(z) < 0.5, jnp.where(z == 0, a, near), jnp.log(hypotenuse(a + 1, b)))
+    return lax.complex(jnp.where(jnp.isnan(z), np.asarray(np.nan, a.dtype), real), jnp.arctan2(b, a + 1))
 
 
 @_with_derivative_of(jnp.sinh)

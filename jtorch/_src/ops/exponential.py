@@ -69,7 +69,7 @@ def exp2(input: Array) -> Array:
 def _exp2(x: Array) -> Array:
     """By the fraction alone, in [-1/2, 1/2]: XLA's own goes through ``exp(x * log(2))``, whose rounding grows with ``x``."""
     if is_complex(x):
-        return jnp.exp2(x)
+        return _complex.exp2(x)
     info = jnp.finfo(x.dtype)
     whole = jnp.clip(jnp.round(x), 2 * info.minexp, 2 * info.maxexp - 2)
     whole = lax.stop_gradient(jnp.where(jnp.isnan(x), jnp.zeros((), x.dtype), whole))
@@ -105,7 +105,7 @@ def expm1(input: Array) -> Array:
         >>> torch.expm1(torch.tensor([0.0, 1.0]))
         tensor([0.0000, 1.7183])
     """
-    return jnp.expm1(wide(input)).astype(input.dtype)
+    return _complex.expm1(input) if is_complex(input) else jnp.expm1(wide(input)).astype(input.dtype)
 
 
 def _expm1_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
@@ -331,7 +331,7 @@ def log1p(input: Array) -> Array:
         >>> torch.log1p(torch.tensor([0.0, 1.0]))
         tensor([0.0000, 0.6931])
     """
-    return jnp.log1p(input)
+    return _complex.log1p(input) if is_complex(input) else jnp.log1p(input)
 
 
 def _log1p_rule(g: Array, _: None, input: Array) -> tuple[Array]:
