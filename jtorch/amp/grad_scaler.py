@@ -11,6 +11,8 @@ from typing import Any
 
 import jtorch as torch
 
+from .._src.facts.warned_once import outside
+
 
 class OptState(enum.Enum):
     """What was done for an optimiser since the last ``update``."""
@@ -40,7 +42,7 @@ class GradScaler:
         self._device = device
         self._enabled = enabled
         if enabled and device == "cuda" and not torch.cuda.is_available():
-            warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
+            warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=outside())
             self._enabled = False
         if self._enabled:
             if growth_factor <= 1.0:

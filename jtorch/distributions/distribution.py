@@ -9,6 +9,7 @@ from typing import Any, Self
 import jtorch as torch
 from jtorch import Tensor
 
+from .._src.facts.warned_once import outside
 from . import constraints
 from .constraints import Constraint
 from .utils import lazy_property
@@ -58,7 +59,7 @@ class Distribution:
             warnings.warn(
                 f"{self.__class__} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or initialize the distribution "
                 "with `validate_args=False` to turn off validation.",
-                stacklevel=3,
+                stacklevel=outside(),
             )
             return
         checked = []
@@ -227,7 +228,7 @@ class Distribution:
             warnings.warn(
                 f"{self.__class__} does not define `support` to enable sample validation. Please initialize the distribution with "
                 "`validate_args=False` to turn off validation.",
-                stacklevel=2,
+                stacklevel=outside(),
             )
             return
         if support is None:

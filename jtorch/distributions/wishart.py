@@ -10,6 +10,7 @@ from typing import Self
 import jtorch as torch
 from jtorch import Tensor, nan
 
+from .._src.facts.warned_once import outside
 from . import constraints
 from .chi2 import Chi2
 from .constraints import Constraint
@@ -86,7 +87,9 @@ class Wishart(ExponentialFamily):
             raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {event_shape[-1] - 1}.")
         self.__dict__[name] = matrix.expand(batch_shape + (-1, -1))
         if not constraints._holds(~self.df.lt(event_shape[-1])):
-            warnings.warn("Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.", stacklevel=2)
+            warnings.warn(
+                "Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.", stacklevel=outside()
+            )
         super().__init__(batch_shape, event_shape, validate_args=validate_args)
         if scale_tril is not None:
             self._unbroadcasted_scale_tril = scale_tril
@@ -174,7 +177,7 @@ class Wishart(ExponentialFamily):
             return self._redrawn(sample, self._over_batch(~regular), sample_shape, 2 if max_try_correction is None else attempts)
         is_singular = self._over_batch(regular)
         if is_singular.any():
-            warnings.warn("Singular sample detected.", stacklevel=2)
+            warnings.warn("Singular sample detected.", stacklevel=outside())
             for _ in range(attempts):
                 fresh = self._bartlett_sampling(is_singular[is_singular].shape)
                 sample[is_singular] = fresh

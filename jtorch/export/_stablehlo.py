@@ -14,6 +14,7 @@ import jtorch as torch
 from jtorch._higher_order_ops.operators import graphs_of
 from jtorch._src.facts.errors import not_offered
 from jtorch._src.facts.size import SYMBOLIC
+from jtorch._src.tensor.shape_env import bounds_of_products
 from jtorch._src.tensor.size_texts import evaluate
 from jtorch.autograd.grad_mode import unrecorded
 from jtorch.core import wrap
@@ -65,7 +66,7 @@ def _specs(program: Any, lows: dict[str, int]) -> list[Any]:
     if lows:
         bounds = [f"{n} >= {low}" for n, low in lows.items()]
         bounds += [f"{n} <= {r.upper}" for n, r in program.ranges.items() if r.upper is not None]
-        scope = jax_export.SymbolicScope(bounds)
+        scope = jax_export.SymbolicScope(bounds + bounds_of_products(lows))
         dims = dict(zip(lows, jax_export.symbolic_shape(", ".join(lows), scope=scope), strict=True))
         SYMBOLIC.update(map(type, dims.values()))
     users = [s for s in program.graph_signature.input_specs if s.kind is InputKind.USER_INPUT]

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from .._C import _answers
 from .._src.facts.errors import not_offered
+from .._src.facts.warned_once import outside
 from .._src.refusals import stand_ins as _refusals
 from ..futures import Future as Future
 from . import _script
@@ -45,7 +46,7 @@ Error = RuntimeError
 
 def _deprecated(name: str, instead: str = "use `torch.compile` instead") -> None:
     """The warning of a public call; as PyTorch's it names a line in here, so that filters hide it unless they are told otherwise."""
-    warnings.warn(f"`torch.jit.{name}` is deprecated. Please {instead}.", DeprecationWarning, stacklevel=2)
+    warnings.warn(f"`torch.jit.{name}` is deprecated. Please {instead}.", DeprecationWarning, stacklevel=outside())
 
 
 _SWITCH = "switch to `torch.compile` or `torch.export`"

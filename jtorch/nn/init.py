@@ -12,6 +12,8 @@ import jtorch as torch
 from jtorch import Tensor
 from jtorch.overrides import handle_torch_function, has_torch_function_unary
 
+from .._src.facts.warned_once import outside
+
 __all__ = [
     "calculate_gain", "uniform_", "normal_", "trunc_normal_", "constant_", "ones_", "zeros_", "eye_", "dirac_", "xavier_uniform_",
     "xavier_normal_", "kaiming_uniform_", "kaiming_normal_", "orthogonal_", "sparse_", "uniform", "normal", "constant", "eye", "dirac",
@@ -112,7 +114,8 @@ def trunc_normal_(
         return tensor
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
-            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.", stacklevel=2
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
+            stacklevel=outside(),
         )
 
     def below(x: float) -> float:
@@ -131,8 +134,8 @@ def _truncate_normal_draws(tensor: Tensor, mean: float, std: float, a: float, b:
     """Rejection from the normal distribution itself: most draws are inside the limits."""
     low, high = (tensor.new_tensor(limit, device="cpu").item() for limit in (a, b))  # as the tensor's dtype rounds them
     result = tensor.normal_(mean, std, generator=generator)
-    while (outside := (result < low) | (result > high)).any():
-        result = torch.where(outside, torch.empty_like(result).normal_(mean, std, generator=generator), result)
+    while (beyond := (result < low) | (result > high)).any():
+        result = torch.where(beyond, torch.empty_like(result).normal_(mean, std, generator=generator), result)
     return tensor if result is tensor else tensor.copy_(result)
 
 
@@ -344,7 +347,7 @@ def kaiming_uniform_(
         given = {"tensor": tensor, "a": a, "mode": mode, "nonlinearity": nonlinearity, "generator": generator}
         return handle_torch_function(kaiming_uniform_, (tensor,), **given)
     if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=outside())
         return tensor
     bound = math.sqrt(3.0) * _kaiming_std(tensor, a, mode, nonlinearity)
     with torch.no_grad():
@@ -375,7 +378,7 @@ def kaiming_normal_(
         tensor([[ 2.1793, -0.4150]])
     """
     if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=outside())
         return tensor
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     with torch.no_grad():

@@ -14,6 +14,7 @@ import jtorch as torch
 from jtorch.utils._foreach_utils import _group_tensors_by_device_and_dtype
 from jtorch.utils.hooks import RemovableHandle
 
+from .._src.facts.warned_once import outside
 from ._for_others import _capturable_doc as _capturable_doc
 from ._for_others import _default_to_fused_or_foreach as _default_to_fused_or_foreach
 from ._for_others import _differentiable_doc as _differentiable_doc
@@ -347,7 +348,7 @@ class Optimizer:
             warnings.warn(
                 "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; "
                 "see github.com/pytorch/pytorch/issues/40967 for more information",
-                stacklevel=3,
+                stacklevel=outside(),
             )
         taken: set[torch.Tensor] = set()
         for group in self.param_groups:

@@ -14,6 +14,7 @@ from jtorch._src.aten.state import STATE
 from jtorch._src.refusals import stand_ins as _refusals
 from jtorch._src.tensor.running import UNSAVED
 
+from .._src.facts.warned_once import outside
 from ._pytree import tree_leaves
 from ._selective_checkpoint import CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts, modes
 
@@ -68,7 +69,7 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 def check_backward_validity(inputs: Iterable[Any]) -> None:
     """Warns if no input requires gradients."""
     if not any(x.requires_grad for x in inputs if isinstance(x, torch.Tensor)):
-        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=outside())
 
 
 def noop_context_fn() -> tuple[AbstractContextManager[Any], AbstractContextManager[Any]]:

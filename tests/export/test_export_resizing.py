@@ -51,6 +51,12 @@ PROGRAMS = {
     "distances": lambda x: torch.cdist(x, x + 1),
     "sampled": lambda x: F.grid_sample(x, F.affine_grid(TABLE[:, 0, :2, :3].expand(x.shape[0], 2, 3), x.shape, False), align_corners=False),
     "corners sampled": lambda x: F.affine_grid(TABLE[:, 0, :2, :3].expand(x.shape[0], 2, 3), x.shape, True),
+    "windows": lambda x: F.unfold(x, 3, padding=1, stride=2),
+    "windows that fit": lambda x: F.unfold(x, 3),
+    "windows added up": lambda x: F.fold(F.unfold(x, 2), x.shape[2:], 2),
+    "places of windows": lambda x: F.avg_pool2d(x, 3, 1).flatten(2).transpose(1, 2),
+    "a row for all": lambda x: x[:, :, 1:, 1:].reshape(x.shape[0], -1).softmax(-1),
+    "as many": lambda x: torch.arange((x.shape[2] - 1) * (x.shape[3] - 1)),
     "range": lambda x: x * torch.arange(1, x.shape[3] + 1, dtype=torch.float32),
 }
 SIZES = ({0: Dim("batch", min=2), 2: Dim("height", min=4), 3: Dim("width", min=4)},)

@@ -48,3 +48,15 @@ def test_distances_from_nan_are_nan(p):
     a, b = torch.tensor([[float("nan"), 1.0]]), torch.tensor([[1.0, 2.0]])
     assert torch.cdist(a, b, p).isnan().all() and torch.pdist(torch.cat([a, b]), p).isnan().all()
     assert torch.cdist(b, b + 1, p).item() == pytest.approx(2 ** (1 / p) if p else 2)
+
+
+def test_the_operator_computes_as_it_is_told():
+    x = 1000 + torch.tensor([[0.1, 0.2], [3.3, 4.7]])
+    exact = torch.cdist(x, x)[0, 1].item()
+    by_product = torch.cdist(x, x, compute_mode="use_mm_for_euclid_dist")[0, 1].item()
+    assert by_product != exact  # a difference of large products
+    for operator in (torch.ops.aten.cdist, torch.ops.aten._cdist_forward):
+        found = [operator(x, x, 2.0, mode)[0, 1].item() for mode in (None, 0, 1, 2)]
+        assert found == [exact, exact, by_product, exact]
+        with pytest.raises(RuntimeError, match=r"^possible modes: 0, 1, 2, but was: 3$"):
+            operator(x, x, 2.0, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import numpy as np
@@ -82,3 +83,30 @@ def test_chain_matmul_is_deprecated() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert torch.chain_matmul(torch.ones(2, 3)).shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("dims", "expected"),
+    [
+        (torch.tensor(1), [[3.0, 3.0], [3.0, 3.0]]),
+        (torch.tensor([True]), [[3.0, 3.0], [3.0, 3.0]]),
+        (torch.tensor([[1], [0]]), [[3.0, 3.0], [3.0, 3.0]]),
+        (torch.tensor([[1, 0], [0, 1]]), 6.0),
+        (torch.tensor(-1), (RuntimeError, "tensordot expects dims >= 0, but got dims=-1")),
+        (torch.tensor([[1], [0], [0]]), (AssertionError, "dims tensor must have size 2 in first dimension, got 3")),
+        (torch.tensor([1, 0]), (TypeError, "tensordot(): argument 'dims_self' (position 3) must be tuple of ints, not int")),
+        ([1, 0], (TypeError, "tensordot(): argument 'dims_self' (position 3) must be tuple of ints, not int")),
+        (
+            ([1], [0.0]),
+            (TypeError, "tensordot(): argument 'dims_other' (position 4) must be tuple of ints, but found element of type float at pos 0"),
+        ),
+    ],
+)
+def test_tensordot_reads_tensors_and_refuses_what_is_no_list_of_ints(dims, expected):
+    a, b = torch.ones(2, 3), torch.ones(3, 2)
+    torch.tensordot(a, b, dims=([1], [0]))  # what equals it is no answer to the others
+    if not isinstance(expected, tuple):
+        assert torch.tensordot(a, b, dims).tolist() == torch.tensordot(a, b, dims=dims).tolist() == expected
+        return
+    with pytest.raises(expected[0], match="^" + re.escape(expected[1]) + "$"):
+        torch.tensordot(a, b, dims=dims)

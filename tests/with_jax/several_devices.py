@@ -172,6 +172,35 @@ def derivatives_of_parts():
     np.testing.assert_allclose(np.asarray(of_rows), plain.detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
-for part in (training, operations, writing, moving, under_jax, derivatives_of_parts):
+def formulas_of_parts():
+    """What a kernel makes of parts differs between devices, as its operands do: else what is the same on all gets one device's gradient."""
+    x, w = np.linspace(0.05, 0.95, 64, dtype="float32").reshape(8, 8), np.linspace(1, 2, 8, dtype="float32")
+    eye = torch.eye(8)
+
+    def of_weights(f):
+        def loss(w, x):
+            return jax.lax.psum((f(torch.as_tensor(x)) * torch.as_tensor(w)).sum().jax(), "d")
+
+        return jax.jit(jax.grad(jax.shard_map(loss, mesh=MESH, in_specs=(WHOLE, ROWS), out_specs=WHOLE)))(w, x)
+
+    for f in (
+        torch.sin,
+        lambda x: torch.logcumsumexp(x, 1),
+        lambda x: torch.special.zeta(torch.full_like(x, 2.5), x),  # a loop that carries what is the same, and looks at what is not
+        lambda x: torch.linalg.cholesky(3 * eye + x[:, :, None] * x[:, None])[:, :, 1],
+    ):
+        wanted = f(torch.tensor(x)).sum(0).numpy()
+        np.testing.assert_allclose(np.asarray(of_weights(f)), wanted, rtol=1e-3, atol=1e-3)
+    ones = torch.ones(8, 8)
+    there = {"mesh": MESH, "in_specs": ROWS, "out_specs": ROWS}
+    pulled = jax.jit(jax.grad(lambda x: jax.shard_map(lambda x: torch.logcumsumexp(x, 1), **there)(x).sum().jax()))(torch.tensor(x))
+    plain = torch.func.vjp(lambda x: torch.logcumsumexp(x, 1), torch.tensor(x))[1](ones)[0]
+    np.testing.assert_allclose(pulled.numpy(), plain.numpy(), rtol=1e-4)
+    with jax.set_mesh(jax.make_mesh((8,), ("d",), axis_types=(jax.sharding.AxisType.Explicit,))):
+        cut = jax.device_put(x, ROWS)
+        assert jax.jit(lambda x: torch.sin(torch.as_tensor(x)).jax())(cut).sharding.spec[0] == "d"
+
+
+for part in (training, operations, writing, moving, under_jax, derivatives_of_parts, formulas_of_parts):
     part()
     sys.stdout.write(f"{part.__name__}\n")

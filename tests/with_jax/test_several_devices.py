@@ -12,7 +12,7 @@ import pytest
 HERE = Path(__file__).parent
 
 
-_PARTS = ["training", "operations", "writing", "moving", "under_jax", "derivatives_of_parts"]
+_PARTS = ["training", "operations", "writing", "moving", "under_jax", "derivatives_of_parts", "formulas_of_parts"]
 EXECUTIONS = pytest.mark.parametrize("execution", ["deferred", "immediate"])
 
 

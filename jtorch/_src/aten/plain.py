@@ -10,6 +10,7 @@ from ..bind.bound import BOUND
 from ..bind.everything import _C, L, M, T
 from ..facts import dtypes
 from ..facts.layouts import preserve_format
+from ..ops.distance import DISTANCE_MODES
 from ..tensor.indexing import as_positions, getitem, mask_of_bytes, setitem
 from ..tensor.views import _slice
 from .kernels import kernel
@@ -221,16 +222,11 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Any:
 # ---- products, norms, statistics -------------------------------------------------------------------------------------------------
 
 
-@kernel(A._cdist_forward)
-def _cdist_forward(x1: Tensor, x2: Tensor, p: float, compute_mode: Any) -> Any:
-    del compute_mode
-    return T.cdist(x1, x2, p)
-
-
-@kernel(A.cdist)
-def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> Any:
-    del compute_mode  # which way to compute it
-    return T.cdist(x1, x2, p)
+@kernel(A._cdist_forward, A.cdist)
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: int | None = None) -> Any:
+    if compute_mode not in (None, 0, 1, 2):
+        raise RuntimeError(f"possible modes: 0, 1, 2, but was: {compute_mode}")
+    return T.cdist(x1, x2, p, DISTANCE_MODES[compute_mode or 0])
 
 
 @kernel(A.tensordot)
@@ -267,7 +263,7 @@ def stft(
 @kernel(A._cdist_backward)
 def _cdist_backward(grad: Any, x1: Tensor, x2: Tensor, p: float, cdist: Any) -> Any:
     del cdist
-    return through(lambda x: T.cdist(x, x2, p), x1, grad)
+    return through(lambda x: T.cdist(x, x2, p, DISTANCE_MODES[2]), x1, grad)
 
 
 @kernel(A._trilinear)

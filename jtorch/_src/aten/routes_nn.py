@@ -13,6 +13,7 @@ from ..facts import dtypes
 from ..facts.errors import broadcast_shapes
 from ..facts.layouts import contiguous_format, strided
 from ..ops._sizes import scaled
+from ..ops.distance import DISTANCE_MODES
 from ..ops.unpooling import _per_dim, _unpool_size
 from .attending import as_added, attention, fused
 from .by_names import REDUCTIONS, reduction_of
@@ -311,8 +312,9 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
 @route(T.cdist, "functional.cdist")
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Any:
     """``_cdist_forward.default``."""
-    mode = {"use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": 1, "donot_use_mm_for_euclid_dist": 2}[compute_mode]
-    return A._cdist_forward.default(x1, x2, p, mode)
+    if compute_mode not in DISTANCE_MODES:
+        return NotImplemented
+    return A._cdist_forward.default(x1, x2, p, DISTANCE_MODES.index(compute_mode) or None)
 
 
 # ---- convolution and pooling -----------------------------------------------------------------------------------------------------

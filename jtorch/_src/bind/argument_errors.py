@@ -353,7 +353,7 @@ def judged(path: str, args: tuple[Any, ...], kwargs: dict[str, Any], out: bool, 
     known = signatures(name, method, out)
     if not known:
         return False
-    if prefix == "nn.functional" and not {p.name for s in known for p in s.parameters}.issuperset(own[1:]):
+    if prefix in ("nn.functional", "") and not {p.name for s in known for p in s.parameters}.issuperset(own[1:]):
         return False
     problems = [s.problem(name, args, kwargs) for s in known]
     for s, p in zip(known, problems, strict=True):

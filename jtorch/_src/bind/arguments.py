@@ -144,6 +144,8 @@ def static(op: Op, p: Param, position: int, value: Any) -> Any:
         if found is None:
             raise TypeError(f"{op.name}(): argument '{p.name}' must be torch.dtype, not {type_name(value)}")
         return found.np
+    if p.name in op.listed and isinstance(value, Tensor):
+        value = op.listed[p.name](value)
     return plain(op.name, p, position, value)
 
 

@@ -433,6 +433,8 @@ def operator_methods(op: Op, sign: str, made: Callable[..., Any]) -> dict[str, C
         pointwise = op.family in POINTWISE
 
         def update(self: Any, other: Any) -> Any:
+            if self._al is not None and self._al.storage.refusal is not None:
+                self = BOUND["clone"].core(self)  # ``x[i] += 1`` writes what comes of it into ``x``
             check_inplace(self)
             if self._al is not None and pointwise:
                 check_overlap(self, (other,))

@@ -114,6 +114,7 @@ class Op(Facts):
     elementwise: bool = False
     varargs: str | None = None
     spelled: dict[str, Any] = dataclasses.field(default_factory=dict)
+    listed: dict[str, Callable[[Any], Any]] = dataclasses.field(default_factory=dict)
     returns: str | None = None
     fields: tuple[str, ...] = ()
     itself: Callable[[Any], bool] | None = None

@@ -18,6 +18,7 @@ from ..engine.host.many import MANY
 from ..engine.host.rules import Compute, Equation, by_elements, rule
 from ..engine.intervals import Interval
 from ._declare import Array
+from ._mapped import on_mesh
 from ._sizes import fewer
 
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -59,8 +60,8 @@ def hosted(
 ) -> Callable[[Callable[..., Array]], Callable[..., Array]]:
     """Decorator of a formula on JAX arrays of one dtype and shape (but ``mixed``, ``alike``): on the host what ``make`` gives computes it.
 
-    In jaxprs it is one equation, that XLA sees as the formula. Derivatives are the formula's. Other dtypes than ``dtypes``, and operands
-    that differ, are left to the formula.
+    In jaxprs it is one equation, that XLA sees as the formula. Derivatives are the formula's. Other dtypes than ``dtypes``, operands
+    that differ, and what lies on a mesh of devices, whose type tells more than a shape, are left to the formula.
 
     Args:
         make: called when the first kernel with it is staged, so that SciPy is not loaded before. NumPy is silent while what it gives runs.
@@ -130,6 +131,8 @@ def hosted(
             ):
                 return formula(*operands, **params)
             if any(not x.size or (most is not None and not fewer(x.size, most + 1)) for x in operands):
+                return formula(*operands, **params)
+            if on_mesh(operands):
                 return formula(*operands, **params)
             return primitive.bind(*operands, **params)
 

@@ -1,4 +1,4 @@
-"""Arrays inside ``jax.shard_map``, whose types say over which axes of the mesh they differ."""
+"""Arrays on meshes: inside ``jax.shard_map`` their types say over which axes they differ, with explicit axes how they are cut."""
 
 from __future__ import annotations
 
@@ -10,7 +10,22 @@ import jax
 
 def axes_of(values: Sequence[Any]) -> frozenset[str]:
     """The axes of a mesh over which some of the values differ, inside ``jax.shard_map``."""
-    return frozenset().union(*[jax.typeof(x).manual_axis_type.varying for x in values if isinstance(x, jax.core.Tracer)])
+    return axes_of_types([jax.typeof(x) for x in values if isinstance(x, jax.core.Tracer)])
+
+
+def axes_of_types(types: Sequence[Any]) -> frozenset[str]:
+    """The axes over which values of some of the types differ."""
+    return frozenset().union(*[t.manual_axis_type.varying for t in types])
+
+
+def on_mesh(values: Sequence[Any]) -> bool:
+    """Whether a transformation of JAX tells of some of the values how they lie on a mesh, as it must know of all that comes from them."""
+    return any(isinstance(x, jax.core.Tracer) and not jax.typeof(x).sharding.mesh.empty for x in values)
+
+
+def in_mesh() -> bool:
+    """Whether this is inside ``jax.shard_map``."""
+    return bool(jax.sharding.get_abstract_mesh().manual_axes)
 
 
 def varying(x: Any, axes: frozenset[str]) -> Any:

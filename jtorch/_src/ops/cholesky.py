@@ -66,7 +66,7 @@ def _as_far_as_it_goes(a: Array, upper: bool, factor: Array) -> tuple[Array, Arr
             jnp.where(failed, jnp.maximum(info, np.int32(1)), np.int32(0)),
         )
 
-    return lax.cond(jnp.any(jnp.isnan(factor)), eliminate, lambda _: (factor, jnp.zeros(a.shape[:-2], np.int32)), None)
+    return _loops.cond(jnp.any(jnp.isnan(factor)), eliminate, lambda _: (factor, jnp.zeros(a.shape[:-2], np.int32)), None)
 
 
 def _cholesky_rule(g: Array, result: Array, A: Array, upper: bool) -> tuple[Array]:

@@ -59,21 +59,22 @@ def _check_cdist(x1: Array, x2: Array, p: float) -> None:
         raise RuntimeError(f"expected scalar type {scalar_name(x1.dtype)} but found {scalar_name(x2.dtype)}")
 
 
-_MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+#: By the number that the operator calls them.
+DISTANCE_MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 
 
 def _by_product(x1: Array, x2: Array, p: float, compute_mode: str) -> bool:
     if p != 2:
         return False
-    if compute_mode == _MODES[0]:
+    if compute_mode == DISTANCE_MODES[0]:
         return not (fewer(x1.shape[-2], 26) and fewer(x2.shape[-2], 26))
-    return compute_mode == _MODES[1]
+    return compute_mode == DISTANCE_MODES[1]
 
 
 def _node_of_distances(made: Made) -> str:
     mode = made.given("compute_mode")
     many = not all(fewer(v.shape[-2], 26) for v in made.avals[:2])
-    product = many if mode in (None, "use_mm_for_euclid_dist_if_necessary") else mode == "use_mm_for_euclid_dist"
+    product = many if mode in (None, DISTANCE_MODES[0]) else mode == DISTANCE_MODES[1]
     return "ViewBackward0" if product and made.given("p") in (None, 2) else "CdistBackward0"
 
 
@@ -113,7 +114,7 @@ def cdist(x1: Array, x2: Array, p: float = 2.0, compute_mode: Any = "use_mm_for_
         >>> torch.cdist(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0], [0.0, 1.0]]))
         tensor([[5., 1.]])
     """
-    if compute_mode not in _MODES:
+    if compute_mode not in DISTANCE_MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     _check_cdist(x1, x2, p)
     batch = broadcast_shapes(x1.shape[:-2], x2.shape[:-2])

@@ -277,12 +277,12 @@ def fold(
         )
     oh, ow = _blocks(out, kernel, dilate, pad, step)
     given = f"Given output_size={out}, kernel_size={kernel}, dilation={dilate}, padding={pad}, stride={step}"
-    if oh * ow != length:
+    if surely(lambda: oh * ow != length):
         raise RuntimeError(
             f"{given}, expected size of input's dimension 2 to match the calculated number of sliding blocks {oh} * {ow} = {oh * ow}, "
             f"but got input.size(2)={length}."
         )
-    if min(oh, ow) < 1:
+    if surely(lambda: oh < 1) or surely(lambda: ow < 1):
         raise RuntimeError(f"{given}, calculated shape of the array of sliding blocks as ({oh}, {ow}), which is too small (non-positive)")
     _floating("col2im_out_cpu", input)
     c = columns // (kernel[0] * kernel[1])

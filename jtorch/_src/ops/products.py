@@ -19,6 +19,33 @@ from ._numeric import conj, is_bool, is_integral, scalar_name, unsupported
 from ._whole import whole_product
 
 
+def _check_dims(a: Any, b: Any, dims: Any = 2) -> None:
+    """Looks at every call, since ``[1.0]`` equals ``[1]`` in what is remembered of calls."""
+    if not isinstance(dims, (tuple, list)):
+        return
+    first, second = dims
+    for position, given in ((3, first), (4, second)):
+        where = f"tensordot(): argument '{'dims_self' if position == 3 else 'dims_other'}' (position {position}) must be tuple of ints"
+        if not isinstance(given, (tuple, list)):
+            raise TypeError(f"{where}, not {type(given).__name__}")
+        for k, d in enumerate(given):
+            if isinstance(d, (bool, float, tuple, list)):
+                raise TypeError(f"{where}, but found element of type {type(d).__name__} at pos {k}")
+
+
+def _dims_of(dims: Any) -> Any:
+    """The dimensions that a tensor tells: how many, or those of both operands in its two rows."""
+    if dims.numel() > 1:
+        if dims.shape[0] != 2:
+            raise AssertionError(f"dims tensor must have size 2 in first dimension, got {dims.shape[0]}")
+        _check_dims(None, None, told := dims.tolist())
+        return told
+    count = int(dims.item())
+    if count < 0:
+        raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+    return tuple(range(-count, 0)), tuple(range(count))
+
+
 @op(
     out=True,
     aten="tensordot",
@@ -30,6 +57,8 @@ from ._whole import whole_product
     autocast="cpu lower, cuda widest",
     spelled={"tensordot": {"out": "out/"}},
     implicit=True,
+    before=_check_dims,
+    listed={"dims": _dims_of},
 )
 @schemas("(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor ; =out")
 def tensordot(a: Array, b: Array, dims: Any = 2) -> Array:
@@ -63,7 +92,7 @@ def tensordot(a: Array, b: Array, dims: Any = 2) -> Array:
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         dims_a, dims_b = tuple(range(-dims, 0)), tuple(range(dims))
     else:
-        dims_a, dims_b = ((d,) if isinstance(d, int) else tuple(d) for d in dims)
+        dims_a, dims_b = dims
     if len(dims_a) != len(dims_b):
         raise RuntimeError("both dimension lists should have same length")
     if a.dtype != b.dtype:

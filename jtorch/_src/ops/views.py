@@ -22,6 +22,7 @@ from ..facts.size import less
 from ._declare import Array, Op, defvjp, find, op
 from ._derivatives import A, D, derivative
 from ._facts import schemas
+from ._sizes import surely
 
 Ints = tuple[int, ...]
 
@@ -112,6 +113,20 @@ def infer_size(shape: Sequence[int], numel: int) -> Ints:
     raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
 
 
+def _several(sizes: list[int], placed: Any) -> bool:
+    """Whether sizes, the last one first, surely give more elements than ``placed``, the product of the first of them: JAX may not know that
+    of a product of several that vary."""
+    if all(type(n) is int for n in sizes):
+        return False  # as quickly told from the product
+    product: Any = 1
+    for k, size in enumerate(sizes):
+        if product == placed:
+            rest = sizes[k:]
+            return all(surely(lambda n=n: n >= 1) for n in rest) and any(surely(lambda n=n: n > 1) for n in rest)
+        product *= size
+    return False
+
+
 def view_strides(shape: Ints, strides: Ints, new_shape: Ints) -> Ints | None:
     """Strides of the same memory seen in another shape, or None if that is impossible without a copy."""
     if 0 in shape:
@@ -120,10 +135,12 @@ def view_strides(shape: Ints, strides: Ints, new_shape: Ints) -> Ints | None:
     at = len(new_shape) - 1
     chunk_stride = strides[-1] if strides else 1
     old = new = 1
+    chunk: list[int] = []
     for i in range(len(shape) - 1, -1, -1):
         old *= shape[i]
+        chunk.append(shape[i])
         if i == 0 or (shape[i - 1] != 1 and strides[i - 1] != old * chunk_stride):
-            while at >= 0 and (less(new, old) or new_shape[at] == 1):
+            while at >= 0 and (_several(chunk, new) or less(new, old) or new_shape[at] == 1):
                 found[at] = new * chunk_stride
                 new *= new_shape[at]
                 at -= 1
@@ -132,6 +149,7 @@ def view_strides(shape: Ints, strides: Ints, new_shape: Ints) -> Ints | None:
             if i > 0:
                 chunk_stride = strides[i - 1]
                 old = new = 1
+                chunk = []
     while at >= 0:  # a 0-dim tensor has no chunk: the new dimensions are all of size 1
         found[at] = 1
         at -= 1

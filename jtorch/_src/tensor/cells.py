@@ -92,6 +92,7 @@ class Storage:
     primal: Any = None  #: a tensor on the memory of the values alone, where there is other memory for tangents
     detach: Any = None  #: makes a tensor without history where there is no data to share
     resizable = True
+    refusal: str | None = None  #: why nothing is written there
 
     def __init__(
         self, value: Value | None, strides: tuple[int, ...] | None, version: int, host: np.ndarray | None = None, aval: Any = None
@@ -368,6 +369,17 @@ OVERLAP = (
     "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please clone() the tensor "
     "before performing the operation."
 )
+
+
+class Copied(Storage):
+    """The memory of a copy, where PyTorch has a view: what is written there would be lost."""
+
+    __slots__ = ()
+
+    refusal = (
+        "x[i] is a copy where JAX traces the index and x is a constant, so that what is written into it would be lost: write x[i] = ..., "
+        "clone() it first, or make x of something that is traced."
+    )
 
 
 class Alias:

@@ -17,11 +17,11 @@ import numpy as np
 
 from ...autograd.grad_mode import MODE
 from ...autograd.names import named, written
-from ...core import BIRTHS, Tensor, from_host, wrap
+from ...core import BIRTHS, Tensor, alias_of, from_host, wrap
 from ..bind.bound import BOUND
 from ..bind.cores import bind
 from ..bind.forms import repeats_of
-from ..engine import SPECIAL, Aval, numbers_of, shapes_of
+from ..engine import SPECIAL, Aval, Value, numbers_of, shapes_of
 from ..facts import dtypes
 from ..facts.errors import HIGHEST_LONG, LOWEST_LONG, OVERFLOW, check_long
 from ..facts.size import slice_bounds
@@ -33,13 +33,13 @@ from ..ops._kernel import caches
 from ..ops.indexing import masked_fill, too_large
 from ..ops.views import VIEWS, expanded_size
 from . import running as applying
-from .cells import Step
+from .cells import Copied, Step
 from .looking import small_view
 from .reshaping import viewed
 from .running import inplace
 from .setting import set_at_once
-from .view_steps import dynamic_step, step_of
-from .views import MOST_STEP, SELECT_AT, make_view, select_at, slice_at, sliced_step
+from .view_steps import dynamic_step, step_of, traced_step
+from .views import MOST_STEP, SELECT_AT, make_view, select_at, slice_at, sliced_step, view
 from .writing import check_inplace, check_overlap
 
 #: Lists of at least this length are one index tensor, as in NumPy's old rule; shorter ones may be tuples in disguise.
@@ -208,12 +208,33 @@ def _basic(t: Tensor, items: Sequence[Any]) -> tuple[Tensor, list[tuple[int, Any
             dim += 1
         elif item is Ellipsis:
             dim = t._aval.ndim - sum([_consumed(i) for i in items[position + 1 :]])
+        elif kind is Tensor and not item._aval.ndim and (place := _traced(t, item, t._aval.shape[dim])) is not None:
+            strides = t._strides or applying.contiguous_strides(t._aval.shape)
+            t = view(t, traced_step(SELECT_AT, dim, place), (*strides[:dim], *strides[dim + 1 :]), t._al.offset if t._al is not None else 0)
         else:
             if kind is bool or (item._aval.ndim == 0 and _is_mask(item)):  # a truth value gets a dimension of its own
                 t = make_view(_UNSQUEEZE, t, (dim,))
             advanced.append((dim, item))
             dim += max(_consumed(item), 1)
     return t, advanced
+
+
+def _traced(t: Tensor, index: Tensor, size: int) -> Any:
+    """The place that an index names which JAX traces, as it traces what is indexed: the result is a view then as ever. Else None."""
+    if not _is_traced(index) or not _has_tracer(t):
+        return None
+    place = index._read().array
+    return jax.numpy.where(place < 0, place + size, place)
+
+
+def _has_tracer(t: Tensor) -> bool:
+    v = t._read()
+    return type(v) is Value and isinstance(v.array, jax.core.Tracer)
+
+
+def _is_traced(index: Tensor) -> bool:
+    """Whether JAX traces the number that an index without dimensions is."""
+    return _has_tracer(index) and not _is_mask(index)
 
 
 def _too_many(t: Tensor, items: Sequence[Any]) -> str:
@@ -311,7 +332,10 @@ def getitem(t: Tensor, index: Any) -> Tensor:
             return _index_flat(t, _positions_of(index), 0, t._aval.ndim)
     result, advanced = _basic(t, _items(index))
     if advanced:
-        return _gathered(result, advanced)
+        found = _gathered(result, advanced)
+        if all(type(item) is Tensor and not item._aval.ndim and _is_traced(item) for _, item in advanced):
+            alias_of(found).storage.__class__ = Copied
+        return found
     if result is t:
         result = named(viewed(t, t._aval.shape), "AliasBackward0")
         result._strides = t._strides  # those of dimensions of size 1 as well

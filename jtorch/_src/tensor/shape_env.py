@@ -70,6 +70,7 @@ class ShapeEnv:
             bounds.append(f"{own[name]} >= {low}")
             if high is not None:
                 bounds.append(f"{own[name]} <= {high}")
+        bounds += bounds_of_products({own[name]: low for name, (_, low, _) in symbols.items()})
         self._scope = jax_export.SymbolicScope(bounds)
         _envs[self._number] = self
         made = jax_export.symbolic_shape(", ".join(own.values()), scope=self._scope)
@@ -165,6 +166,21 @@ class ShapeEnv:
     def format_guards(self) -> str:
         """The guards, one a line."""
         return "\n".join(f" - {g}" for g in self.guards)
+
+
+#: Of more symbols than this JAX would take long over what it is told of their products.
+_FEW = 4
+
+
+def bounds_of_products(lows: dict[str, int]) -> list[str]:
+    """What the lower bounds of symbols say of the products of two: ``(h - 2) * (w - 2) >= 0``, as windows of images are counted.
+
+    JAX concludes from linear combinations of what it is told, so that bounds of ``h`` and ``w`` alone say too little of ``h * w``.
+    """
+    if len(lows) > _FEW:
+        return []
+    pairs = itertools.combinations_with_replacement(lows.items(), 2)
+    return [f"{a}*{b} - {m}*{a} - {n}*{b} + {n * m} >= 0" for (a, n), (b, m) in pairs]
 
 
 _envs: weakref.WeakValueDictionary[int, ShapeEnv] = weakref.WeakValueDictionary()

@@ -98,6 +98,12 @@ def dynamic_step(record_: view_ops.View, dim: int, index: int, *rest: int) -> St
     return step
 
 
+def traced_step(record_: view_ops.View, dim: int, index: Any) -> Step:
+    """The step of a view at a position that JAX traces: nothing but the program knows where in the memory it lies."""
+    found = dynamic_step(record_, dim, 0)
+    return Step(found.get, found.put, (index,), False)
+
+
 def detaching() -> Step:
     """The step from a tensor to itself through which no derivative passes."""
     found = step_of(view_ops.VIEWS["_C._detach"], ())

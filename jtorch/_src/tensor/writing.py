@@ -33,6 +33,8 @@ def check_inplace(t: Tensor, idempotent: bool | tuple[str, str] | None = False) 
     ``out=``.
     """
     al = t._al
+    if al is not None and al.storage.refusal is not None:
+        raise RuntimeError(al.storage.refusal)
     count = t._ver if al is None else al.counter.n
     if count < 0 and not MODE.inference and (count < DETACHED or (al is not None and al.base is not None)):
         raise RuntimeError(INFERENCE)

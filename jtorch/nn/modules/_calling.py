@@ -13,6 +13,7 @@ from jtorch import Tensor
 from jtorch.dispatch import NAMES
 from jtorch.utils.hooks import RemovableHandle
 
+from ..._src.facts.warned_once import outside
 from . import _hooks
 from ._backward import BackwardHook
 from ._hooks import (
@@ -192,7 +193,7 @@ class _HookedCall:
                 warnings.warn(
                     "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors "
                     f"but received {type(self.result)}",
-                    stacklevel=5,
+                    stacklevel=outside(),
                 )
             self.result = around.setup_output_hook(self.result)
         if old_backward_hooks:
@@ -244,7 +245,7 @@ class _HookedCall:
                 warnings.warn(
                     f"{kind} forward hook with ``always_call=True`` raised an exception that was silenced as another error was raised in "
                     f"forward: {e!s}",
-                    stacklevel=5,
+                    stacklevel=outside(),
                 )
 
     def _attach_old_backward_hooks(self, hooks: list[Hook]) -> None:
@@ -266,7 +267,7 @@ def _warn_of_old_backward_hook(inputs: Any, result: Any, grad_fn: Any) -> None:
     """Says what an old backward hook will not see, as torch does."""
 
     def warn(what: str, missing: str, advice: str = _USE_FULL) -> None:
-        warnings.warn(_NON_FULL.format(what, missing) + advice, FutureWarning, stacklevel=7)
+        warnings.warn(_NON_FULL.format(what, missing) + advice, FutureWarning, stacklevel=outside())
 
     results = (result,) if isinstance(result, Tensor) else result
     if not (isinstance(results, tuple) and all(isinstance(r, Tensor) for r in results)):

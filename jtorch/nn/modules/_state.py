@@ -12,6 +12,7 @@ from jtorch.overrides import is_tensor_like
 from jtorch.utils.hooks import RemovableHandle
 
 from ... import __future__ as _future
+from ..._src.facts.warned_once import outside
 from ..parameter import Parameter, is_lazy
 from ._hooks import _add, _WrappedHook
 
@@ -207,7 +208,7 @@ class Stateful:
                 f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, which is a "
                 "no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their corresponding key in the "
                 "module instead of copying them in place?)",
-                stacklevel=4,
+                stacklevel=outside(),
             )
         try:
             with torch.no_grad():

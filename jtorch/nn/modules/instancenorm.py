@@ -7,6 +7,7 @@ from typing import Any
 
 from jtorch import Tensor
 
+from ..._src.facts.warned_once import outside
 from ...types import Device, _dtype
 from .. import functional as F
 from .batchnorm import _expect, _LazyNormBase, _NormBase
@@ -73,7 +74,7 @@ class _InstanceNorm(_NormBase):
             warnings.warn(
                 f"input's size at dim={dim} does not match num_features. You can silence this warning by not passing in num_features, "
                 "which is not used because affine=False",
-                stacklevel=2,
+                stacklevel=outside(),
             )
         if input.dim() == unbatched:
             return self._handle_no_batch_input(input)
