@@ -15,13 +15,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from ...autograd.grad_mode import MODE
 from ...autograd.names import named, written
-from ...core import BIRTHS, Tensor, alias_of, from_host, wrap
+from ...core import Tensor, alias_of, from_host, wrap
 from ..bind.bound import BOUND
 from ..bind.cores import bind
 from ..bind.forms import repeats_of
-from ..engine import SPECIAL, Aval, Value, numbers_of, shapes_of
+from ..engine import SPECIAL, Value, numbers_of
 from ..facts import dtypes
 from ..facts.errors import HIGHEST_LONG, LOWEST_LONG, OVERFLOW, check_long
 from ..facts.size import slice_bounds
@@ -29,17 +28,16 @@ from ..facts.warned_once import outside
 from ..ops import scattering as _writing  # noqa: F401
 from ..ops._declare import OPS, find
 from ..ops._facts import writes
-from ..ops._kernel import caches
 from ..ops.indexing import masked_fill, too_large
 from ..ops.views import VIEWS, expanded_size
 from . import running as applying
-from .cells import Copied, Step
-from .looking import small_view
+from .cells import Copied
+from .parts_at_hand import is_there, part_of
 from .reshaping import viewed
 from .running import inplace
 from .setting import set_at_once
-from .view_steps import dynamic_step, step_of, traced_step
-from .views import MOST_STEP, SELECT_AT, make_view, select_at, slice_at, sliced_step, view
+from .view_steps import traced_step
+from .views import SELECT_AT, make_view, select_at, slice_at, view
 from .writing import check_inplace, check_overlap
 
 #: Lists of at least this length are one index tensor, as in NumPy's old rule; shorter ones may be tuples in disguise.
@@ -314,7 +312,7 @@ def getitem(t: Tensor, index: Any) -> Tensor:
         tensor([3, 4])
     """
     kind = type(index)
-    if (kind is int or kind is slice or kind is tuple or kind is NoneType) and not t._rg and (part := _part(t, index)) is not None:
+    if (kind is int or kind is slice or kind is tuple or kind is NoneType) and not t._rg and (part := part_of(t, index)) is not None:
         return part
     if kind is int:
         if t._aval.ndim:
@@ -362,125 +360,6 @@ def _places_alone(t: Tensor, index: tuple[Any, ...]) -> list[Tensor | None] | No
         else:
             return None
     return found[:last] if last else None
-
-
-def _part(t: Tensor, index: Any) -> Tensor | None:
-    """``t[index]`` for ints that are in range, slices, None and Ellipsis, of a tensor at hand, as one view; None where it is not to be had
-    so."""
-    whole = t._v if t._al is None else t._al.storage.value
-    if whole is None or type(whole.array) is not np.ndarray:
-        return None
-    aval, strides = t._aval, t._strides
-    parts: Sequence[Any] | None
-    if type(index) is int:  # the commonest
-        parts, key = (index,), (aval, strides, index)
-    else:
-        parts = _parts_of(index)
-        if parts is None:
-            return None
-        key = (aval, strides, *parts)
-    known = _parts.get(key)
-    if known is None:
-        known = _learnt(t, aval, strides or applying.contiguous_strides(aval.shape), parts)
-        if known is None:
-            return None
-        if len(_parts) < _MOST_PARTS:
-            _parts[key] = known
-    steps, strides_, at, aval = known
-    return small_view(t, steps, strides_, at if t._al is None else t._al.offset + at, aval)
-
-
-def _parts_of(index: Any) -> list[Any] | None:
-    """An index of ints, slices, None and Ellipsis as hashable items; None for another."""
-    parts: list[Any] = []
-    for item in index if type(index) is tuple else (index,):
-        if type(item) is int:
-            parts.append(item)
-        elif type(item) is slice:
-            start, stop, step = part = item.start, item.stop, item.step
-            if (
-                (start is not None and type(start) is not int)
-                or (stop is not None and type(stop) is not int)
-                or (step is not None and (type(step) is not int or step < 1))
-            ):
-                return None
-            parts.append(part)
-        elif item is None or item is Ellipsis:
-            parts.append(item)
-        else:
-            return None
-    return parts
-
-
-def _is_there(t: Tensor, index: Any, value: Tensor) -> bool:
-    """Whether ``value`` is ``t[index]`` as it is, as Python writes it after ``t[index] += 1``: then that is counted, and all is done."""
-    al, mine = value._al, t._al
-    if al is None or mine is None or al.storage is not mine.storage or not al.direct or t._rg or value._rg or t._state:
-        return False
-    base, whole = al.base, al.storage.value
-    if base is None or base._rg or base._state or whole is None or whole.trace is SPECIAL or MODE.inference or BIRTHS:
-        return False
-    if (
-        al.counter is not mine.counter
-        or al.counter.n < 0
-        or al.origin is not None
-        or 0 in al.strides
-        or (parts := _parts_of(index)) is None
-    ):
-        return False
-    known = _parts.get((t._aval, t._strides, *parts))
-    if known is None or known[3] is not al.aval or known[1] != al.strides or mine.offset + known[2] != al.offset:
-        return False
-    al.counter.n += 1
-    return True
-
-
-def _learnt(t: Tensor, aval: Aval, strides: tuple[int, ...], parts: Sequence[Any]) -> tuple[Any, ...] | None:
-    """The steps, strides, offset and description of a view by ints, slices, None and Ellipsis."""
-    taken = sum([part is not None and part is not Ellipsis for part in parts])
-    if taken > aval.ndim or sum([part is Ellipsis for part in parts]) > 1:
-        return None
-    steps: list[Step] = []
-    shown: Any = aval
-    at = dim = 0
-    for part in parts:
-        if part is Ellipsis:
-            dim += aval.ndim - taken
-            continue
-        if part is None:
-            geometry: Any = _UNSQUEEZE.geometry(shown.shape, strides, dim)
-            strides, more = geometry
-            steps.append(step_of(_UNSQUEEZE, (dim,)))
-            shown = shapes_of(steps[-1].get, (shown,), aval.device).outs
-            at, dim = at + more, dim + 1
-            continue
-        n = shown.shape[dim]
-        if part == (None, None, None):
-            dim += 1
-            continue
-        before, stride, after = strides[:dim], strides[dim], strides[dim + 1 :]
-        if type(part) is int:
-            if not -n <= part < n:
-                return None
-            start = part + n if part < 0 else part
-            steps.append(dynamic_step(SELECT_AT, dim, start))
-            strides = (*before, *after)
-        else:
-            start, stop, step = slice_bounds(slice(*part), n)
-            if step > MOST_STEP:
-                return None
-            steps.append(sliced_step(t, dim, n, start, max(start, stop), step))
-            strides = (*before, stride * step, *after)
-            dim += 1
-        at += start * stride
-        shown = shapes_of(steps[-1].get, (shown,), aval.device).outs
-    return (tuple(steps), strides, at, shown) if steps else None
-
-
-#: Views by ints and slices: their steps, strides, offset and description, by what they are of and where.
-_parts: dict[Any, tuple[Any, ...]] = {}
-caches.append(_parts)
-_MOST_PARTS = 4096
 
 
 def _gathered(t: Tensor, advanced: list[tuple[int, Any]]) -> Tensor:
@@ -555,7 +434,7 @@ def setitem(t: Tensor, index: Any, value: Any) -> None:
         tensor([[-1.,  1.,  2.],
                 [-1., -1., -1.]])
     """
-    if (type(value) is Tensor and _is_there(t, index, value)) or set_at_once(t, index, value):
+    if (type(value) is Tensor and is_there(t, index, value)) or set_at_once(t, index, value):
         return None
     if not isinstance(value, Tensor):
         value = _number(t, value)
