@@ -10,4 +10,7 @@ def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(f"module 'torch.ops' has no attribute '{name}'")
     operators = importlib.import_module(f"{__package__}._ops")
-    return getattr(operators, name) if name in operators.OF_OPS else operators.namespace(name)
+    if name in operators.OF_OPS:
+        return getattr(operators, name)
+    found = globals()[name] = operators.namespace(name)  # an attribute, which a program may delete
+    return found

@@ -14,6 +14,7 @@ from .._src.aten.state import STATE as _state
 from .._src.aten.state import push as _push
 from .._src.aten.state import remove as _remove
 from .._src.aten.wrapping import lay_out as _lay_out
+from .._src.aten.wrapping import share_storage as _share_storage
 from .._src.facts.tags import Tag
 
 __all__ = [
@@ -175,9 +176,13 @@ def transform_subclass(t: Any, callback: Callable[[str, Any], Any], outer_size: 
 def return_and_correct_aliasing(func: Any, args: Sequence[Any], kwargs: Any, out: Any) -> Any:
     """What a handler should return: the very argument that an in-place or ``out=`` operator changed, else ``out``.
 
-    A wrapper whose size or strides an operator changes in place (``transpose_``) is given the new ones.
+    Wrappers that a view operator gave have the storage of the wrapper that they are views of. A wrapper whose size or strides an operator
+    changes in place (``transpose_``) is given the new ones.
     """
     schema = func._schema
+    if schema.is_view:
+        for view in out if isinstance(out, (tuple, list)) else (out,):
+            _share_storage(args[0], view)
     if Tag.inplace_view in func.tags:
         _lay_out(func, args, kwargs)
     written = []

@@ -479,6 +479,30 @@ def test_return_and_correct_aliasing():
     assert pd.return_and_correct_aliasing(aten.add.Tensor, (x, 1), {}, "out") == "out"
 
 
+class Follower(torch.Tensor):
+    @staticmethod
+    def __new__(cls, inner, requires_grad=False):
+        made = torch.Tensor._make_wrapper_subclass(cls, inner.shape, strides=inner.stride(), requires_grad=requires_grad)
+        made.inner = inner
+        return made
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        given = tree_map(lambda x: x.inner if isinstance(x, cls) else x, (args, kwargs))
+        out = tree_map(lambda x: cls(x) if isinstance(x, torch.Tensor) else x, func(*given[0], **given[1]))
+        return pd.return_and_correct_aliasing(func, args, kwargs, out)
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_views_of_wrappers_lie_in_their_storage(requires_grad):
+    t = Follower(torch.arange(6.0).reshape(2, 3), requires_grad)
+    views = (t.view(3, 2), t.t(), t[0], *t.split(1), t.detach(), t.unsqueeze(0), t.view(6)[1:])
+    copies = (t.clone(), t + 1, t.t().contiguous())
+    assert all(v.untyped_storage()._cdata == t.untyped_storage()._cdata for v in views)
+    assert all(v.untyped_storage()._cdata != t.untyped_storage()._cdata for v in copies)
+
+
 @pytest.mark.parametrize(
     ("change", "shape"),
     [
@@ -490,20 +514,6 @@ def test_return_and_correct_aliasing():
     ],
 )
 def test_wrappers_follow_changes_of_their_size(change, shape):
-    class Follower(torch.Tensor):
-        @staticmethod
-        def __new__(cls, inner, requires_grad=False):
-            made = torch.Tensor._make_wrapper_subclass(cls, inner.shape, strides=inner.stride(), requires_grad=requires_grad)
-            made.inner = inner
-            return made
-
-        @classmethod
-        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
-            kwargs = kwargs or {}
-            given = tree_map(lambda x: x.inner if isinstance(x, cls) else x, (args, kwargs))
-            out = tree_map(lambda x: cls(x) if isinstance(x, torch.Tensor) else x, func(*given[0], **given[1]))
-            return pd.return_and_correct_aliasing(func, args, kwargs, out)
-
     x, plain = Follower(torch.arange(6.0).reshape(2, 3), True), torch.arange(6.0).reshape(2, 3).requires_grad_()
     y, expected = x * 2, plain * 2
     assert change(y) is y

@@ -141,6 +141,12 @@ def lay_out(func: Any, args: Sequence[Any], kwargs: Any) -> None:
     follow(args[0], model)
 
 
+def share_storage(source: Any, view: Any) -> None:
+    """Has a wrapper lie in the storage of another, which it is a view of."""
+    if isinstance(view, Tensor) and isinstance(view._al, Look) and isinstance(source, Tensor) and isinstance(source._al, Look):
+        view._al.storage = source._al.storage
+
+
 def become(t: Any, other: Tensor) -> None:
     """Makes an instance of a wrapper class the plain tensor ``other``, for all who have it."""
     kept = {name: getattr(other, name) for name in INTERNAL if getattr(other, name, None) is not getattr(Tensor, name, None)}
