@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._src.bind.cores import read_at_hand
 from .._src.composites import filling
 from .._src.engine.record import _run, array_of
 from .._src.engine.values import concrete, put
@@ -96,7 +97,7 @@ class Watch:
                     self._learn(code, scope)
             if code is _FLUSH and self.line is None:
                 self.line = _user_line(frame)
-            elif code is _READ:
+            elif code is _READ or code is _AT_HAND:
                 self._note_read(frame, frame.f_locals["v"])
             elif code is _SHARED:
                 self._note_read(frame, None)
@@ -181,6 +182,7 @@ def _user_line(frame: Any) -> tuple[str, int] | None:
 _RUN = Watch.run.__code__
 _FLUSH = _run.__code__
 _READ = array_of.__code__
+_AT_HAND = read_at_hand.__code__
 _SHARED = numbers.host_memory.__code__
 _NUMBER = numbers._number.__code__
 _CONCRETE = concrete.__code__

@@ -479,7 +479,7 @@ def _host_code(op: Op, names: dict[str, Any]) -> list[str]:
     lines: list[str] = []
     given: list[str] = []
     names |= {
-        "_op": op, "_body": op.body, "_translated": limits.translated, "_note_read": note_read, "_ndarray": np.ndarray,
+        "_op": op, "_body": op.body, "_translated": limits.translated, "_note_read": read_at_hand, "_ndarray": np.ndarray,
         "_host_array": _host_array, "_host_value": _host_value, "_given_back": _given_back,
     }  # fmt: skip
     for i, p in enumerate(op.params):
@@ -490,7 +490,7 @@ def _host_code(op: Op, names: dict[str, Any]) -> list[str]:
             lines += [
                 f"v_{n} = {n}._v if type({n}) is _Tensor else None",
                 f"a_{n} = v_{n}.array if v_{n} is not None and v_{n}.trace is None else None",
-                f"if type(a_{n}) is _ndarray and a_{n}.flags.c_contiguous: _note_read()",
+                f"if type(a_{n}) is _ndarray and a_{n}.flags.c_contiguous: _note_read(v_{n})",
                 f"else: a_{n} = _host_array(_op, _p_{n}, {i + 1}, {n})",
             ]
         elif p.kind in (STATIC, DTYPE) and not p.required:
@@ -512,6 +512,12 @@ def _host_code(op: Op, names: dict[str, Any]) -> list[str]:
     if op.out:
         lines += ["if out is not None:", f"    return _write_out(_r, out, {op.name!r}{_words(op, names)})"]
     return [*lines, "return _r"]
+
+
+def read_at_hand(v: Value) -> None:
+    """Notes that a value-dependent op reads a value that is at hand."""
+    del v  # which whoever watches the program sees
+    note_read()
 
 
 def _host_array(op: Op, p: Param, position: int, x: Any) -> np.ndarray:

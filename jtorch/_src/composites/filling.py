@@ -98,9 +98,8 @@ def numbers(
         found = drawn(draw, twister, shape, strides)
         if found.dtype != dtype:
             found = found.astype(dtype)
-        there = devices.placement(device) if place is None else place
-        if values.on_host(there):
-            return from_value(put(found, there))
+        if place is not None and values.on_host(place):
+            return from_value(put(found, place))
         return taken(found, device if place is None else devices.of_placement(place))
     levels = examples()
     key = key_for(generator)
