@@ -247,3 +247,10 @@ def test_tables_of_positions(shape: tuple[int, ...]) -> None:
     for found in (torch.nonzero(x), torch.argwhere(x)):
         assert found.dtype is torch.int64
         np.testing.assert_array_equal(found.numpy(), np.argwhere(x.numpy()))
+
+
+def test_numbers_by_masks_without_dimensions() -> None:
+    x = torch.tensor(3.0)
+    assert x[torch.tensor(True)].tolist() == [3.0] and x[torch.tensor(False)].tolist() == []
+    x[torch.tensor(True)] = 4.0
+    assert x.item() == 4.0

@@ -206,7 +206,7 @@ def _basic(t: Tensor, items: Sequence[Any]) -> tuple[Tensor, list[tuple[int, Any
             dim += 1
         elif item is Ellipsis:
             dim = t._aval.ndim - sum([_consumed(i) for i in items[position + 1 :]])
-        elif kind is Tensor and not item._aval.ndim and (place := _traced(t, item, t._aval.shape[dim])) is not None:
+        elif kind is Tensor and not item._aval.ndim and (place := _traced(t, item, dim)) is not None:
             strides = t._strides or applying.contiguous_strides(t._aval.shape)
             t = view(t, traced_step(SELECT_AT, dim, place), (*strides[:dim], *strides[dim + 1 :]), t._al.offset if t._al is not None else 0)
         else:
@@ -217,12 +217,12 @@ def _basic(t: Tensor, items: Sequence[Any]) -> tuple[Tensor, list[tuple[int, Any
     return t, advanced
 
 
-def _traced(t: Tensor, index: Tensor, size: int) -> Any:
+def _traced(t: Tensor, index: Tensor, dim: int) -> Any:
     """The place that an index names which JAX traces, as it traces what is indexed: the result is a view then as ever. Else None."""
     if not _is_traced(index) or not _has_tracer(t):
         return None
     place = index._read().array
-    return jax.numpy.where(place < 0, place + size, place)
+    return jax.numpy.where(place < 0, place + t._aval.shape[dim], place)
 
 
 def _has_tracer(t: Tensor) -> bool:
