@@ -52,6 +52,7 @@ DIFFERENT = {
     "torch.lstm": _RNN,
     "torch.rnn_relu": _RNN,
     "torch.rnn_tanh": _RNN,
+    "torch.Tensor._make_subclass": "the stub has an argument that PyTorch refuses, and lacks two that it takes",
     "torch.is_autocast_enabled": "the stub of PyTorch lacks the argument that it takes",
     "torch.linspace": "the stub gives steps a default that PyTorch refuses",
     "torch.logspace": "the stub gives steps a default that PyTorch refuses",
