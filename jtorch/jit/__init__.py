@@ -16,7 +16,6 @@ from typing import Any, NoReturn
 
 from .._C import _answers
 from .._src.facts.errors import not_offered
-from .._src.facts.warned_once import outside
 from .._src.refusals import stand_ins as _refusals
 from ..futures import Future as Future
 from . import _script
@@ -46,7 +45,7 @@ Error = RuntimeError
 
 def _deprecated(name: str, instead: str = "use `torch.compile` instead") -> None:
     """The warning of a public call; as PyTorch's it names a line in here, so that filters hide it unless they are told otherwise."""
-    warnings.warn(f"`torch.jit.{name}` is deprecated. Please {instead}.", DeprecationWarning, stacklevel=outside())
+    warnings.warn(f"`torch.jit.{name}` is deprecated. Please {instead}.", DeprecationWarning, stacklevel=2)
 
 
 _SWITCH = "switch to `torch.compile` or `torch.export`"

@@ -40,8 +40,6 @@ CALLS: dict[str, Callable[[], Any]] = {
     "half of the hooks": _hooked,
     "no history": lambda: checkpoint(torch.sin, torch.ones(1), use_reentrant=True),
     "scaler": lambda: torch.cuda.amp.GradScaler(2.0),
-    "script": lambda: torch.jit.script(torch.sin),
-    "trace": lambda: torch.jit.trace(torch.sin, torch.ones(1)),
 }
 
 #: What a kernel says while it is traced: once for each shape.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+import warnings
 from pathlib import Path
 
 import pytest
@@ -153,3 +154,11 @@ def test_what_scripted_and_lazy_modules_refuse() -> None:
         torch.func.functional_call(layer, {"weight": 1}, torch.ones(1, 1))
     with pytest.raises(RuntimeError, match=r"has uninitialized parameters weight. Did you forget to run a forward pass"):
         torch.jit.script(nn.Sequential(nn.ReLU(), nn.LazyLinear(2)))
+
+
+def test_what_is_deprecated_is_hidden_from_programs_as_in_pytorch() -> None:
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        torch.jit.script(lambda x: x)
+    assert [w.category for w in seen] == [DeprecationWarning]
+    assert seen[0].filename != __file__
