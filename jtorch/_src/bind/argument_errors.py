@@ -328,6 +328,7 @@ def _writes_out(schema: Any, known: Sequence[Any]) -> bool:
 
 #: What factories take and their forms with ``out`` do not.
 _OPTIONS = frozenset(("dtype", "layout", "device", "pin_memory"))
+#: What functions of ``torch`` take beside the parameters of their operators.
 _OF_FACTORIES = _OPTIONS | {"requires_grad", "out", "names", "generator"}
 
 
@@ -354,8 +355,8 @@ def judged(path: str, args: tuple[Any, ...], kwargs: dict[str, Any], out: bool, 
     known = signatures(name, method, out)
     if not known:
         return False
-    judged = {p.name for s in known for p in s.parameters} | (_OF_FACTORIES if not prefix else frozenset())
-    if prefix in ("nn.functional", "") and not judged.issuperset(own[1:]):
+    theirs = {p.name for s in known for p in s.parameters} | (_OF_FACTORIES if not prefix else frozenset())
+    if prefix in ("nn.functional", "") and not theirs.issuperset(own[1:]):
         return False
     problems = [s.problem(name, args, kwargs) for s in known]
     for s, p in zip(known, problems, strict=True):

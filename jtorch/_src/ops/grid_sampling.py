@@ -175,6 +175,10 @@ def _cubic(part: np.ndarray) -> np.ndarray:
     return found
 
 
+#: Of so many shapes at most it is remembered.
+_MANY = 64
+
+
 class _Sizes:
     """What of an input's shape alone is needed: sizes and last places of the dimensions, and where the planes begin."""
 
@@ -213,9 +217,11 @@ def _by_numpy(mode: int, padding: int, align_corners: int) -> Callable[..., np.n
     def compute(input: np.ndarray, grid: np.ndarray) -> np.ndarray:
         (batch, channels, *size), dtype = input.shape, input.dtype
         zero, one, two = numbers[dtype]
-        of = known.get(input.shape)
+        of = known.get((input.shape, dtype))
         if of is None:
-            of = known[input.shape] = _Sizes(input.shape, dtype)
+            if len(known) >= _MANY:
+                known.clear()
+            of = known[input.shape, dtype] = _Sizes(input.shape, dtype)
         x = grid.transpose(2, 0, 1)[::-1] + one
         if align_corners:
             x /= two
