@@ -25,7 +25,6 @@ from ..tensor import creation, reshaping, view_splits, views
 from ..tensor import methods as tensor_methods
 from ..tensor import numbers as tensor_numbers
 from ..tensor import objects as tensor_objects
-from ..tensor.described import computed
 from ..tensor.indexing import getitem, setitem
 
 #: They declare as they are imported.
@@ -351,8 +350,8 @@ def _layout(t: Tensor) -> Any:
         >>> torch.zeros(1).layout
         torch.strided
     """
-    found = computed(t, "layout")
-    return layouts.strided if found is None else found
+    al = t._al
+    return layouts.strided if al is None or not al.asks or (found := al.told("layout")) is None else found
 
 
 def _hooks_dict(t: Tensor) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -400,7 +400,8 @@ class Alias:
         "direct", "contiguous",
     )  # fmt: skip
 
-    asks: frozenset[str] = frozenset()  #: what the class of a wrapper computes of what its tensors tell
+    asks: frozenset[str] = frozenset()  #: what the class of a wrapper computes of what its tensors tell, which ``told`` gives then
+    told: Callable[..., Any]
 
     def __init__(self, storage: Storage, chain: tuple[Step, ...], value: Value | None, base: Any, gen: int, offset: int) -> None:
         self.storage, self.chain, self.value = storage, chain, value

@@ -169,8 +169,11 @@ def stride(self: Tensor, dim: int | None = None) -> Any:
         >>> torch.zeros(2, 3).stride(), torch.zeros(2, 3).t().stride()
         ((3, 1), (1, 3))
     """
-    found = computed(self, "stride")
-    strides = (self._strides or contiguous_strides(self._aval.shape)) if found is None else tuple(found)
+    al = self._al
+    if al is not None and al.asks and (found := al.told("stride")) is not None:
+        strides = tuple(found)
+    else:
+        strides = self._strides or contiguous_strides(self._aval.shape)
     return strides if dim is None else strides[_dim(dim, len(strides))]
 
 
@@ -185,7 +188,7 @@ def storage_offset(self: Tensor) -> int:
     al = self._al
     if al is None:
         return 0
-    if (found := computed(self, "storage_offset")) is not None:
+    if al.asks and (found := al.told("storage_offset")) is not None:
         return found
     value = al.storage.value
     return al.offset if value is None or value.trace is not SPECIAL else al.offset + start_of(al)
@@ -224,19 +227,14 @@ def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
         (True, False)
     """
     plain = memory_format is None or memory_format is contiguous_format or str(memory_format) == "torch.contiguous_format"
-    if (found := computed(self, "is_contiguous", *(() if plain else (memory_format,)))) is not None:
+    al = self._al
+    if al is not None and al.asks and (found := al.told("is_contiguous", *(() if plain else (memory_format,)))) is not None:
         return found
     if plain:
         return self._strides is None or in_row_major_order(self._aval.shape, self._strides)
     if hasattr(self._v, "physical"):
         raise RuntimeError("NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format")
     return in_format(self._aval.shape, self.stride(), memory_format)
-
-
-def computed(self: Tensor, what: str, *more: Any) -> Any:
-    """What the class of a wrapper says where it computes this; None where it leaves it to what the wrapper was made with."""
-    al = self._al
-    return None if al is None or not al.asks else al.told(what, *more)
 
 
 def _dim(dim: int, ndim: int) -> int:
