@@ -91,6 +91,28 @@ def test_weights_only_asks_for_the_class():
         check(round_trip(layer().state_dict())["weight"])
 
 
+class Sparse(torch.Tensor):
+    """A wrapper that computes its layout."""
+
+    @staticmethod
+    def __new__(cls, part):
+        return torch.Tensor._make_wrapper_subclass(cls, part.shape, dispatch_layout=True)
+
+    def __init__(self, part):
+        self.part = part
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        return torch.sparse_csr if func is torch.ops.prim.layout.default else NotImplemented
+
+
+def test_wrappers_with_a_layout_of_their_own_are_saved_as_wrappers():
+    t = Sparse(torch.ones(2))
+    assert t.layout is torch.sparse_csr
+    same = round_trip(t, weights_only=False)
+    assert type(same) is Sparse and same.part.tolist() == [1.0, 1.0]
+
+
 class _Built:
     """Written as a call of what rebuilds wrappers."""
 

@@ -11,6 +11,7 @@ import jtorch as torch
 
 from ... import _utils, _weights_only_unpickler
 from ..._weights_only_unpickler import StorageType, UntypedStorageType
+from ...dispatch import LAYOUTS
 from ..tensor.state import state_of
 from ..tensor.typed_storage import TypedStorage
 from ..tensor.untyped_storage import UntypedStorage
@@ -63,7 +64,7 @@ def _is_wrapper(tensor: torch.Tensor) -> bool:
 
 
 def _tensor_args(tensor: torch.Tensor, requires_grad: bool) -> tuple[Any, tuple[Any, ...]]:
-    if tensor.layout is not torch.strided:
+    if type(tensor) in LAYOUTS:
         from ...sparse._methods import parts_for_saving
 
         return _NAMES["_rebuild_sparse_tensor"], parts_for_saving(tensor)  # type: ignore[arg-type]
@@ -89,7 +90,7 @@ def _reduce(obj: Any) -> Any:
         if kind.__reduce_ex__ is not torch.Tensor.__reduce_ex__ and not issubclass(kind, torch.nn.Parameter):
             return NotImplemented  # a wrapper that says itself what it is made of
         state = state_of(obj)
-        if obj.layout is not torch.strided:
+        if kind in LAYOUTS:  # another layout, which is no class in PyTorch
             kind = torch.nn.Parameter if isinstance(obj, torch.nn.Parameter) else torch.Tensor
             state.pop("_is_param", None)  # the class says so
         if kind is torch.nn.Parameter:

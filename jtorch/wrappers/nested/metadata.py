@@ -7,6 +7,7 @@ from typing import Any
 import jtorch as torch
 from jtorch import Tensor
 
+from ..._src.tensor.state import attributes_of
 from .compacting import compact
 from .dims import outer, require_jagged
 from .jagged import TABLE
@@ -196,14 +197,6 @@ def numpy(input: NestedTensor, *args: Any, **options: Any) -> Any:
     raise RuntimeError(".numpy() is not supported for tensor subclasses.")
 
 
-def _attributes(nt: Nested, own: frozenset[str]) -> dict[str, Any]:
-    """What a program has set on the instance."""
-    return {name: value for name, value in vars(nt).items() if name not in own}
-
-
-_OWN = frozenset(("_values", "_cut", "_ragged_idx", "_size", "_grad_seen"))
-
-
 @TABLE.implements("__reduce_ex__")
 def reduce_ex(input: NestedTensor, protocol: Any) -> Any:
     """Pickled by values, offsets and lengths; history is left out."""
@@ -217,7 +210,7 @@ def reduce_ex(input: NestedTensor, protocol: Any) -> Any:
     }
     if input._cut.ragged.knows_extremes:
         parts["_metadata_cache"] = {"min_seqlen": input._min_seqlen_tensor, "max_seqlen": input._max_seqlen_tensor}
-    return _rebuild_njt, (parts,), _attributes(input, _OWN) or None
+    return _rebuild_njt, (parts,), attributes_of(input) or None
 
 
 @TABLE.implements("__deepcopy__")
@@ -238,7 +231,7 @@ def deepcopy(input: NestedTensor, memo: Any) -> NestedTensor:
         made._values.requires_grad_()
     if input._values.grad is not None:
         made._values.grad = input._values.grad.clone()
-    for name, value in _attributes(input, _OWN).items():
+    for name, value in attributes_of(input).items():
         setattr(made, name, copy.deepcopy(value, memo))
     return made
 

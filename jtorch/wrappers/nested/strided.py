@@ -98,6 +98,7 @@ class StridedNestedTensor(Nested):
     """
 
     _form: Form
+    _made_of = frozenset(("_values", "_form", "_grad_seen"))
 
     @staticmethod
     def of(values: Tensor, form: Form) -> StridedNestedTensor:

@@ -12,8 +12,8 @@ import jtorch as torch
 from jtorch import Tensor
 
 from ..._src.facts.errors import canonical_dim
+from ..._src.tensor.state import attributes_of
 from ..._utils import _rebuild_nested_tensor
-from . import metadata
 from .strided import TABLE, Form, StridedNestedTensor, row_major, write_back
 from .tensor import Nested
 
@@ -163,18 +163,11 @@ def numpy(input: StridedNestedTensor, *args: Any, **options: Any) -> Any:
     raise RuntimeError(_NO_SIZES)
 
 
-_OWN = frozenset(("_values", "_form", "_grad_seen"))
-
-
 @TABLE.implements("__reduce_ex__")
 def reduce_ex(input: StridedNestedTensor, protocol: Any) -> Any:
     """Pickled by its buffer and where the items lie in it; history is left out."""
     parts = (input._values.detach(), input._nested_tensor_size(), input._nested_tensor_strides(), input._nested_tensor_storage_offsets())
-    return _rebuild_nested_tensor, parts, _attributes(input) or None
-
-
-def _attributes(nt: StridedNestedTensor) -> dict[str, Any]:
-    return metadata._attributes(nt, _OWN)
+    return _rebuild_nested_tensor, parts, attributes_of(input) or None
 
 
 @TABLE.implements("__deepcopy__")
@@ -186,7 +179,7 @@ def deepcopy(input: StridedNestedTensor, memo: Any) -> Any:
         if not input.is_leaf:
             raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.")
         made = memo[id(input)] = input._like(input._values.detach().clone().requires_grad_(input.requires_grad))
-        for name, value in _attributes(input).items():
+        for name, value in attributes_of(input).items():
             setattr(made, name, copy.deepcopy(value, memo))
     return memo[id(input)]
 

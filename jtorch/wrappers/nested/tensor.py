@@ -57,7 +57,9 @@ class Nested(Tensor):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Takes the attributes that a program had set; what the parts of the tensor are called in files says nothing new."""
         own = vars(self)
-        own.update({name: value for name, value in state.items() if name not in own and not (name[:1] == "_" and hasattr(self, name))})
+        own.update(
+            {name: value for name, value in state.items() if name not in own and not (name[:1] == "_" and hasattr(type(self), name))}
+        )
 
     def values(self) -> Tensor:
         """The packed data of all items, a view: in-place changes show in the nested tensor."""
@@ -87,6 +89,7 @@ class NestedTensor(Nested):
     _cut: Cut
     _ragged_idx: int
     _size: tuple[Any, ...]
+    _made_of = frozenset(("_values", "_cut", "_ragged_idx", "_size", "_grad_seen"))
 
     def __new__(
         cls,
