@@ -9,7 +9,7 @@ import pytest
 
 import jtorch as torch
 from jtorch._src.engine import LOCAL, flush
-from jtorch._src.tensor import indexing
+from jtorch._src.tensor import parts_at_hand
 
 pytestmark = [
     pytest.mark.usefixtures("one_thread"),
@@ -129,7 +129,7 @@ def test_parts_of_what_is_pending_and_small_are_written_at_once() -> None:
 )
 def test_new_dimensions_and_ellipses_are_one_look_up(index: Any, shape: Any, strides: Any) -> None:
     x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-    part = indexing._part(x, index)
+    part = parts_at_hand.part_of(x, index)
     assert part is not None and (part.shape, part.stride()) == (shape, strides)
     assert part.tolist() == x.numpy()[index].tolist() == x[index].tolist()
     part += 1
