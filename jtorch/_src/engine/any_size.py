@@ -9,7 +9,7 @@ all other sizes as well: putting these in the place of the small numbers is all 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -82,10 +82,10 @@ class Form:
         return self._recipe
 
 
-def general(call: Call, avals: tuple[Aval, ...]) -> General | None:
-    """For ``Call.general`` of a kernel that stands for itself."""
+def general(call: Call, avals: tuple[Aval, ...], stand: Callable[[Aval], Aval] = stand_in) -> General | None:
+    """For ``Call.general`` of a kernel that stands for itself; ``stand`` gives what stands for an aval."""
     sizes = sizes_of(avals)
-    return None if sizes is None else General(call, tuple([stand_in(a) for a in avals]), sizes)
+    return None if sizes is None else General(call, tuple([stand(a) for a in avals]), sizes)
 
 
 class Fitting(NamedTuple):

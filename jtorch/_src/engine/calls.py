@@ -56,6 +56,7 @@ class Call:
         chains: for a program made of recorded steps, what may answer each of its checks.
         general: of an elementwise kernel, gives what stands for it with operands of all sizes (see ``any_size``); None for others.
         forms: what tracing it for all sizes has shown, by operand avals.
+        blocks: as a kernel for a block of elements of large arrays, how far it is from being compiled (see ``blocks``), by operand avals.
         last: the operand avals that it was traced with last, and what that gave (see ``tracing``), until it is settled how to run it.
     """
 
@@ -76,6 +77,7 @@ class Call:
         "place",
         "general",
         "forms",
+        "blocks",
         "traces",
         "_alone",
         "_jitted",
@@ -102,6 +104,7 @@ class Call:
         self.place: Any = None
         self.general: Callable[..., Any] | None = None
         self.forms: dict[tuple[Aval, ...], Any] | None = None
+        self.blocks: dict[tuple[Aval, ...], Any] | None = None
         self._alone: Any = None
         CALLS.add(self)
 

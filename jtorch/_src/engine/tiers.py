@@ -18,6 +18,7 @@ import jax
 import numpy as np
 
 from . import programs, tracing, values
+from .blocks import BLOCK, Blocks, blocks_of
 from .calls import Call, Estimate, Guarded, Shapes, compiled_alone, known
 from .checks import test_of
 from .host.many import in_order
@@ -180,6 +181,8 @@ def _runner(call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Progra
     owned = not call.view
     left = PATIENCE * kernel_seconds(estimate) if saved > 0 else 0.0
     due = (1 - HEAD_START) * left  # what is left when something has to be done
+    gain = _gained(shapes, avals) if saved > 0 else 0.0
+    blocks = blocks_of(call, avals, shapes, left, HEAD_START) if gain > 0 else None
     runs = 0
 
     def run(*args: Any) -> Any:
@@ -206,10 +209,20 @@ def _runner(call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Progra
             return Guarded(outs[0] if single else tuple(outs), flags, checks)
         return outs[0] if single else tuple(outs)
 
+    def over_blocks(*args: Any) -> Any:
+        count()
+        if values.alone is not None:
+            return walked(*args)
+        assert blocks is not None
+        found = blocks.run(args[:n], args[n:], (shapes.outs,) if type(shapes.outs) is Aval else shapes.outs, moved)
+        return found[0] if single else tuple(found)
+
     def count() -> None:
         nonlocal left
         if saved > 0:
             left -= saved
+            if blocks is not None and shapes.run is not over_blocks and _in_blocks(blocks, gain):
+                shapes.quick, shapes.run = None, over_blocks
             if left <= due:
                 look()
 
@@ -224,6 +237,14 @@ def _runner(call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Progra
             _compile_alone(call, avals, shapes, estimate)
 
     def counted(code: Callable[..., Any]) -> Callable[..., Any]:
+        if blocks is not None:
+
+            def run(*args: Any) -> Any:
+                count()
+                return code(*args)
+
+            return run
+
         def run(*args: Any) -> Any:
             nonlocal left
             left -= saved
@@ -233,7 +254,36 @@ def _runner(call: Call, avals: tuple[Aval, ...], shapes: Shapes, program: Progra
 
         return run
 
-    return run
+    return over_blocks if blocks is not None and blocks.shapes is not None else run
+
+
+def _gained(shapes: Shapes, avals: tuple[Aval, ...]) -> float:
+    """What a run would take less if a compiled program computed blocks of it: arrays are brought there, and back."""
+    outs = (shapes.outs,) if type(shapes.outs) is Aval else shapes.outs
+    if not outs or shapes.estimate is None:
+        return 0.0
+    moving = BYTE * sum([a.nbytes for a in (*avals, *outs)])
+    return SAVED_TRACE * shapes.estimate.work - LAUNCH * (1 + outs[0].size // BLOCK) - moving
+
+
+def _in_blocks(blocks: Blocks, gain: float) -> bool:
+    """Counts a run that a kernel for blocks would have made shorter; whether there is one by now."""
+    if blocks.shapes is not None:
+        return True
+    blocks.left -= gain
+    if blocks.left > blocks.due or values.alone is not None:
+        return False
+    shapes = settled(blocks.call, blocks.avals)
+    if blocks.due:
+        _begin_alone(blocks.call, blocks.avals, shapes)
+        blocks.due = 0.0
+    if blocks.left > 0:
+        return False
+    if shapes.on_host:
+        assert shapes.estimate is not None
+        _compile_alone(blocks.call, blocks.avals, shapes, shapes.estimate)
+    blocks.shapes = shapes
+    return True
 
 
 def _begin_alone(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:

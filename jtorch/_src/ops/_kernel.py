@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -524,13 +524,13 @@ def vjp_of(
     found.apart = op.apart
     if op.elementwise:
 
-        def general(_: Call, given_avals: tuple[Aval, ...]) -> any_size.General | None:
+        def general(_: Call, given_avals: tuple[Aval, ...], stand: Callable[[Aval], Aval] = any_size.stand_in) -> any_size.General | None:
             sizes = any_size.sizes_of((*avals, *outs, *given_avals))
             if sizes is None:
                 return None
-            small, small_outs = (tuple([any_size.stand_in(a) for a in group]) for group in (avals, outs))
+            small, small_outs = (tuple([stand(a) for a in group]) for group in (avals, outs))
             same = found if small == avals and small_outs == outs else vjp_of(call, small, small_outs, needs, given, recompute, kept)
-            return any_size.General(same, tuple([any_size.stand_in(a) for a in given_avals]), sizes)
+            return any_size.General(same, tuple([stand(a) for a in given_avals]), sizes)
 
         found.general = general
     if (piecewise := _pieces.DERIVATIVES.get(op.path)) is not None and all(given) and not n_saved and not n_results:
