@@ -12,6 +12,7 @@ import pickle
 import re
 import struct
 import sys
+import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -24,7 +25,7 @@ import jtorch as torch
 from . import _weights_only_unpickler
 from ._src.facts.errors import not_offered
 from ._src.files import legacy_format as _legacy_format
-from ._src.files.archive import ALIGNMENT, Archive, Writer
+from ._src.files.archive import MOST_ALIGNED, Archive, Writer
 from ._src.files.archive_records import open_reader as _open_zipfile_reader  # noqa: F401  (torch's name)
 from ._src.files.archive_records import open_writer as _open_zipfile_writer  # noqa: F401
 from ._src.files.legacy_format import MAGIC_NUMBER as MAGIC_NUMBER
@@ -36,6 +37,7 @@ from ._src.files.saving import load as load
 from ._src.files.saving import save as save
 from ._src.keeping.whole_files import replacing
 from ._weights_only_unpickler import StorageType as StorageType
+from .utils.serialization import config
 
 __all__ = [
     "LoadEndianness",
@@ -148,6 +150,13 @@ class _Local(threading.local):
 _local = _Local()
 
 
+@contextlib.contextmanager
+def mkdtemp() -> Iterator[str]:
+    """A folder that is removed when the block ends."""
+    with tempfile.TemporaryDirectory() as path:
+        yield path
+
+
 class SourceChangeWarning(Warning):
     """The source of a class in a file is not the one it was saved with."""
 
@@ -160,17 +169,9 @@ class LoadEndianness(enum.Enum):
     BIG = 3
 
 
-class _Settings:
-    """What the setters were told."""
-
-    endianness: LoadEndianness | None = None
-    mmap_flags = MAP_PRIVATE
-    crc32 = True
-
-
 def get_default_load_endianness() -> LoadEndianness | None:
     """The byte order of files that do not say it; None is little."""
-    return _Settings.endianness
+    return config.load.endianness
 
 
 def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
@@ -188,12 +189,12 @@ def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
     """
     if endianness is not None and not isinstance(endianness, LoadEndianness):
         raise TypeError("Invalid argument type in function set_default_load_endianness")
-    _Settings.endianness = endianness
+    config.load.endianness = endianness
 
 
 def get_crc32_options() -> bool:
     """Whether ``save`` is asked to compute checksums."""
-    return _Settings.crc32
+    return config.save.compute_crc32
 
 
 def set_crc32_options(compute_crc32: bool) -> None:
@@ -201,12 +202,17 @@ def set_crc32_options(compute_crc32: bool) -> None:
 
     Differs from torch: files always have checksums, which takes a small part of the time to write them.
     """
-    _Settings.crc32 = compute_crc32
+    config.save.compute_crc32 = compute_crc32
 
 
 def get_default_mmap_options() -> int | None:
     """How ``load(..., mmap=True)`` maps files."""
-    return _Settings.mmap_flags
+    return config.load.mmap_flags
+
+
+def _refuse_sharing(name: str, flags: int | None) -> None:
+    if flags is not None and flags == MAP_SHARED:
+        raise not_offered(name, "arrays of JAX never write into a file")
 
 
 class set_default_mmap_options:
@@ -223,15 +229,14 @@ class set_default_mmap_options:
             raise ValueError(
                 f"Invalid argument in function set_default_mmap_options, expected mmap.MAP_PRIVATE or mmap.MAP_SHARED, but got {flags}"
             )
-        if flags == MAP_SHARED:
-            raise not_offered("set_default_mmap_options(MAP_SHARED)", "arrays of JAX never write into a file")
-        self._before, _Settings.mmap_flags = _Settings.mmap_flags, flags
+        _refuse_sharing("set_default_mmap_options(MAP_SHARED)", flags)
+        self._before, config.load.mmap_flags = config.load.mmap_flags, flags
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *exc: object) -> None:
-        _Settings.mmap_flags = self._before
+        config.load.mmap_flags = self._before
 
 
 def check_module_version_greater_or_equal(module: Any, req_version_tuple: tuple[Any, ...], error_if_malformed: bool = True) -> bool:
@@ -440,14 +445,17 @@ def _write(
         with _written(f) as file:
             _legacy_format.save(obj, file, pickle_module, pickle_protocol, storages)
         return
+    alignment = config.save.storage_alignment
+    if not isinstance(alignment, int) or not 0 < alignment <= MOST_ALIGNED:
+        raise ValueError(f"config.save.storage_alignment must be a whole number from 1 to {MOST_ALIGNED}, got {alignment!r}")
     buffer = io.BytesIO()
     write_pickle(obj, pickle_module, pickle_protocol, storages.persistent_id, buffer)
     name = os.path.splitext(os.path.basename(os.fspath(f)))[0] if _is_path(f) else "archive"
     with _written(f) as file:
-        writer = Writer(file, name if name.isascii() else "archive")
+        writer = Writer(file, name if name.isascii() else "archive", alignment)
         writer.record("data.pkl", buffer.getvalue())
         writer.record(".format_version", b"1")
-        writer.record(".storage_alignment", str(ALIGNMENT).encode())
+        writer.record(".storage_alignment", str(alignment).encode())
         if not disable_byteorder_record:
             writer.record("byteorder", sys.byteorder.encode())
         for key, piece in storages.pieces.values():
@@ -501,6 +509,7 @@ def _read(
 ) -> Any:
     """What ``load`` does."""
     weights_only = _forced_weights_only(weights_only, pickle_module)
+    mmap = config.load.mmap if mmap is None else mmap
     if weights_only:
         if pickle_module is not None:
             raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
@@ -532,7 +541,9 @@ def _load(archive: Archive, map_location: Any, reader: Any, mapped: Any, options
         raise NotImplementedError("torch.load() of a TorchScript archive is not offered by jtorch: it has no TorchScript interpreter")
     if mapped is not None and not _is_path(mapped):
         raise ValueError("f must be a file path in order to use the mmap argument")
-    default = {None: b"little", LoadEndianness.LITTLE: b"little", LoadEndianness.BIG: b"big"}.get(_Settings.endianness)
+    if mapped is not None:
+        _refuse_sharing("load(mmap=True) with mmap_flags=MAP_SHARED", config.load.mmap_flags)
+    default = {None: b"little", LoadEndianness.LITTLE: b"little", LoadEndianness.BIG: b"big"}.get(config.load.endianness)
     order = archive.record("byteorder") if archive.has("byteorder") else default or sys.byteorder.encode()
     if order not in (b"little", b"big"):
         raise ValueError(f"Unknown endianness type: {order[:20].decode(errors='replace')}")

@@ -6,5 +6,6 @@ jtorch = "0.1.0"
 debug = False
 cuda: str | None = None
 hip: str | None = None
+rocm: str | None = None
 xpu: str | None = None
 git_version = ""

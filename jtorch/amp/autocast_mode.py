@@ -289,13 +289,18 @@ class autocast:
 
     def __call__(self, func: Any) -> Any:
         """Decorator: ``func`` runs in such a block."""
+        return autocast_decorator(self, func)
 
-        @functools.wraps(func)
-        def decorated(*args: Any, **kwargs: Any) -> Any:
-            with self:
-                return func(*args, **kwargs)
 
-        return decorated
+def autocast_decorator(autocast_instance: Any, func: Any) -> Any:
+    """``func`` run in a block, each call in one of its own."""
+
+    @functools.wraps(func)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        with autocast_instance:
+            return func(*args, **kwargs)
+
+    return decorated
 
 
 def _check_device_type(device_type: Any) -> None:

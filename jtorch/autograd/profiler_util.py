@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from .._src.refusals import stand_ins as _refusals
+
 __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval"]
 
 #: What the engine did, as events and tables call it: the attribute of its time, and the column.
@@ -431,3 +433,6 @@ def _span(name: str, category: str, process: int, row: int, start: float, taken:
 
 def _named(process: int, row: int | None, kind: str, name: str) -> dict[str, Any]:
     return {"name": kind, "ph": "M", "pid": process, "args": {"name": name}} | ({} if row is None else {"tid": row})
+
+
+__getattr__ = _refusals.missing(__name__)

@@ -23,14 +23,16 @@ class _Engine:
         queue_callback(callback)
 
 
-class _Meta(type):
+class VariableMeta(type):
+    """Of which kind ``Variable`` is: every tensor is an instance."""
+
     _execution_engine = _Engine()
 
     def __instancecheck__(cls, other: object) -> bool:
         return isinstance(other, Tensor)
 
 
-class Variable(metaclass=_Meta):
+class Variable(metaclass=VariableMeta):
     """``Variable(data, requires_grad=False)`` gives a tensor on the same data; every tensor is an instance.
 
     Example:

@@ -179,7 +179,9 @@ class _Config(types.ModuleType):
             recompile_limit=8, cache_size_limit=8, accumulated_recompile_limit=256, suppress_errors=False, verbose=False, disable=False,
             capture_scalar_outputs=False, capture_dynamic_output_shape_ops=False, optimize_ddp=True, automatic_dynamic_shapes=True,
             assume_static_by_default=True, inline_inbuilt_nn_modules=True, error_on_recompile=False, trace_autograd_ops=False,
-            skip_fwd_side_effects_in_bwd_under_checkpoint=False, reorderable_logging_functions=set(),
+            skip_fwd_side_effects_in_bwd_under_checkpoint=False, reorderable_logging_functions=set(), job_id=None, dynamic_shapes=True,
+            log_file_name=None, fail_on_recompile_limit_hit=False, allow_unspec_int_on_nn_module=False, wrap_top_frame=False,
+            skip_tensor_guards_with_matching_dict_tags=True, enable_cpp_symbolic_shape_guards=False, force_disable_caches=False,
         )  # fmt: skip
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -202,6 +204,7 @@ class _Config(types.ModuleType):
 
 
 config = _Config(f"{__name__.partition('.')[0]}._dynamo.config", _Config.__doc__)
+sys.modules[f"{__name__}.config"] = config  # which ``torch.compiler.config`` is another name of
 _default_backend: list[Any] = ["inductor"]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import jtorch as torch
 from jtorch._dynamo.exc import UserError
 from jtorch._src.facts.errors import not_offered
+from jtorch._src.refusals import stand_ins as _refusals
 from jtorch._src.tensor.shape_env import ConstraintViolation
 from jtorch.utils import _pytree as pytree
 
@@ -311,3 +312,6 @@ def _spread(name: str, arg: Any, spec: Any) -> list[Any]:
     if not pytree.tree_structure(arg).is_leaf():
         raise _user_error(f"dynamic_shapes of {name}: sizes inside a {type(arg).__name__} cannot be given; use tuples, lists and dicts")
     return [spec]
+
+
+__getattr__ = _refusals.missing(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Tuple, Union  # noqa: UP035
 
+from .._src.refusals import stand_ins as _refusals
 from ..futures import Future as Future
 
 __all__ = ["Any", "BroadcastingList1", "BroadcastingList2", "BroadcastingList3", "Dict", "Future", "List", "Optional", "Tuple", "Union"]
@@ -18,3 +19,5 @@ class BroadcastingListCls:
 
 BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = BroadcastingListCls()
 BroadcastingList4 = BroadcastingList5 = BroadcastingList6 = BroadcastingListCls()
+
+__getattr__ = _refusals.missing(__name__)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
+T = TypeVar("T")
 _size_any_t: TypeAlias = int | tuple[int, ...]
 _size_1_t: TypeAlias = int | tuple[int]
 _size_2_t: TypeAlias = int | tuple[int, int]

@@ -18,7 +18,8 @@ from ._pytree import tree_map
 #: What is kept of the calls of each operator, by their numbers.
 Storage = dict[Any, dict[int, Any]]
 
-_IGNORED = frozenset(
+#: Operators that are never kept.
+IGNORED = frozenset(
     """
     aten.detach.default aten.dim.default aten.is_contiguous.default aten.is_contiguous.memory_format
     aten.is_non_overlapping_and_dense.default aten.is_strides_like_format.default aten.numel.default aten.size.default
@@ -60,7 +61,7 @@ class CachingMode(TorchDispatchMode):
         """Runs the operator, and keeps its result or the fact that it is to be computed again."""
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
-        if str(func) in _IGNORED:
+        if str(func) in IGNORED:
             return out
         kept = self.kept(out, func, args, kwargs)
         index = self.calls[func]
@@ -86,7 +87,7 @@ class CachedMode(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Gives the result that was kept for this call of the operator, or computes it."""
-        if str(func) in _IGNORED:
+        if str(func) in IGNORED:
             return func(*args, **(kwargs or {}))
         index = self.calls[func]
         self.calls[func] += 1

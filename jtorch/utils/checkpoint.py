@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -233,6 +234,8 @@ def _alike(dispatched: bool) -> AbstractContextManager[Any]:
 
 
 _early_stop: bool | None = None
+#: Whether calls keep a log, whatever they say themselves.
+_debug: bool | None = None
 
 
 @contextlib.contextmanager
@@ -279,7 +282,7 @@ def checkpoint(
         if context_fn is not noop_context_fn or debug is not False:
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
         return CheckpointFunction.apply(function, preserve, *args)
-    if debug:
+    if debug if _debug is None else _debug:
         raise NotImplementedError("checkpoint(debug=True) is not offered by jtorch: it keeps no log of operations")
     if determinism_check not in ("default", "none"):
         raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
@@ -332,4 +335,45 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
     return part(size * (segments - 1), len(functions))(input)
 
 
-__getattr__ = _refusals.missing(__name__)
+class DefaultDeviceType:
+    """Of which kind of device the states of generators are kept where no argument of ``checkpoint`` is a tensor."""
+
+    _chosen: str | None = None
+
+    @staticmethod
+    def set_device_type(device: str = "cuda") -> None:
+        """Chooses it."""
+        DefaultDeviceType._chosen = device
+
+    @staticmethod
+    def get_device_type() -> str:
+        """What was chosen, or else the accelerator's type, ``"cpu"`` where there is none."""
+        found = torch.accelerator.current_accelerator()
+        return DefaultDeviceType._chosen or ("cpu" if found is None else found.type)
+
+
+@contextlib.contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
+    """A block in which calls of ``checkpoint`` keep a log of operations, or none, whatever they say themselves; None leaves it to them.
+
+    Raises:
+        NotImplementedError: for True, as ``checkpoint(debug=True)`` does.
+    """
+    global _debug
+    if enabled:
+        raise NotImplementedError("set_checkpoint_debug_enabled(True) is not offered by jtorch: it keeps no log of operations")
+    before, _debug = _debug, enabled
+    try:
+        yield
+    finally:
+        _debug = before
+
+
+_missing = _refusals.missing(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    if name != "SAC_IGNORED_OPS":
+        return _missing(name)
+    found = globals()[name] = {functools.reduce(getattr, path.split("."), torch.ops) for path in modes().IGNORED}
+    return found

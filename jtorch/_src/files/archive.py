@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 ALIGNMENT = 64
+#: What fits into the field of padding.
+MOST_ALIGNED = 1 << 15
 #: How many bytes the records that are read may have, for each byte of the file and beside them. Those of an honest file have no more than
 #: it has, or a few times as many where somebody deflated it; but entries may name one record again and again, or zeros without end.
 _TIMES, _BESIDE = 5, 32 << 20
@@ -24,7 +26,8 @@ _CORRUPT = (
 class Writer:
     """PyTorch's archive: uncompressed records under one folder, each storage aligned so that it can be mapped into memory."""
 
-    def __init__(self, file: Any, name: str) -> None:
+    def __init__(self, file: Any, name: str, alignment: int = ALIGNMENT) -> None:
+        self._alignment = alignment
         # ZipFile must be able to tell where it is; what cannot seek gets the whole at the end.
         self._target = file
         seekable = getattr(file, "seekable", None)
@@ -42,7 +45,7 @@ class Writer:
         # Offset of the data without the padding: the header, the name, and the zip64 field that large records get.
         large = len(view) * 1.05 > zipfile.ZIP64_LIMIT
         offset = self._buffer.tell() - self._start + 30 + len(info.filename.encode()) + (20 if large else 0)
-        padding = -(offset + 4) % ALIGNMENT
+        padding = -(offset + 4) % self._alignment
         info.extra = b"FB" + struct.pack("<H", padding) + b"Z" * padding
         info.file_size = len(view)
         with self._zip.open(info, "w", force_zip64=large) as stream:

@@ -17,7 +17,12 @@ _LINES = """
     ao.nn.quantized: .modules .modules.activation .modules.batchnorm .modules.conv .modules.dropout .modules.embedding_ops
         .modules.functional_modules .modules.linear .modules.normalization .modules.rnn
     ao.nn.quantized.dynamic: .modules .modules.conv .modules.linear .modules.rnn
+    ao.nn.quantized.reference: .modules .modules.conv .modules.linear .modules.sparse
+    ao.nn.intrinsic.quantized.dynamic: .modules .modules.linear_relu
     ao.nn.sparse.quantized: .linear
+    ao.nn.sparse.quantized.dynamic: .linear
+    ao.pruning: .scheduler .scheduler.base_scheduler .scheduler.cubic_scheduler .scheduler.lambda_scheduler .sparsifier
+        .sparsifier.base_sparsifier .sparsifier.nearly_diagonal_sparsifier .sparsifier.weight_norm_sparsifier
     ao.quantization: .fake_quantize .fuse_modules .fuser_method_mappings .qconfig_mapping .quant_type .quantization_mappings .quantize
         .quantize_fx .quantize_jit .stubs
     cpu.amp: .autocast_mode .grad_scaler
@@ -88,7 +93,7 @@ _LINES = """
     signal.windows: .windows
     special: _refs.special
     testing: ._creation
-    utils.benchmark: .utils.common .utils.compare .utils.timer
+    utils.benchmark: .utils.common .utils.compare .utils.fuzzer .utils.sparse_fuzzer .utils.timer .utils.valgrind_wrapper.timer_interface
     xpu: .graphs .random
     _src.neighbours.within.compiler_tables: _inductor.decomposition
     _src.neighbours.within.compiled_tests: _dynamo.testing _dynamo.test_case _inductor.test_case

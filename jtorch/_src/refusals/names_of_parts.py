@@ -21,8 +21,15 @@ LINES: dict[str, str] = {
         ao.nn.quantized.modules.embedding_ops: EmbeddingPackedParams
         ao.nn.quantized.modules.linear: LinearPackedParams
         ao.nn.quantized.modules.utils: WeightedQuantizedModule
-        ao.nn.quantized.reference: Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d Embedding EmbeddingBag GRUCell
-            Linear LSTM LSTMCell RNNCell
+        ao.nn.quantized.reference: Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d Embedding EmbeddingBag GRU
+            GRUCell Linear LSTM LSTMCell RNNCell
+        ao.nn.quantized.reference.modules.rnn: GRU GRUCell LSTM LSTMCell RNNBase RNNCell RNNCellBase get_quantized_weight
+        ao.nn.quantized.reference.modules.utils: ReferenceQuantizedModule
+        ao.nn.intrinsic.quantized.dynamic: LinearReLU
+        ao.nn.sparse.quantized: LinearPackedParams
+        ao.nn.sparse.quantized.dynamic: Linear
+        ao.nn.sparse.quantized.utils: LinearBlockSparsePattern
+        ao.pruning.sparsifier.utils: FakeSparsity fqn_to_module get_arg_info_from_tensor_fqn module_contains_param module_to_fqn swap_module
         ao.ns._numeric_suite: Logger OutputLogger Shadow ShadowLogger compare_model_outputs compare_model_stub compare_weights
             get_logger_dict get_matching_activations prepare_model_outputs prepare_model_with_stubs
         ao.ns._numeric_suite_fx: NSTracer OutputComparisonLogger OutputLogger add_loggers add_shadow_loggers extract_logger_info
@@ -38,44 +45,69 @@ LINES: dict[str, str] = {
         ao.quantization.backend_config.executorch: get_executorch_backend_config
         ao.quantization.backend_config.fbgemm: get_fbgemm_backend_config
         ao.quantization.backend_config.native: get_test_only_legacy_native_backend_config get_native_backend_config
-            get_native_backend_config_dict get_test_only_legacy_native_backend_config_dict
+            get_native_backend_config_dict get_test_only_legacy_native_backend_config_dict default_op_quint8_dtype_config
+            default_op_fp16_dtype_config default_dynamic_int8_dtype_config default_dynamic_float16_dtype_config
+            input_output_only_quint8_dtype_config weight_only_quint8_dtype_config weight_only_quint4x2_dtype_config
+        ao.quantization.backend_config.onednn: get_onednn_backend_config
         ao.quantization.backend_config.qnnpack: get_qnnpack_backend_config
         ao.quantization.backend_config.tensorrt: get_tensorrt_backend_config get_tensorrt_backend_config_dict
         ao.quantization.backend_config.utils: get_fused_module_classes get_fuser_method_mapping get_module_to_qat_module
             get_pattern_to_dtype_configs get_qat_module_classes get_root_module_to_quantized_reference_module
+            get_pattern_to_input_type_to_index get_fusion_pattern_to_root_node_getter get_fusion_pattern_to_extra_inputs_getter
+            remove_boolean_dispatch_from_name pattern_to_human_readable entry_to_pretty_str
         ao.quantization.backend_config.x86: get_x86_backend_config
         ao.quantization.fake_quantize: FixedQParamsFakeQuantize FusedMovingAvgObsFakeQuantize disable_fake_quant disable_observer
             enable_fake_quant enable_observer default_dynamic_fake_quant default_embedding_fake_quant default_fused_act_fake_quant
             default_fused_wt_fake_quant default_fused_per_channel_wt_fake_quant fused_per_channel_wt_fake_quant_range_neg_127_to_127
         ao.quantization.fuse_modules: fuse_known_modules
         ao.quantization.fuser_method_mappings: fuse_conv_bn fuse_conv_bn_relu fuse_linear_bn fuse_convtranspose_bn get_fuser_method_new
-        ao.quantization.fx.convert: convert
+        ao.quantization.fx.convert: convert convert_custom_module convert_standalone_module convert_weighted_module
         ao.quantization.fx.custom_config: StandaloneModuleConfigEntry PrepareCustomConfig ConvertCustomConfig FuseCustomConfig
-        ao.quantization.fx.fuse: fuse
+        ao.quantization.fx.fuse: FuseHandler fuse
         ao.quantization.fx.fuse_handler: FuseHandler DefaultFuseHandler
         ao.quantization.fx.graph_module: FusedGraphModule ObservedGraphModule ObservedStandaloneGraphModule QuantizedGraphModule
         ao.quantization.fx.match_utils: _find_matches _is_match MatchAllNode
         ao.quantization.fx.pattern_utils: get_default_fusion_patterns get_default_quant_patterns
             get_default_output_activation_post_process_map
-        ao.quantization.fx.prepare: prepare insert_observers_for_model
-        ao.quantization.fx.quantize_handler: QuantizeHandler
+        ao.quantization.fx.lower_to_fbgemm: lower_to_fbgemm
+        ao.quantization.fx.lower_to_qnnpack: lower_to_qnnpack
+        ao.quantization.fx.prepare: prepare insert_observers_for_model propagate_dtypes_for_known_nodes
+        ao.quantization.fx.quantize_handler: QuantizeHandler BinaryOpQuantizeHandler CatQuantizeHandler ConvReluQuantizeHandler
+            LinearReLUQuantizeHandler BatchNormQuantizeHandler EmbeddingQuantizeHandler RNNDynamicQuantizeHandler
+            DefaultNodeQuantizeHandler FixedQParamsOpQuantizeHandler CopyNodeQuantizeHandler GeneralTensorShapeOpQuantizeHandler
+            CustomModuleQuantizeHandler StandaloneModuleQuantizeHandler
         ao.quantization.fx.tracer: ScopeContextManager QuantizationTracer
         ao.quantization.fx.utils: all_node_args_have_no_tensors collect_producer_nodes create_getattr_from_value
             get_custom_module_class_keys get_new_attr_name_with_prefix graph_module_from_producer_nodes get_linear_prepack_op_for_dtype
-            node_arg_is_bias node_arg_is_weight
+            node_arg_is_bias node_arg_is_weight all_node_args_except_first assert_and_get_unique_device
+            create_node_from_old_node_preserve_meta get_non_observable_arg_indexes_and_types get_qconv_prepack_op
+            get_skipped_module_name_and_classes maybe_get_next_module NodeInfo return_arg_list ObservedGraphModuleAttrs
+        ao.quantization.qconfig: QConfigDynamic default_debug_qconfig default_per_channel_qconfig default_dynamic_qconfig
+            float16_dynamic_qconfig float16_static_qconfig per_channel_dynamic_qconfig float_qparams_weight_only_qconfig_4bit
+            default_quint8_weight_qconfig default_qat_qconfig default_dynamic_qat_qconfig default_weight_only_qconfig
+            default_activation_only_qconfig default_qat_qconfig_v2 default_reuse_input_qconfig default_symmetric_qnnpack_qconfig
+            default_per_channel_symmetric_qnnpack_qconfig default_symmetric_qnnpack_qat_qconfig
+            default_per_channel_symmetric_qnnpack_qat_qconfig default_embedding_qat_qconfig default_embedding_qat_qconfig_4bit
+            get_default_qconfig_dict get_default_qat_qconfig_dict qconfig_equals
         ao.quantization.qconfig_mapping: get_default_qconfig_mapping get_default_qat_qconfig_mapping
         ao.quantization.quantization_mappings: DEFAULT_QAT_MODULE_MAPPINGS get_default_dynamic_sparse_quant_module_mappings
+            DEFAULT_REFERENCE_STATIC_QUANT_MODULE_MAPPINGS DEFAULT_STATIC_QUANT_MODULE_MAPPINGS DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS
+            DEFAULT_FLOAT_TO_QUANTIZED_OPERATOR_MAPPINGS DEFAULT_MODULE_TO_ACT_POST_PROCESS DEFAULT_STATIC_SPARSE_QUANT_MODULE_MAPPINGS
+            DEFAULT_DYNAMIC_SPARSE_QUANT_MODULE_MAPPINGS
             get_default_static_sparse_quant_module_mappings get_default_float_to_quantized_operator_mappings
             get_embedding_qat_module_mappings get_embedding_static_quant_module_mappings get_dynamic_quant_module_class
             get_default_static_quant_reference_module_mappings no_observer_set
         ao.quantization.quantize: get_default_custom_config_dict
+        ao.quantization.quantize_fx: attach_preserved_attrs_to_model fuse_fx prepare_fx prepare_qat_fx convert_fx
+            convert_to_reference_fx
         ao.quantization.quantize_jit: script_qconfig script_qconfig_dict fuse_conv_bn_jit prepare_jit prepare_dynamic_jit convert_jit
             convert_dynamic_jit
         ao.quantization.utils: MatchAllNode activation_dtype activation_is_dynamically_quantized activation_is_int8_quantized
             activation_is_statically_quantized calculate_qmin_qmax check_min_max_valid determine_qparams get_combined_dict
             get_fqn_to_example_inputs get_qconfig_dtypes get_quant_type get_swapped_custom_module_class getattr_from_fqn
             has_no_children_ignoring_parametrizations is_per_channel is_per_tensor op_is_int8_dynamically_quantized to_underlying_dtype
-            validate_qmin_qmax weight_dtype weight_is_quantized weight_is_statically_quantized
+            validate_qmin_qmax weight_dtype weight_is_quantized weight_is_statically_quantized check_node get_qparam_dict
+            activation_is_int32_quantized
     """,
     reasons.TORCHSCRIPT: """
         jit._builtins: _find_builtin _register_builtin _get_builtin_table
@@ -88,15 +120,21 @@ LINES: dict[str, str] = {
         jit._trace: ONNXTracedModule verify
         jit.frontend: Builder ExprBuilder FrontendError FrontendTypeError NotSupportedError StmtBuilder UnsupportedNodeError
             WithItemBuilder build_def build_class_def get_class_properties get_class_assigns get_default_args get_default_args_for_class
-            get_jit_class_def get_jit_def is_reserved_name is_torch_jit_ignore_context_manager
+            get_jit_class_def get_jit_def is_reserved_name is_torch_jit_ignore_context_manager build_withitems build_stmts
+            build_param_list build_param build_ignore_context_manager build_expr build_stmt build_withitem find_before
+        jit.annotations: is_tuple is_list is_dict is_optional is_union TensorType TupleType FloatType ComplexType IntType ListType
+            StringType DictType AnyType get_signature check_fn get_param_names parse_type_line get_type_line split_type_line
+            try_real_annotations try_ann_to_type ann_to_type
+        jit.unsupported_tensor_ops: execWrapper
         jit.generate_bytecode: format_bytecode generate_upgraders_bytecode
         jit.mobile: _load_for_lite_interpreter LiteScriptModule _export_operator_list _get_model_bytecode_version
         jit.quantized: QuantizedGRU QuantizedGRUCell QuantizedLinear QuantizedLinearFP16 QuantizedLSTM QuantizedLSTMCell QuantizedRNNCell
-            quantize_linear_modules quantize_rnn_modules quantize_rnn_cell_modules
+            quantize_linear_modules quantize_rnn_modules quantize_rnn_cell_modules QuantizedRNNCellBase QuantizedRNNBase
         jit.supported_ops: _get_tensor_ops _get_nn_functional_ops _get_builtins_helper
         utils.jit.log_extract: extract_ir make_tensor_from_type load_graph_and_inputs time_cuda time_cpu run_test no_fuser
             run_baseline_no_fusion run_nnc run_nvfuser
-        utils.model_dump: get_inline_skeleton get_model_info hierarchical_pickle main
+        utils.model_dump: get_inline_skeleton get_model_info hierarchical_pickle main get_storage_info burn_in_info
+            get_info_and_burn_skeleton
     """,
     _PASSES: """
         fx._graph_pickler: Options patch_pytree_map_over_slice GraphPickler

@@ -75,6 +75,7 @@ LINES: dict[str, str] = {
     """,
     reasons.EXPORT: """
         export: AdditionalInputs Constraint
+        export.dynamic_shapes: AdditionalInputs Constraint
     """,
     reasons.SELECTIVE: """
         utils.checkpoint: GraphExecGroup
@@ -83,11 +84,23 @@ LINES: dict[str, str] = {
         utils.hooks: BackwardHook
     """,
     _CPP: """
+        utils.benchmark.utils.cpp_jit: get_compat_bindings compile_timeit_template compile_callgrind_template
+        utils.cpp_backtrace: get_cpp_backtrace
         utils.cpp_extension: remove_extension_h_precompiler_headers
         nn.cpp: ModuleWrapper OrderedDictWrapper
     """,
     reasons.PROFILER: """
         autograd.profiler: EnforceUnique KinetoStepTracker MemRecordsAcc emit_itt load_nvprof parse_nvprof_trace
+        autograd.profiler_util: EventMetadata FormattedTimesMixin Kernel StringTable MemRecordsAcc
+        profiler: ExecutionTraceObserver
+        utils.benchmark: Fuzzer FuzzedParameter FuzzedSparseTensor FuzzedTensor ParameterAlias CallgrindStats CopyIfCallgrind FunctionCount
+            FunctionCounts
+        utils.benchmark.op_fuzzers.binary: BinaryOpFuzzer
+        utils.benchmark.op_fuzzers.sparse_binary: BinaryOpSparseFuzzer
+        utils.benchmark.op_fuzzers.sparse_unary: UnaryOpSparseFuzzer
+        utils.benchmark.op_fuzzers.spectral: SpectralOpFuzzer
+        utils.benchmark.op_fuzzers.unary: UnaryOpFuzzer
+        utils.benchmark.utils.compile: bench_all benchmark_compile
     """,
     _PACKAGE: """
         fx.graph_module: reduce_package_graph_module

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..._src.refusals import stand_ins as _refusals
 from .measurement import Measurement as Measurement
 from .measurement import TaskSpec as TaskSpec
 from .measurement import ordered_unique as ordered_unique
@@ -14,3 +15,5 @@ from .timer import Language as Language
 from .timer import Timer as Timer
 from .timer import set_torch_threads as set_torch_threads
 from .timer import timer as timer
+
+__getattr__ = _refusals.missing(__name__)

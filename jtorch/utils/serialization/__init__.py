@@ -1,0 +1,3 @@
+"""Settings of ``torch.save`` and ``torch.load``."""
+
+from . import config as config

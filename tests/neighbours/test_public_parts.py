@@ -1,0 +1,83 @@
+"""Names of public modules that few programs use: they are there, or refuse when they are used."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+import jtorch as torch
+
+
+def test_settings_of_the_compiler_are_one_module() -> None:
+    config = importlib.import_module("jtorch.compiler.config")
+    assert config is torch.compiler.config is torch._dynamo.config
+    with config.patch(job_id="run 7", recompile_limit=3):
+        assert (config.job_id, torch._dynamo.config.recompile_limit) == ("run 7", 3)
+    assert (config.job_id, config.recompile_limit, config.force_disable_caches) == (None, 8, False)
+
+
+def test_operators_that_selective_checkpoints_never_keep() -> None:
+    from jtorch.utils.checkpoint import SAC_IGNORED_OPS
+
+    aten = torch.ops.aten
+    assert {aten.detach.default, aten.sym_size.default, torch.ops.prim.device.default} <= SAC_IGNORED_OPS
+    assert aten.mm.default not in SAC_IGNORED_OPS
+    assert SAC_IGNORED_OPS is torch.utils.checkpoint.SAC_IGNORED_OPS
+
+
+def test_checkpoints_that_are_told_to_keep_no_log() -> None:
+    checkpoint = torch.utils.checkpoint
+    x = torch.ones(2, requires_grad=True)
+    with checkpoint.set_checkpoint_debug_enabled(False):
+        checkpoint.checkpoint(torch.sin, x, use_reentrant=False, debug=True).sum().backward()
+    assert x.grad is not None
+    assert torch.equal(x.grad, torch.ones(2).cos())
+    with checkpoint.set_checkpoint_debug_enabled(None), pytest.raises(NotImplementedError, match="keeps no log"):
+        checkpoint.checkpoint(torch.sin, x, use_reentrant=False, debug=True)
+    with pytest.raises(NotImplementedError, match="keeps no log"), checkpoint.set_checkpoint_debug_enabled(True):
+        pass
+
+
+def test_device_type_of_checkpoints() -> None:
+    kind = torch.utils.checkpoint.DefaultDeviceType
+    before = kind.get_device_type()
+    kind.set_device_type("tpu")
+    assert kind.get_device_type() == "tpu"
+    kind._chosen = None
+    assert kind.get_device_type() == before
+
+
+def test_blocks_of_autocast_around_functions() -> None:
+    from jtorch.amp.autocast_mode import autocast_decorator
+
+    product = autocast_decorator(torch.autocast("cpu", torch.bfloat16), lambda a: a @ a)
+    assert product(torch.ones(2, 2)).dtype is torch.bfloat16
+    assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype is torch.float32
+
+
+def test_the_first_tensor_of_containers() -> None:
+    from jtorch.nn.parallel.parallel_apply import get_a_var
+
+    x = torch.ones(1)
+    assert get_a_var([3, {"a": (None, x)}, torch.zeros(1)]) is x
+    assert get_a_var([1, "x"]) is None
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("ao.quantization.quantize_fx", "prepare_fx"),
+        ("quantization.quantize_fx", "convert_fx"),
+        ("ao.quantization.qconfig", "get_default_qconfig_dict"),
+        ("ao.pruning.sparsifier.weight_norm_sparsifier", "WeightNormSparsifier"),
+        ("utils.benchmark", "Fuzzer"),
+        ("utils.benchmark.utils.fuzzer", "FuzzedTensor"),
+        ("export.dynamic_shapes", "AdditionalInputs"),
+        ("profiler", "ExecutionTraceObserver"),
+    ],
+)
+def test_names_that_refuse_when_they_are_used(module: str, name: str) -> None:
+    found = getattr(importlib.import_module(f"jtorch.{module}"), name)
+    with pytest.raises(NotImplementedError, match=f"{name}.* is not offered by jtorch"):
+        found()
