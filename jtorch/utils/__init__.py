@@ -59,7 +59,6 @@ def _exchange(t1: Any, t2: Any) -> None:
 def __getattr__(name: str) -> Any:
     try:
         return importlib.import_module(f"{__name__}.{name}")
-    except ModuleNotFoundError as error:
-        if error.name != f"{__name__}.{name}":
-            raise
-    raise AttributeError(f"module 'torch.utils' has no attribute '{name}'")
+    except ModuleNotFoundError as error:  # also of a package that a module needs: asking whether there is such an attribute is no import
+        why = None if error.name == f"{__name__}.{name}" else error
+    raise AttributeError(f"module 'torch.utils' has no attribute '{name}'") from why

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 
 import pytest
 
@@ -62,6 +63,27 @@ def test_the_first_tensor_of_containers() -> None:
     x = torch.ones(1)
     assert get_a_var([3, {"a": (None, x)}, torch.zeros(1)]) is x
     assert get_a_var([1, "x"]) is None
+
+
+def test_a_function_for_each_of_many_tensors() -> None:
+    foreach_map = importlib.import_module("jtorch._higher_order_ops.foreach_map").foreach_map
+    x, y = torch.ones(2), torch.zeros(1)
+    assert [t.tolist() for t in foreach_map(torch.add, [x, y], (y, x), alpha=3)] == [[1, 1], [3, 3]]
+    assert [t.tolist() for t in foreach_map(torch.add, [x, y], 2)] == [[3, 3], [2]]
+    assert foreach_map(torch.sin, []) == []
+    for wrong in (([x], [x, y]), (x,)):
+        with pytest.raises(ValueError, match="lists of one length"):
+            foreach_map(torch.add, *wrong)
+
+
+def test_asking_for_a_module_whose_packages_are_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    for name in [n for n in sys.modules if n.startswith("jtorch.utils.tensorboard")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delitem(vars(torch.utils), "tensorboard", raising=False)
+    assert not hasattr(torch.utils, "tensorboard")
+    with pytest.raises(ModuleNotFoundError, match="tensorboard"):
+        importlib.import_module("jtorch.utils.tensorboard")
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ LINES: dict[str, str] = {
         _higher_order_ops.effects: has_aliasing has_effects with_effects
         _higher_order_ops.flat_apply: FlatApply flat_apply func_to_graphable to_graphable
         _higher_order_ops.flex_attention: FlexAttentionBackwardHOP FlexAttentionHOP flex_attention flex_attention_backward
-        _higher_order_ops.foreach_map: ForeachMap foreach_map
+        _higher_order_ops.foreach_map: ForeachMap
         _higher_order_ops.hints_wrap: HintsWrapper hints_wrapper
         _higher_order_ops.inline_asm_elementwise: inline_asm_elementwise
         _higher_order_ops.invoke_subgraph: InvokeSubgraphHOP invoke_subgraph mark_compile_region
