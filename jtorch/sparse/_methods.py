@@ -205,8 +205,26 @@ def _grad(layout: Any, outs: Any, targets: Any, given: Any, *options: Any) -> tu
     return tuple(_as_gradient(t, g) if isinstance(t, SparseTensor) else g for t, g in zip(targets, found, strict=True))
 
 
+def _laid(layout: Any, t: SparseTensor, grad: Tensor | None) -> SparseTensor:
+    """The gradient of the values as one of the whole; zeros for None."""
+    return like(t, torch.zeros_like(t._vals) if grad is None else grad)
+
+
+def _fitted(layout: Any, t: SparseTensor, grad: Tensor, wrong: str) -> Tensor:
+    """A gradient of the whole as one of the values.
+
+    Raises:
+        RuntimeError: that begins with ``wrong``, if the gradient has another sparse layout.
+    """
+    if isinstance(grad, SparseTensor) and grad._kind is not t._kind:
+        raise RuntimeError(f"{wrong} - expected layout {NAMES[t._kind]} but got {NAMES[grad._kind]}")
+    return _values_of_gradient(t, grad)
+
+
 _Layout.dense = _dense_parts
 _Layout.grad = _grad
+_Layout.laid = _laid
+_Layout.fitted = _fitted
 
 
 def _delegated(name: str) -> None:
