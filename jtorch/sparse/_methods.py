@@ -15,9 +15,11 @@ from .._src.tensor.state import attributes_of
 from ..autograd import engine as autograd_engine
 from ..core import Tensor
 from ._elementwise import sparse_mask
-from ._make import empty, empty_like, to_dense
+from ._make import batch_dims, dense_dim, empty, empty_like, may_resize, to_dense
 from ._shape import item_at
 from ._tensor import (
+    BLOCKED,
+    BY_ROW,
     COMPRESSED,
     GETTERS,
     NAMES,
@@ -30,6 +32,8 @@ from ._tensor import (
     getter,
     like,
     make,
+    nnz,
+    sparse_dim,
     sparse_op,
 )
 from ._text import describe
@@ -290,7 +294,14 @@ def clone(input: Any, *, memory_format: Any = None) -> Any:
 
 @sparse_op("copy_")
 def copy_(input: Any, src: Any, non_blocking: bool = False) -> Any:
-    """Takes over the elements of another sparse tensor."""
+    """Takes over the elements of another sparse tensor of the layout.
+
+    Raises:
+        RuntimeError: if the layouts or sizes do not allow that.
+    """
+    kinds = [t._kind if isinstance(t, SparseTensor) else layouts.strided for t in (input, src)]
+    if not COMPRESSED.isdisjoint(kinds):
+        return input if src is input else _copy_compressed(input, src, *kinds)
     if not (isinstance(input, SparseTensor) and isinstance(src, SparseTensor)):
         raise RuntimeError(
             "copy_() between dense and sparse Tensors is not implemented! Found self type = "
@@ -298,9 +309,40 @@ def copy_(input: Any, src: Any, non_blocking: bool = False) -> Any:
         )
     if src is input:
         return input
+    may_resize(input, src._dims, sparse_dim(src), dense_dim(src))
     values = src._vals.to(device=input.device, dtype=input.dtype)
     copied = make(src._kind, tuple(i.to(input.device).clone() for i in src._at), values.clone(), src._dims, src._sorted)
     return become(input, copied)
+
+
+def _copy_compressed(input: Any, src: Any, own: Any, other: Any) -> Any:
+    if own not in COMPRESSED:
+        raise RuntimeError(f"copy_sparse_compressed_ expected sparse compressed tensor layout but got {NAMES[own]}")
+    if own is not other:
+        raise RuntimeError(
+            "torch.copy_: copy of sparse compressed tensors having different layouts is not supported. self layout is "
+            f"{NAMES[own]} and src layout is {NAMES[other]}"
+        )
+    if nnz(input) != nnz(src):
+        raise RuntimeError("torch.copy_: only sparse compressed tensors with the same number of specified elements are supported.")
+    sides = [[tuple(t._dims)[k + batch_dims(t)] for k in (0, 1)] for t in (input, src)]
+    for k in (0, 1) if own in BY_ROW else (1, 0):  # PyTorch looks at the first only: elements could lie outside then
+        a, b = sides[0][k], sides[1][k]
+        if a < b or (a != b and k == (own not in BY_ROW)):
+            raise RuntimeError(
+                f"torch.copy_: expected shapes of self and src to match along dimension {k + batch_dims(input)} for {NAMES[own]} layout "
+                f"but the corresponding dimensions of self and src are {a} and {b}, respectively."
+            )
+    if own in BLOCKED:
+        blocks = [list(t._vals.shape[-2 - dense_dim(t) :][:2]) for t in (input, src)]
+        if blocks[0] != blocks[1]:
+            raise RuntimeError(
+                "torch.copy_: copy of sparse compressed tensors having different block sizes is not supported. self and src block sizes "
+                f"are {blocks[0]} and {blocks[1]}, respectively."
+            )
+    values = src._vals.to(device=input.device, dtype=input.dtype).expand(input._vals.shape)
+    at = tuple(i.to(input.device).expand(j.shape).clone() for i, j in zip(src._at, input._at, strict=True))
+    return become(input, make(own, at, values.clone(), input._dims))
 
 
 @sparse_op("zero_")
