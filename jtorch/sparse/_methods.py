@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import numpy as np
 
 import jtorch
 
@@ -30,6 +31,7 @@ from ._tensor import (
     calling,
     could_not_run,
     getter,
+    host,
     like,
     make,
     nnz,
@@ -132,7 +134,16 @@ def _set_requires_grad(t: SparseTensor, value: bool) -> None:
 
 
 def _as_gradient(t: SparseTensor, values: Tensor | None) -> SparseTensor | None:
-    return None if values is None else make(t._kind, t._at, values, t._dims, t._sorted)
+    """The gradient of the whole; where a place is specified more than once, it has the gradient of its element once."""
+    if values is None:
+        return None
+    at = t._at
+    if t._kind is layouts.sparse_coo and not t._sorted:
+        _, first = np.unique(host(at[0]), axis=1, return_index=True)
+        if len(first) < nnz(t):
+            kept = torch.tensor(np.sort(first), device=values.device)
+            at, values = (at[0].index_select(1, kept),), values.index_select(0, kept)
+    return make(t._kind, at, values, t._dims, t._sorted)
 
 
 def _values_of_gradient(t: SparseTensor, grad: Any) -> Tensor:

@@ -109,6 +109,33 @@ def test_a_function_can_keep_sparse_tensors() -> None:
     assert b.grad.tolist() == [[4.0, 4.0], [0.0, 0.0], [8.0, 8.0]]
 
 
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda s: s.to_dense(), [1.0, 0.0, 1.0]),
+        (lambda s: (s * 2).to_dense(), [2.0, 0.0, 2.0]),
+        (lambda s: (s * s).to_dense(), [8.0, 0.0, 4.0]),
+        (lambda s: s.coalesce().values() * torch.tensor([1.0, 10.0]), [1.0, 0.0, 10.0]),
+    ],
+)
+def test_places_given_twice_have_one_gradient(function: object, expected: list[float]) -> None:
+    s = torch.sparse_coo_tensor([[0, 2, 0]], [1.0, 2.0, 3.0], (3,), requires_grad=True)
+    function(s).sum().backward()  # type: ignore[operator]
+    assert s.grad.to_dense().tolist() == expected
+    (g,) = torch.autograd.grad(function(s).sum(), s)  # type: ignore[operator]
+    assert g.to_dense().tolist() == expected
+    function(s).sum().backward()  # type: ignore[operator]
+    assert s.grad.to_dense().tolist() == [2 * x for x in expected]
+    seen = []
+    s.register_hook(lambda g: seen.append(g.to_dense().tolist()))
+    s.register_hook(lambda g: g * 3)
+    s.grad = None
+    function(s).sum().backward()  # type: ignore[operator]
+    assert seen == [expected]
+    assert s.grad.to_dense().tolist() == [3 * x for x in expected]
+    assert torch.autograd.gradcheck(lambda a: a.to_dense() * 2, s.detach().double().requires_grad_(), masked=True, fast_mode=True)
+
+
 class Through(torch.autograd.Function):
     """``a.to_dense()``, with a backward pass that a test chooses."""
 
