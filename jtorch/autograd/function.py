@@ -228,6 +228,8 @@ def _run(
 def _plain(o: Any, ctx: Any, tensors: Sequence[Any]) -> Any:
     """An output without history: an input returned as it is becomes a tensor of its own."""
     if isinstance(o, Tensor) and any(o is t for t in tensors) and not any(o is d for d in ctx._dirty):
+        if type(o) in LAYOUTS:
+            return o.detach()
         return detached(o) if (own := _seen_by_class(o)) is None else own
     if isinstance(o, Tensor) and _is_view(o) and any(_shares(t, o._al.storage) for t in tensors):
         o._al.origin = "function"
@@ -303,7 +305,9 @@ def _record(function: type[Function], ctx: Any, args: tuple[Any, ...], tensors: 
         if quiet:
             node.non_differentiable |= {j}
         if not dirty:
-            if any(o is t for t in tensors):
+            if type(o) in LAYOUTS:
+                o = o.detach()
+            elif any(o is t for t in tensors):
                 o = same_memory(o, o, "function") if (own := _seen_by_class(o)) is None else own
             elif o._al is not None and o._al.storage.detach is None and not quiet:
                 source = next((t for t in tensors if _shares(t, o._al.storage)), None)

@@ -13,7 +13,7 @@ from .._src.ops._declare import OPS
 from .._src.ops._kernel import Fixed, call_of
 from .._src.tensor.running import UNSAVED, converted
 from ..core import Tensor, detached, from_value
-from ..dispatch import disabled_torch_dispatch_impl
+from ..dispatch import LAYOUTS, disabled_torch_dispatch_impl
 from .grad_mode import MODE, enable_grad
 from .items import _item, _tensor
 from .names import plain_name
@@ -171,7 +171,7 @@ _views: dict[str, type] = {}
 class FunctionNode(Node):
     """The node of one application of a ``Function``."""
 
-    __slots__ = ("ctx", "freed", "function", "materialize", "non_differentiable", "stored", "view", "wraps")
+    __slots__ = ("ctx", "freed", "function", "laid_inputs", "laid_outputs", "materialize", "non_differentiable", "stored", "view", "wraps")
 
     def __init__(self, function: Any, ctx: FunctionCtx, edges: Sequence[Edge], inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         self.call = None
@@ -190,6 +190,10 @@ class FunctionNode(Node):
         self.view: Any = None
         #: Whether a wrapper takes part, so that gradients are tensors of its class.
         self.wraps = any(type(t) is not Tensor and isinstance(t, Tensor) and _handles(type(t)) for t in (*inputs, *outputs))
+        #: Inputs and outputs in another layout, whose gradients have it for ``backward`` and not in the graph.
+        self.laid_inputs, self.laid_outputs = (
+            {i: t.detach() for i, t in enumerate(side) if LAYOUTS and type(t) in LAYOUTS} for side in (inputs, outputs)
+        )
 
     def shown(self) -> FunctionView:
         """What ``grad_fn`` gives: the same object as long as someone refers to it."""
@@ -226,7 +230,7 @@ class FunctionNode(Node):
                 finally:
                     SAVING.hooks = inner
             else:
-                kept.append((t if place is None else detached(t), version, place, None))
+                kept.append((t if place is None else t.detach() if type(t) in LAYOUTS else detached(t), version, place, None))
         self.stored = tuple(kept)
         self.ctx._node = weakref.ref(self)
         self.ctx._to_save = self.ctx._dirty = self.ctx._non_differentiable = ()
@@ -241,7 +245,10 @@ class FunctionNode(Node):
             elif t is not None and t._writes != version:
                 self._stale(t, version, place)
             if place is not None:
-                r = detached(t) if t._al is not None and t._al.storage.detach is not None else from_value(t._read())
+                if type(t) in LAYOUTS:
+                    r = t.detach()
+                else:
+                    r = detached(t) if t._al is not None and t._al.storage.detach is not None else from_value(t._read())
                 if place not in self.non_differentiable and r._aval.differentiable:
                     r._node, r._nr, r._rg = self, place, True
                 found.append(r)
@@ -267,6 +274,7 @@ class FunctionNode(Node):
             self.saved = None
             self.freed = True
             self.stored = ()
+            self.laid_inputs, self.laid_outputs = {}, {}
 
     def apply(self, grads: list[Value | None]) -> list[Value | None]:
         """The inputs' gradients, without history."""
@@ -287,6 +295,9 @@ class FunctionNode(Node):
         """The inputs' gradients, from tensors of any class."""
         if self.freed:
             raise RuntimeError(FREED)
+        for j, o in self.laid_outputs.items():
+            if grads[j] is not None or (self.materialize and j not in self.non_differentiable):
+                grads[j] = LAYOUTS[type(o)].laid(o, grads[j])
         if self.materialize:
             without = () if self.ctx._materialize_non_diff_grads else self.non_differentiable
             absent = [g is None and a is not None and j not in without for j, (g, a) in enumerate(zip(grads, self.outs, strict=True))]
@@ -320,7 +331,9 @@ class FunctionNode(Node):
             if edge is None or g is None:
                 result.append(None)
                 continue
-            result.append(_fitted(name, i, g, aval))
+            g = _fitted(name, i, g, aval)
+            t = self.laid_inputs.get(i)
+            result.append(g if t is None else LAYOUTS[type(t)].fitted(t, g, f"Function {name} returned an invalid gradient at index {i}"))
         return result
 
 
@@ -365,7 +378,7 @@ def _fitted(name: str | None, i: int, g: Tensor, aval: Any) -> Tensor:
         axes = [*range(lead), *[k + lead for k, n in enumerate(aval.shape) if n == 1 and g.shape[k + lead] != 1]]
         g = g.sum(axes).reshape(aval.shape)
     if g._aval.torch_dtype is not aval.torch_dtype:
-        g = converted(g, aval.torch_dtype)
+        g = g.to(aval.torch_dtype) if type(g) in LAYOUTS else converted(g, aval.torch_dtype)
     return g
 
 

@@ -15,6 +15,7 @@ from . import forward_ad
 from .engine import grad as tape_grad
 from .grad_mode import MODE, enable_grad
 from .jacobians import Differences, Part, analytical, forward, parts_of_inputs, parts_of_outputs, tuple_of
+from .sparse_inputs import dense, is_sparse, values, whole
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
@@ -83,7 +84,7 @@ def gradcheck(
         check_batched_grad, check_batched_forward_grad: also walk under ``vmap``.
         check_forward_ad, check_backward_ad: which modes to check.
         fast_mode: compare one random projection of each Jacobian instead of all its elements.
-        masked: for sparse inputs, whether only their stored elements count; all tensors here are dense.
+        masked: for sparse inputs, whether only their specified elements count.
 
     Raises:
         GradcheckError: if they do not, with ``raise_exception``.
@@ -101,8 +102,7 @@ def gradcheck(
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
-    del masked
-    check = _Check(func, tuple_of(inputs), eps, atol, rtol, nondet_tol)
+    check = _Check(func, tuple_of(inputs), eps, atol, rtol, nondet_tol, bool(masked))
     try:
         with enable_grad():
             check.inputs_fit()
@@ -135,11 +135,15 @@ def gradcheck(
 class _Check:
     """One call of ``gradcheck``: the function, its inputs, and its finite differences."""
 
-    def __init__(self, func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: float, rtol: float, nondet_tol: float) -> None:
+    def __init__(
+        self, func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: float, rtol: float, nondet_tol: float, masked: bool
+    ) -> None:
         self.func, self.inputs = func, inputs
         self.atol, self.rtol, self.nondet_tol = atol, rtol, nondet_tol
         self.checked = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
-        self.differences = Differences(lambda: tuple_of(func(*inputs)), eps)
+        twins = {} if masked else {id(x): whole(x) for x in self.checked if is_sparse(x)}
+        moving = tuple([twins.get(id(x), x) for x in inputs])
+        self.differences = Differences(lambda: tuple_of(func(*moving)), eps, twins)
 
     def inputs_fit(self) -> None:
         """Raises torch's errors, and warnings, for inputs that cannot be checked."""
@@ -152,7 +156,8 @@ class _Check:
                     "all the inputs are not of double precision floating point or complex. ",
                     stacklevel=4,
                 )
-            if not all(s > 0 or n <= 1 for s, n in zip(x.stride(), x.shape, strict=True)):
+            content = values(x)
+            if not all(s > 0 or n <= 1 for s, n in zip(content.stride(), content.shape, strict=True)):
                 raise RuntimeError(
                     f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be able to "
                     "compute the numerical gradients correctly. You should call .contiguous on the input before passing it to gradcheck."
@@ -234,7 +239,7 @@ class _Check:
     def _same_twice(self, first: Sequence[Any], second: Sequence[Any]) -> None:
         """Raises torch's error if two walks back differ by more than may be."""
         for a, b in zip(first, second, strict=True):
-            if a is not None and b is not None and a.numel() and float((a - b).abs().max()) > self.nondet_tol:
+            if a is not None and b is not None and a.numel() and float((dense(a) - dense(b)).abs().max()) > self.nondet_tol:
                 raise GradcheckError(
                     "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different "
                     "values, although analytical gradient matches numerical gradient.The tolerance for nondeterminism was "
@@ -256,7 +261,7 @@ class _Check:
         generator = jtorch.Generator()
 
         def unit(t: Tensor, dtype: Any) -> Tensor:
-            v = jtorch.rand(t.numel(), generator=generator).to(dtype)
+            v = jtorch.rand(self.differences.count(t), generator=generator).to(dtype)
             return v / v.norm()
 
         us = []
@@ -277,7 +282,7 @@ class _Check:
                 g = walks[i][j]
                 if g is not None and check_dtypes and g.dtype is not x.dtype:
                     raise GradcheckError("Gradient has dtype mismatch")
-                flat = jtorch.zeros_like(x).reshape(-1) if g is None else g.reshape(-1)
+                flat = self.differences.taken(x, (jtorch.zeros(x.shape, dtype=x.dtype) if g is None else dense(g)).reshape(-1))
                 n = (self.differences.along(x, u, place, output, part) * v).sum()
                 if isinstance(u, tuple):
                     a = (flat.real * u[0]).sum() + 1j * (flat.imag * u[1]).sum()
@@ -307,7 +312,8 @@ class _Check:
         for g, x in zip(found, self.checked, strict=True):
             if g is None:
                 continue
-            if not g.eq(0).all():
+            self._laid_like(g, x)
+            if not dense(g).eq(0).all():
                 raise GradcheckError("backward not multiplied by grad_output")
             if g.dtype is not x.dtype:
                 raise GradcheckError("grad is incorrect type")
@@ -315,6 +321,19 @@ class _Check:
                 raise GradcheckError("grad is incorrect device")
             if g.shape != x.shape:
                 raise GradcheckError("grad is incorrect size")
+
+    @staticmethod
+    def _laid_like(g: Tensor, x: Tensor) -> None:
+        """Raises torch's errors for a sparse gradient of another layout or other dimensions than its input."""
+        if not is_sparse(g):
+            return
+        if g.layout is not x.layout:
+            raise GradcheckError(f"grad is incorrect layout ({g.layout} is not {x.layout})")
+        kind = str(g.layout).removeprefix("torch.").replace("_coo", "")
+        for name in ("sparse_dim", "dense_dim"):
+            got, want = getattr(g, name)(), getattr(x, name)()
+            if got != want:
+                raise GradcheckError(f"grad is {kind} tensor, but has incorrect {name} {got}, expected {want}")
 
     def undefined_gradients(self) -> None:
         """Missing gradients, of all outputs and of one at a time, must count as zeros."""
@@ -326,7 +345,7 @@ class _Check:
             except RuntimeError as error:
                 warnings.warn(MAY_BREAK, stacklevel=4)
                 raise GradcheckError(f"Expected backward function to handle undefined output grads. {UNDEFINED}") from error
-            if any(g is not None and not g.eq(0).all() for g in found):
+            if any(g is not None and not dense(g).eq(0).all() for g in found):
                 warnings.warn(MAY_BREAK, stacklevel=4)
                 raise GradcheckError(
                     f"Expected all input grads to be undefined or zero when all output grads are undefined or zero. {UNDEFINED}"

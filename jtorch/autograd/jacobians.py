@@ -16,6 +16,7 @@ from jtorch import Tensor
 
 from ..dispatch import ACTIVE
 from . import forward_ad
+from .sparse_inputs import dense, is_sparse, places, values
 
 
 def tuple_of(found: Any) -> tuple[Any, ...]:
@@ -77,17 +78,28 @@ def directions(t: Tensor, unit: Any) -> Iterator[Tensor]:
 
 
 class Differences:
-    """Central differences of a function of inputs that are moved in place; each is computed once."""
+    """Central differences of a function of inputs that are moved in place; each is computed once.
 
-    def __init__(self, outputs: Callable[[], tuple[Any, ...]], eps: float) -> None:
-        self.outputs, self.eps = outputs, eps
+    Of a sparse input the specified elements move; those of its twin, where it has one.
+    """
+
+    def __init__(self, outputs: Callable[[], tuple[Any, ...]], eps: float, twins: dict[int, Tensor]) -> None:
+        self.outputs, self.eps, self.twins = outputs, eps, twins
         self.known: dict[tuple[int, bool], list[list[np.ndarray]]] = {}
+
+    def count(self, x: Tensor) -> int:
+        """How many elements of ``x`` move."""
+        return values(self.twins.get(id(x), x)).numel()
+
+    def taken(self, x: Tensor, flat: Tensor) -> Tensor:
+        """Those of all elements of ``x`` that move."""
+        return flat[places(self.twins.get(id(x), x))] if is_sparse(x) else flat
 
     def moved(self, x: Tensor, step: np.ndarray) -> list[np.ndarray]:
         """The change of each output when ``x`` moves along ``step``, for a unit of it."""
-        data = x.data
+        data = values(self.twins.get(id(x), x))
         before = array(data).copy()
-        shape = tuple(x.shape)
+        shape = tuple(data.shape)
         found = []
         for sign in (1, -1):
             with jtorch.no_grad():
@@ -113,8 +125,9 @@ class Differences:
         key = (id(x), imaginary)
         if key not in self.known:
             found = []
-            for k in range(x.numel()):
-                step = np.zeros(x.numel(), np.complex128 if x.dtype.is_complex else np.float64)
+            count = self.count(x)
+            for k in range(count):
+                step = np.zeros(count, np.complex128 if x.dtype.is_complex else np.float64)
                 step[k] = 1j if imaginary else 1.0
                 found.append(self.moved(x, step))
             self.known[key] = found
@@ -125,7 +138,10 @@ class Differences:
         rows = [part.take(c[place]) for c in self.columns(x, False)]
         if x.dtype.is_complex:
             rows = [dx + 1j * part.take(c[place]) for dx, c in zip(rows, self.columns(x, True), strict=True)]
-        return _matrix(rows, x.numel(), output, x.dtype.is_complex)
+        if not is_sparse(x):
+            return _matrix(rows, x.numel(), output, x.dtype.is_complex)
+        found = _matrix(rows, len(rows), output, x.dtype.is_complex)
+        return found.new_zeros(x.numel(), output.numel()).index_copy(0, places(self.twins.get(id(x), x)), found)
 
     def forward(self, x: Tensor, place: int, output: Tensor, part: Part, u: Tensor | None) -> Tensor:
         """The derivative of an output by one part of an input: whole, or along ``u``."""
@@ -164,7 +180,7 @@ def analytical(
                 sizes_fit = False
             elif g.dtype is not x.dtype:
                 types_fit = False
-            column.append(g.detach().reshape(-1).to(x.dtype))
+            column.append(dense(g).detach().reshape(-1).to(x.dtype))
     made = [jtorch.stack(c, 1) if c else jtorch.zeros(x.numel(), 0, dtype=x.dtype) for c, x in zip(columns, inputs, strict=True)]
     return made, types_fit, sizes_fit
 

@@ -332,7 +332,11 @@ def to_sparse(
             raise RuntimeError(f"to_sparse: conversion from {_word(input)} to Sparse with blocksize argument given is not supported")
         return _to_coo(input, input.dim() - (dense_dim or 0))
     if layout is layouts.strided:
-        raise RuntimeError(f"to_sparse: unexpected layout argument {layout}")
+        if blocksize is not None:
+            raise RuntimeError(f"to_sparse: conversion from {_word(input)} to Strided with blocksize argument given is not supported")
+        if dense_dim is not None and not 0 <= dense_dim <= input.dim() - 2:
+            raise RuntimeError(f"to_sparse: dense_dim argument must be in [0,{input.dim() - 2}] range, but {dense_dim} is given")
+        return to_dense(input) if isinstance(input, SparseTensor) else input
     return to_compressed(input, layout, blocksize, dense_dim, asked="to_sparse")
 
 
@@ -640,10 +644,11 @@ _ADVICE = (
 )
 
 
-@sparse_op("sparse_resize_")
-def sparse_resize_(input: Any, size: Sequence[int], sparse: int, dense: int) -> Any:
-    """Changes the size in place; the specified elements stay."""
-    if (sparse, dense) != (sparse_dim(input), dense_dim(input)) and nnz(input):
+def may_resize(input: SparseTensor, size: Sequence[int], sparse: int, dense: int) -> None:
+    """Raises torch's errors for sizes that a COO tensor with specified elements cannot get in place."""
+    if not nnz(input):
+        return
+    if (sparse, dense) != (sparse_dim(input), dense_dim(input)):
         raise RuntimeError(
             "changing the number of sparse dimensions (from "
             f"{sparse_dim(input)} to {sparse}) on a non-empty sparse tensor is not supported.\n{_ADVICE}"
@@ -651,18 +656,25 @@ def sparse_resize_(input: Any, size: Sequence[int], sparse: int, dense: int) -> 
             else f"changing the number of dense dimensions (from {dense_dim(input)} to {dense}) on a non-empty sparse tensor is not "
             f"supported.\n{_ADVICE}"
         )
+    old, new = input._dims, tuple(size)
+    if any(n < o for n, o in zip(new[:sparse], old[:sparse], strict=False)):
+        raise RuntimeError(
+            "shrinking the size of sparse dimensions (from "
+            f"{list(old[:sparse])} to {list(new[:sparse])}) on a non-empty sparse tensor is not supported.\n{_ADVICE}"
+        )
+    if any(n < o for n, o in zip(new[sparse:], old[sparse:], strict=True)):
+        raise RuntimeError(
+            "shrinking the size of dense dimensions (from "
+            f"{list(old[sparse:])} to {list(new[sparse:])}) on a non-empty sparse tensor is not supported.\n{_ADVICE}"
+        )
+
+
+@sparse_op("sparse_resize_")
+def sparse_resize_(input: Any, size: Sequence[int], sparse: int, dense: int) -> Any:
+    """Changes the size in place; the specified elements stay."""
+    may_resize(input, size, sparse, dense)
     if nnz(input):
         old, new = input._dims, tuple(size)
-        if any(n < o for n, o in zip(new[:sparse], old[:sparse], strict=False)):
-            raise RuntimeError(
-                "shrinking the size of sparse dimensions (from "
-                f"{list(old[:sparse])} to {list(new[:sparse])}) on a non-empty sparse tensor is not supported.\n{_ADVICE}"
-            )
-        if any(n < o for n, o in zip(new[sparse:], old[sparse:], strict=True)):
-            raise RuntimeError(
-                "shrinking the size of dense dimensions (from "
-                f"{list(old[sparse:])} to {list(new[sparse:])}) on a non-empty sparse tensor is not supported.\n{_ADVICE}"
-            )
         values = input._vals
         if new[sparse:] != tuple(old[sparse:]):  # in the order of memory, as resize_ does
             values = values.detach().clone().resize_((nnz(input), *new[sparse:]))

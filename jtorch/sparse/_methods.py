@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import numpy as np
 
 import jtorch
 
@@ -15,9 +16,11 @@ from .._src.tensor.state import attributes_of
 from ..autograd import engine as autograd_engine
 from ..core import Tensor
 from ._elementwise import sparse_mask
-from ._make import empty, empty_like, to_dense
+from ._make import batch_dims, dense_dim, empty, empty_like, may_resize, to_dense
 from ._shape import item_at
 from ._tensor import (
+    BLOCKED,
+    BY_ROW,
     COMPRESSED,
     GETTERS,
     NAMES,
@@ -28,8 +31,11 @@ from ._tensor import (
     calling,
     could_not_run,
     getter,
+    host,
     like,
     make,
+    nnz,
+    sparse_dim,
     sparse_op,
 )
 from ._text import describe
@@ -128,7 +134,16 @@ def _set_requires_grad(t: SparseTensor, value: bool) -> None:
 
 
 def _as_gradient(t: SparseTensor, values: Tensor | None) -> SparseTensor | None:
-    return None if values is None else make(t._kind, t._at, values, t._dims, t._sorted)
+    """The gradient of the whole; where a place is specified more than once, it has the gradient of its element once."""
+    if values is None:
+        return None
+    at = t._at
+    if t._kind is layouts.sparse_coo and not t._sorted:
+        _, first = np.unique(host(at[0]), axis=1, return_index=True)
+        if len(first) < nnz(t):
+            kept = torch.tensor(np.sort(first), device=values.device)
+            at, values = (at[0].index_select(1, kept),), values.index_select(0, kept)
+    return make(t._kind, at, values, t._dims, t._sorted)
 
 
 def _values_of_gradient(t: SparseTensor, grad: Any) -> Tensor:
@@ -205,8 +220,26 @@ def _grad(layout: Any, outs: Any, targets: Any, given: Any, *options: Any) -> tu
     return tuple(_as_gradient(t, g) if isinstance(t, SparseTensor) else g for t, g in zip(targets, found, strict=True))
 
 
+def _laid(layout: Any, t: SparseTensor, grad: Tensor | None) -> SparseTensor:
+    """The gradient of the values as one of the whole; zeros for None."""
+    return like(t, torch.zeros_like(t._vals) if grad is None else grad)
+
+
+def _fitted(layout: Any, t: SparseTensor, grad: Tensor, wrong: str) -> Tensor:
+    """A gradient of the whole as one of the values.
+
+    Raises:
+        RuntimeError: that begins with ``wrong``, if the gradient has another sparse layout.
+    """
+    if isinstance(grad, SparseTensor) and grad._kind is not t._kind:
+        raise RuntimeError(f"{wrong} - expected layout {NAMES[t._kind]} but got {NAMES[grad._kind]}")
+    return _values_of_gradient(t, grad)
+
+
 _Layout.dense = _dense_parts
 _Layout.grad = _grad
+_Layout.laid = _laid
+_Layout.fitted = _fitted
 
 
 def _delegated(name: str) -> None:
@@ -272,7 +305,14 @@ def clone(input: Any, *, memory_format: Any = None) -> Any:
 
 @sparse_op("copy_")
 def copy_(input: Any, src: Any, non_blocking: bool = False) -> Any:
-    """Takes over the elements of another sparse tensor."""
+    """Takes over the elements of another sparse tensor of the layout.
+
+    Raises:
+        RuntimeError: if the layouts or sizes do not allow that.
+    """
+    kinds = [t._kind if isinstance(t, SparseTensor) else layouts.strided for t in (input, src)]
+    if not COMPRESSED.isdisjoint(kinds):
+        return input if src is input else _copy_compressed(input, src, *kinds)
     if not (isinstance(input, SparseTensor) and isinstance(src, SparseTensor)):
         raise RuntimeError(
             "copy_() between dense and sparse Tensors is not implemented! Found self type = "
@@ -280,9 +320,40 @@ def copy_(input: Any, src: Any, non_blocking: bool = False) -> Any:
         )
     if src is input:
         return input
+    may_resize(input, src._dims, sparse_dim(src), dense_dim(src))
     values = src._vals.to(device=input.device, dtype=input.dtype)
     copied = make(src._kind, tuple(i.to(input.device).clone() for i in src._at), values.clone(), src._dims, src._sorted)
     return become(input, copied)
+
+
+def _copy_compressed(input: Any, src: Any, own: Any, other: Any) -> Any:
+    if own not in COMPRESSED:
+        raise RuntimeError(f"copy_sparse_compressed_ expected sparse compressed tensor layout but got {NAMES[own]}")
+    if own is not other:
+        raise RuntimeError(
+            "torch.copy_: copy of sparse compressed tensors having different layouts is not supported. self layout is "
+            f"{NAMES[own]} and src layout is {NAMES[other]}"
+        )
+    if nnz(input) != nnz(src):
+        raise RuntimeError("torch.copy_: only sparse compressed tensors with the same number of specified elements are supported.")
+    sides = [[tuple(t._dims)[k + batch_dims(t)] for k in (0, 1)] for t in (input, src)]
+    for k in (0, 1) if own in BY_ROW else (1, 0):  # PyTorch looks at the first only: elements could lie outside then
+        a, b = sides[0][k], sides[1][k]
+        if a < b or (a != b and k == (own not in BY_ROW)):
+            raise RuntimeError(
+                f"torch.copy_: expected shapes of self and src to match along dimension {k + batch_dims(input)} for {NAMES[own]} layout "
+                f"but the corresponding dimensions of self and src are {a} and {b}, respectively."
+            )
+    if own in BLOCKED:
+        blocks = [list(t._vals.shape[-2 - dense_dim(t) :][:2]) for t in (input, src)]
+        if blocks[0] != blocks[1]:
+            raise RuntimeError(
+                "torch.copy_: copy of sparse compressed tensors having different block sizes is not supported. self and src block sizes "
+                f"are {blocks[0]} and {blocks[1]}, respectively."
+            )
+    values = src._vals.to(device=input.device, dtype=input.dtype).expand(input._vals.shape)
+    at = tuple(i.to(input.device).expand(j.shape).clone() for i, j in zip(src._at, input._at, strict=True))
+    return become(input, make(own, at, values.clone(), input._dims))
 
 
 @sparse_op("zero_")

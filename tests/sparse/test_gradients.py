@@ -109,6 +109,111 @@ def test_a_function_can_keep_sparse_tensors() -> None:
     assert b.grad.tolist() == [[4.0, 4.0], [0.0, 0.0], [8.0, 8.0]]
 
 
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda s: s.to_dense(), [1.0, 0.0, 1.0]),
+        (lambda s: (s * 2).to_dense(), [2.0, 0.0, 2.0]),
+        (lambda s: (s * s).to_dense(), [8.0, 0.0, 4.0]),
+        (lambda s: s.coalesce().values() * torch.tensor([1.0, 10.0]), [1.0, 0.0, 10.0]),
+    ],
+)
+def test_places_given_twice_have_one_gradient(function: object, expected: list[float]) -> None:
+    s = torch.sparse_coo_tensor([[0, 2, 0]], [1.0, 2.0, 3.0], (3,), requires_grad=True)
+    function(s).sum().backward()  # type: ignore[operator]
+    assert s.grad.to_dense().tolist() == expected
+    (g,) = torch.autograd.grad(function(s).sum(), s)  # type: ignore[operator]
+    assert g.to_dense().tolist() == expected
+    function(s).sum().backward()  # type: ignore[operator]
+    assert s.grad.to_dense().tolist() == [2 * x for x in expected]
+    seen = []
+    s.register_hook(lambda g: seen.append(g.to_dense().tolist()))
+    s.register_hook(lambda g: g * 3)
+    s.grad = None
+    function(s).sum().backward()  # type: ignore[operator]
+    assert seen == [expected]
+    assert s.grad.to_dense().tolist() == [3 * x for x in expected]
+    assert torch.autograd.gradcheck(lambda a: a.to_dense() * 2, s.detach().double().requires_grad_(), masked=True, fast_mode=True)
+
+
+class Through(torch.autograd.Function):
+    """``a.to_dense()``, with a backward pass that a test chooses."""
+
+    @staticmethod
+    def forward(ctx, a, back):
+        ctx.back = back
+        return a.to_dense()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return ctx.back(grad), None
+
+
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
+@pytest.mark.parametrize("dense", [True, False])
+def test_a_function_gives_sparse_operands_gradients_of_their_size(layout: object, dense: bool) -> None:
+    s = leaf().detach().to_dense().to_sparse(layout=layout).requires_grad_()
+    back = (lambda g: g * 2) if dense else (lambda g: (g * 2).to_sparse(layout=layout))
+    Through.apply(s, back).sum().backward()
+    assert s.grad.layout is layout
+    expected = (s.detach().to_dense() != 0).double() * 2
+    assert torch.equal(s.grad.to_dense().double(), expected)
+    (g,) = torch.autograd.grad(Through.apply(s, back).sum(), s)
+    assert torch.equal(g.to_dense().double(), expected)
+
+
+@pytest.mark.parametrize("back", [lambda g: g * 2, lambda g: (g * 2).to_sparse()])
+def test_a_function_of_a_sparse_tensor_that_is_no_leaf(back: object) -> None:
+    s = leaf()
+    Through.apply(s * 3, back).sum().backward()
+    assert s.grad._values().tolist() == [6.0, 6.0, 6.0]
+
+
+def test_gradients_of_a_function_have_the_layout_of_its_operand() -> None:
+    with pytest.raises(RuntimeError, match="invalid gradient at index 0 - expected layout Sparse but got SparseCsr"):
+        Through.apply(leaf(), lambda g: g.to_sparse_csr()).sum().backward()
+    with pytest.raises(RuntimeError, match="got \\[1, 3\\] but expected shape compatible with \\[2, 3\\]"):
+        Through.apply(leaf(), lambda g: g[:1]).sum().backward()
+
+
+def test_a_function_with_a_sparse_result() -> None:
+    seen = []
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            square = a * a
+            ctx.save_for_backward(a, square)
+            return square, b * 2
+
+        @staticmethod
+        def backward(ctx, grad, other):
+            a, square = ctx.saved_tensors
+            seen.append((grad.layout, square.to_dense().sum().item()))
+            return 2 * a.detach() * grad, other * 2
+
+    s, b = leaf(), torch.ones(2, requires_grad=True)
+    square, twice = Square.apply(s, b)
+    square.to_dense().sum().backward(retain_graph=True)
+    assert s.grad._values().tolist() == (2 * s.detach()._values()).tolist()
+    twice.sum().backward()  # the missing gradient arrives as a sparse one of zeros
+    assert s.grad._values().tolist() == (2 * s.detach()._values()).tolist()
+    assert seen == [(torch.sparse_coo, s.detach()._values().pow(2).sum().item())] * 2
+
+    class Same(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a):
+            return a
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 5
+
+    s = leaf()
+    Same.apply(s).to_dense().sum().backward()
+    assert s.grad._values().tolist() == [5.0, 5.0, 5.0]
+
+
 def test_tables_have_sparse_gradients() -> None:
     e = torch.nn.Embedding(5, 2, padding_idx=0, sparse=True)
     e(torch.tensor([[1, 2], [2, 0]])).sum().backward()

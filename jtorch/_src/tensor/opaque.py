@@ -221,6 +221,14 @@ class _Layout:
         inner = None if targets is None else tuple(map(plain, targets))
         return tuple(map(plain, roots)), inner, tuple(map(plain, given))
 
+    def laid(self, t: Any, grad: Any) -> Any:
+        """The gradient of a function's result as ``backward`` takes it; zeros for None."""
+        return opaque(PUBLIC["zeros_like"](t._dense) if grad is None else grad)
+
+    def fitted(self, t: Any, grad: Any, wrong: str) -> Any:
+        """The gradient that ``backward`` gives for an opaque operand as the graph takes it."""
+        return plain(grad)
+
     def grad(self, outs: Sequence[Any], targets: Sequence[Any], given: Sequence[Any], *options: Any) -> tuple[Any, ...]:
         """``autograd.grad``; the gradients of opaque tensors are opaque."""
         found = autograd_engine.grad(tuple(map(plain, outs)), tuple(map(plain, targets)), tuple(map(plain, given)), *options)
