@@ -8,6 +8,7 @@ import pytest
 import jtorch as torch
 from jtorch.nn import functional as F
 
+TOO_MUCH = "Padding size should be less than the corresponding input dimension"
 NUMPY_MODE = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
 
@@ -58,7 +59,7 @@ def test_negative_padding_mirrors_what_it_crops() -> None:
     ("pad", "mode", "error", "words"),
     [
         ((1,), "constant", RuntimeError, "Padding length must be divisible by 2"),
-        ((3, 0), "reflect", RuntimeError, "Padding size should be less than the corresponding input dimension"),
+        ((3, 0), "reflect", RuntimeError, TOO_MUCH),
         ((4, 0), "circular", RuntimeError, "Padding value causes wrapping around more than once."),
         ((1, 1, 1, 1), "replicate", NotImplementedError, "Padding size 4 is not supported for 2D input tensor."),
         ((1, 1), "sideways", NotImplementedError, "Unrecognised padding mode sideways"),
@@ -69,6 +70,39 @@ def test_refuses(pad: tuple[int, ...], mode: str, error: type[Exception], words:
     with pytest.raises(error) as caught:
         F.pad(torch.zeros(2, 3), pad, mode)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate"])
+def test_crops_all_of_some_dimensions(mode: str) -> None:
+    x = torch.ones(1, 2, 3, requires_grad=True)
+    for pad, shape in [((-3, 0, 1, 1), (1, 4, 0)), ((1, 1, -1, -1), (1, 0, 5))]:
+        made = F.pad(x, pad, mode)
+        assert made.shape == shape
+        assert torch.autograd.grad(made.sum(), x)[0].tolist() == [[[0.0] * 3] * 2]
+    assert F.pad(torch.ones(1, 2, 3, 4), (-4, 0, -3, 0, 0, 0), mode).shape == (1, 2, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("shape", "pad", "mode", "words"),
+    [
+        ((1, 2, 2, 2), (0, 0, 2, 0), "reflect", f"Argument #6: {TOO_MUCH}, but got: padding (2, 0) at dimension 2 of input [1, 2, 2, 2]"),
+        (
+            (1, 2, 2, 2),
+            (0, 0, 0, 0, 0, 2),
+            "reflect",
+            f"Argument #8: {TOO_MUCH}, but got: padding (0, 2) at dimension 1 of input [1, 2, 2, 2]",
+        ),
+        ((1, 2), (-3, 0), "reflect", "input (W: 2) is too small. Calculated output W: -1"),
+        ((1, 2, 3), (-3, 0, -2, 0), "reflect", "input (H: 2, W: 3) is too small. Calculated output H: 0 W: 0"),
+        ((1, 2, 3), (-3, 0, -2, 0), "replicate", "input (H: 2, W: 3 ) is too small. Calculated output H: 0 W: 0"),
+        ((1, 2, 3, 4), (-4, 0, -3, 0, -2, 0), "replicate", "input (D: 2 H: 3, W: 4) is too small. Calculated output D: 0 H: 0 W: 0"),
+        ((1, 2, 3), (1, 1, -3, 0), "replicate", "Trying to create tensor with negative dimension -1: [1, -1, 5]"),
+    ],
+)
+def test_names_the_dimensions_that_do_not_fit(shape: tuple[int, ...], pad: tuple[int, ...], mode: str, words: str) -> None:
+    with pytest.raises(RuntimeError) as caught:
+        F.pad(torch.zeros(shape), pad, mode)
+    assert str(caught.value) == words
 
 
 def test_a_value_belongs_to_constant_mode() -> None:

@@ -140,8 +140,7 @@ def pad(input: Array, pad: tuple[int, ...], mode: str = "constant", value: Numbe
             f"but got: {list(input.shape)}"
         )
     pairs = tuple([(pad[2 * i], pad[2 * i + 1]) for i in range(n)])
-    for i, (low, high) in enumerate(pairs):
-        _check(input, mode, input.ndim - 1 - i, low, high)
+    _check(input, mode, pairs)
     if mode != "circular":
         whole = type(input.size) is int and input.size >= _MANY and min(pad) >= 0
         return (_at_once if whole else _step_by_step)(input, pairs=pairs, reflect=int(mode == "reflect"))
@@ -151,20 +150,29 @@ def pad(input: Array, pad: tuple[int, ...], mode: str = "constant", value: Numbe
     return result
 
 
-def _check(x: Array, mode: str, axis: int, low: int, high: int) -> None:
-    size = x.shape[axis]
-    if mode == "reflect" and (low >= size or high >= size):
-        raise RuntimeError(
-            "Argument #4: Padding size should be less than the corresponding input dimension, "
-            f"but got: padding ({low}, {high}) at dimension {axis} of input {list(x.shape)}"
-        )
-    if mode == "circular" and (low > size or high > size):
-        raise RuntimeError("Padding value causes wrapping around more than once.")
-    made = size + low + high
-    if mode == "circular" and made < 0:
-        raise RuntimeError("Negative padding value is resulting in an empty dimension")
-    if mode != "circular" and made < 1:
-        raise RuntimeError(f"input (W: {size}) is too small. Calculated output W: {made}")
+def _check(x: Array, mode: str, pairs: tuple[tuple[int, int], ...]) -> None:
+    n, made = len(pairs), list(x.shape)
+    for i, (low, high) in enumerate(pairs):
+        axis = x.ndim - 1 - i
+        size = x.shape[axis]
+        if mode == "reflect" and (low >= size or high >= size):
+            raise RuntimeError(
+                f"Argument #{4 + 2 * i}: Padding size should be less than the corresponding input dimension, "
+                f"but got: padding ({low}, {high}) at dimension {axis} of input {list(x.shape)}"
+            )
+        if mode == "circular" and (low > size or high > size):
+            raise RuntimeError("Padding value causes wrapping around more than once.")
+        made[axis] = size + low + high
+        if mode == "circular" and made[axis] < 0:
+            raise RuntimeError("Negative padding value is resulting in an empty dimension")
+    if mode == "circular":
+        return
+    if all(m < 1 for m in made[-n:]):
+        was, now = ([f"{k}: {m}" for k, m in zip("DHW"[-n:], sizes[-n:], strict=True)] for sizes in (x.shape, made))
+        gap = " " * (n == 2 and mode == "replicate")
+        raise RuntimeError(f"input ({' '.join(was[:-1])}{', ' * (n > 1)}{was[-1]}{gap}) is too small. Calculated output {' '.join(now)}")
+    if (bad := next((m for m in made[-n:] if m < 0), None)) is not None:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {bad}: {made}")
 
 
 def _step_by_step(x: Array, *, pairs: tuple[tuple[int, int], ...], reflect: int) -> Array:
