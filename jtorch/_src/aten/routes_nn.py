@@ -263,13 +263,16 @@ def torch_instance_norm(
 
 @route(F.rms_norm, T.rms_norm)
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: Any = None) -> Any:
-    """Divided by the root of the mean square, part by part."""
-    n = len(normalized_shape)
+    """Divided by the root of the mean square, part by part, half precision in single precision."""
+    n, dtype = len(normalized_shape), input._aval.torch_dtype
     dims = [input._aval.ndim - 1 - i for i in range(n)]
-    eps = dtypes.finfo(input._aval.torch_dtype).eps if eps is None else eps
-    scale = A.rsqrt.default(A.add_.Scalar(A.mean.dim(A.pow.Tensor_Scalar(input, 2), dims, True), eps))
-    made = A.mul.Tensor(input, scale)
-    return made if weight is None else A.mul.Tensor(made, weight)
+    narrow = dtype in (dtypes.float16, dtypes.bfloat16)
+    x = A._to_copy.default(input, dtype=dtypes.float32) if narrow else input
+    eps = dtypes.finfo(x._aval.torch_dtype).eps if eps is None else eps
+    scale = A.rsqrt.default(A.add_.Scalar(A.mean.dim(A.pow.Tensor_Scalar(x, 2), dims, True), eps))
+    made = A.mul.Tensor(x, scale)
+    made = made if weight is None else A.mul.Tensor(made, weight)
+    return A._to_copy.default(made, dtype=dtype, layout=strided, device=input.device) if narrow else made
 
 
 @route(F.normalize)

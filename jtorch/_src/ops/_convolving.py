@@ -22,6 +22,7 @@ from jax import lax
 from ..engine.host.rules import BYTE, CALL, Compute, Equation, nbytes
 from ._declare import Array
 from ._hosted import hosted
+from ._numeric import wide
 from ._sizes import fewer
 
 #: Longest sum of products that is written as one fused expression.
@@ -37,7 +38,9 @@ _FEW_POSITIONS, _MANY_WEIGHTS = 512, 1 << 17
 #: The same of a gradient for its input, whose shares have to be added up.
 _FEW_SHARES = 128
 #: Types that XLA's CPU convolution has a fast routine for; the others would run as naive loops.
-_FAST_TYPES = (np.dtype(np.float32), np.dtype(np.float16), np.dtype(jnp.bfloat16))
+_FAST_TYPES = (np.dtype(np.float32),)
+#: What is computed in single precision on the CPU, and rounded once: most formulations below add up numbers of the operands' dtype.
+_HALF = (np.dtype(np.float16), np.dtype(jnp.bfloat16))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,6 +90,8 @@ def forward(x: Array, w: Array, geo: Geometry) -> Array:
         return jnp.zeros((x.shape[0], w.shape[0], *out), x.dtype)
     if not _on_cpu():
         return _lax(x, w, geo)
+    if x.dtype in _HALF:
+        return forward(wide(x), wide(w), geo).astype(x.dtype)
     taps = math.prod(kernel)
     if _few_terms(w, geo) and (geo.groups > 1 or taps > 1):
         return _multiply_add(x, w, geo, out)
@@ -116,6 +121,8 @@ def grad_input(g: Array, w: Array, x_shape: tuple[int, ...], geo: Geometry) -> A
         return jnp.zeros(x_shape, g.dtype)
     if not _on_cpu():
         return jax.vjp(lambda x: _lax(x, w, geo), jnp.zeros(x_shape, g.dtype))[1](g)[0]
+    if g.dtype in _HALF:
+        return grad_input(wide(g), wide(w), x_shape, geo).astype(g.dtype)
     taps = math.prod(kernel)
     if groups > 1 and w.shape[0] == groups and _few_terms(_swapped(w, groups), geo):
         return _flipped(g, w, x_shape, geo)
@@ -166,6 +173,8 @@ def grad_weight(g: Array, x: Array, w_shape: tuple[int, ...], geo: Geometry) -> 
         return jnp.zeros(w_shape, g.dtype)
     if not _on_cpu():
         return jax.vjp(lambda w: _lax(x, w, geo), jnp.zeros(w_shape, g.dtype))[1](g)[0]
+    if g.dtype in _HALF:
+        return grad_weight(wide(g), wide(x), w_shape, geo).astype(g.dtype)
     n = x.shape[0]
     taps = math.prod(kernel)
     if groups > 1 and w_shape[1] == 1:

@@ -26,7 +26,7 @@ from .indexing import (
     list_text,
     scalar_name,
 )
-from .scattering import _reduce_at, _reduce_gradients, write
+from .scattering import _reduce_at, _reduce_gradients, write, write_rounded_once
 
 
 def _vector_index(name: str, index: Array, *, long: bool = False) -> None:
@@ -99,7 +99,8 @@ def index_add(input: Array, dim: int, index: Array, source: Array, *, alpha: Num
     scaled = s & alpha if s.dtype == np.bool_ else s * alpha
     if s.dtype.kind == "c":  # of which infinities times one are NaN
         scaled = jnp.where(alpha == 1, s, scaled)
-    return write(x, at_dim(axis, i), scaled, "add").reshape(input.shape)
+    add = write if input.ndim < 2 else write_rounded_once  # as PyTorch has it
+    return add(x, at_dim(axis, i), scaled, "add").reshape(input.shape)
 
 
 def _selected(g: Any, source_: Any, dim: int, index: Any) -> Any:
@@ -152,7 +153,7 @@ def index_reduce(input: Array, dim: int, index: Array, source: Array, reduce: st
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     x, axis, i, s = _added_slices("index_reduce_()", input, dim, index, source)
     require("index_func_", input, "if")
-    return _reduce_at(x, at_dim(axis, i), s, reduce, include_self).reshape(input.shape)
+    return _reduce_at(x, at_dim(axis, i), s, reduce, include_self, write).reshape(input.shape)
 
 
 def _index_reduce_rule(g, result, input, dim, index, source, reduce, *, include_self=True):

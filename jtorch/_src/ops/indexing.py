@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -25,6 +26,7 @@ from ._facts import schemas
 from ._hosted import INT64, REALS, hosted
 from ._matrix import cpp_name
 from ._nodes import by_operand
+from ._numeric import wide
 from ._rows import positions_of_rows, rows
 from ._sizes import counted, fewer
 
@@ -177,7 +179,8 @@ def _gather_rule(g: Array, result: None, input: Array, dim: int, index: Array, *
     axis = canonical_dim(dim, x.ndim)
     if can_be_added(x, i):
         return added_along(x, i, g, axis=axis).reshape(input.shape), None
-    return x.at[grid(axis, i)].add(g, mode="promise_in_bounds", wrap_negative_indices=False).reshape(input.shape), None
+    found = wide(x).at[grid(axis, i)].add(wide(g), mode="promise_in_bounds", wrap_negative_indices=False)
+    return found.astype(g.dtype).reshape(input.shape), None
 
 
 defvjp(gather, _gather_rule)
@@ -217,6 +220,15 @@ def take_along_dim(input: Array, indices: Array, dim: int | None = None) -> Arra
     i_shape = broadcast_shapes(input.shape[:axis] + (1,) + input.shape[axis + 1 :], i.shape)
     x_shape = i_shape[:axis] + (input.shape[axis],) + i_shape[axis + 1 :]
     return jnp.take_along_axis(jnp.broadcast_to(input, x_shape), jnp.broadcast_to(i, i_shape), axis, mode="promise_in_bounds")
+
+
+def _take_along_dim_rule(g: Array, result: None, input: Array, indices: Array, dim: int | None = None) -> tuple[Array, None]:
+    """What meets in half precision is added up in single precision."""
+    (found,) = jax.vjp(lambda x: take_along_dim(x, indices, dim), wide(input))[1](wide(g))
+    return found.astype(g.dtype), None
+
+
+defvjp(take_along_dim, _take_along_dim_rule)
 
 
 @shape(
@@ -265,6 +277,22 @@ def index_select(input: Array, dim: int, index: Array) -> Array:
     i = in_bounds(index.reshape(-1), x.shape[axis], *words, of=index)
     taken = fetch(x, at_dim(axis, i))
     return taken.reshape(()) if input.ndim == 0 else taken
+
+
+def _index_select_rule(g: Array, result: None, input: Array, dim: int, index: Array) -> tuple[Array, None]:
+    """What meets in half precision is added up in single precision, but in vectors, as PyTorch has it."""
+    axis, positions = canonical_dim(dim, input.ndim), index.reshape(-1)
+    x, wider = as_vector(input), wide if input.ndim > 1 else _same
+    made = wider(g).reshape(*x.shape[:axis], positions.size, *x.shape[axis + 1 :])
+    (found,) = jax.vjp(lambda x: fetch(x, at_dim(axis, positions)), wider(x))[1](made)
+    return found.astype(g.dtype).reshape(input.shape), None
+
+
+def _same(x: Array) -> Array:
+    return x
+
+
+defvjp(index_select, _index_select_rule)
 
 
 def _index_select_formula(g: Any, self_: Any, dim: int, index: Any) -> Any:

@@ -199,7 +199,7 @@ def _rms_norm_fwd(
     dims = _check_normalized_shape(input, normalized_shape, "*", weight=weight)
     require("rms_norm", input, "fc")
     x = wide(input)
-    smallest = float(jnp.finfo(input.dtype).eps) if eps is None else eps
+    smallest = float(jnp.finfo(x.dtype).eps) if eps is None else eps
     scale = inverse_sqrt(jnp.mean(x * x, dims, keepdims=True) + np.asarray(smallest, x.dtype))
     return cast(_affine(x * scale, _like(weight, x, dims), None), input.dtype), (scale,)
 
@@ -234,7 +234,7 @@ def _rms_norm_rule(
 def rms_norm(input: Array, normalized_shape: tuple[int, ...], weight: Array | None = None, eps: float | None = None) -> Array:
     """Divides the last dimensions, which must be ``normalized_shape``, by their root mean square, then multiplies by ``weight``.
 
-    ``eps``, added to the mean square, is the dtype's machine epsilon by default.
+    ``eps``, added to the mean square, is by default the machine epsilon of the dtype (float32 for half precision) in which it is computed.
 
     Shapes: (*, *normalized_shape) -> the same; weight of ``normalized_shape``.
 

@@ -17,7 +17,7 @@ from ._declare import Array, Number, defvjp, shape
 from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._nodes import by_operand
-from ._numeric import conj, require, zeros_and_ones
+from ._numeric import conj, require, wide, zeros_and_ones
 from ._rows import positions_of_rows, with_rows
 from .indexing import (
     _BOUNDS,
@@ -56,6 +56,11 @@ def write(x: Array, index: tuple[Any, ...], values: Array, how: str = "set") -> 
     if positions is not None and values.dtype == x.dtype and values.shape == (*positions.shape, *x.shape[1:]):
         return with_rows(x, positions, values, how)
     return getattr(x.at[index], how)(values, mode="promise_in_bounds", wrap_negative_indices=False)
+
+
+def write_rounded_once(x: Array, index: tuple[Any, ...], values: Array, how: str) -> Array:
+    """As ``write``; what meets in half precision is added up, or multiplied, in single precision."""
+    return write(wide(x), index, wide(values), how).astype(x.dtype)
 
 
 def _counts_in_int32(x: Array, index: tuple[Any, ...]) -> bool:
@@ -193,7 +198,8 @@ def scatter(
     if s is None:
         assert number is not None
         s = jnp.broadcast_to(number_as(number, input.dtype), i.shape)
-    return write(x, grid(axis, i), s, _LEGACY_REDUCE[reduce]).reshape(input.shape)
+    how = _LEGACY_REDUCE[reduce]
+    return (write if how == "set" else write_rounded_once)(x, grid(axis, i), s, how).reshape(input.shape)
 
 
 def _scatter_rule(g, result, input, dim, index, src=None, *, reduce=None, value=None):
@@ -257,7 +263,7 @@ def scatter_add(input: Array, dim: int, index: Array, src: Array) -> Array:
     assert s is not None
     if can_be_added(x, i):
         return added_along(x, as_vector(index), s, axis=axis).reshape(input.shape)
-    return write(x, grid(axis, i), s, "add").reshape(input.shape)
+    return write_rounded_once(x, grid(axis, i), s, "add").reshape(input.shape)
 
 
 def _scatter_add_rule(g, result, input, dim, index, src):
@@ -291,19 +297,20 @@ def _identity(reduce: str, dtype: np.dtype) -> Any:
     return np.array(-np.inf if reduce == "amax" else np.inf, dtype)
 
 
-def _reduce_at(x: Array, at: tuple[Any, ...], src: Array, reduce: str, include_self: bool) -> Array:
+def _reduce_at(x: Array, at: tuple[Any, ...], src: Array, reduce: str, include_self: bool, write_all: Any = write_rounded_once) -> Array:
     start = x if include_self else write(x, at, jnp.full(src.shape, _identity(reduce, x.dtype)))
-    made = write(start, at, src, _HOW[reduce])
+    how = _HOW[reduce]
+    made = (write_all if how in ("add", "multiply") else write)(start, at, src, how)
     if reduce != "mean":
         return made
-    count = _counts(x, at, src.shape, include_self)
+    count = _counts(x, at, src.shape, include_self, write_all if x.ndim < 2 else write_rounded_once)
     return jnp.floor_divide(made, count) if x.dtype.kind in "iu" else made / count
 
 
-def _counts(x: Array, at: tuple[Any, ...], src_shape: tuple[int, ...], include_self: bool) -> Array:
+def _counts(x: Array, at: tuple[Any, ...], src_shape: tuple[int, ...], include_self: bool, write_all: Any = write_rounded_once) -> Array:
     """How many values meet in each element of ``x``, at least one."""
     start = jnp.full(x.shape, int(include_self), x.dtype)
-    count = write(start, at, jnp.ones(src_shape, x.dtype), "add")
+    count = write_all(start, at, jnp.ones(src_shape, x.dtype), "add")
     return jnp.where(count == 0, jnp.ones((), x.dtype), count)
 
 
@@ -317,7 +324,7 @@ def _product_at(x: Array, at: tuple[Any, ...], src: Array) -> Array:
 
     @jax.custom_jvp
     def product(x: Array, src: Array, positions: list[Any]) -> Array:
-        return write(x, _with_slices(at, positions), src, "multiply")
+        return write_rounded_once(x, _with_slices(at, positions), src, "multiply")
 
     @product.defjvp
     def _(primals: Any, tangents: Any) -> tuple[Array, Array]:
@@ -357,7 +364,7 @@ def _reduce_gradients(
     else:
         is_self = zeros_and_ones(x == result, g.dtype)
         is_src = zeros_and_ones(src == fetch(result, at), g.dtype)
-        share = g / write(is_self, at, is_src, "add")
+        share = g / write_rounded_once(is_self, at, is_src, "add")
         gx, gs = is_self * share, is_src * fetch(share, at)
     if not include_self:
         gx = write(gx, at, jnp.zeros(src.shape, g.dtype))
