@@ -15,7 +15,7 @@ from . import forward_ad
 from .engine import grad as tape_grad
 from .grad_mode import MODE, enable_grad
 from .jacobians import Differences, Part, analytical, forward, parts_of_inputs, parts_of_outputs, tuple_of
-from .sparse_inputs import dense, is_sparse, values, whole
+from .sparse_inputs import dense, dimensions, is_sparse, values, whole
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
@@ -330,10 +330,9 @@ class _Check:
         if g.layout is not x.layout:
             raise GradcheckError(f"grad is incorrect layout ({g.layout} is not {x.layout})")
         kind = str(g.layout).removeprefix("torch.").replace("_coo", "")
-        for name in ("sparse_dim", "dense_dim"):
-            got, want = getattr(g, name)(), getattr(x, name)()
+        for name, got, want in zip(("sparse", "dense"), dimensions(g), dimensions(x), strict=True):
             if got != want:
-                raise GradcheckError(f"grad is {kind} tensor, but has incorrect {name} {got}, expected {want}")
+                raise GradcheckError(f"grad is {kind} tensor, but has incorrect {name}_dim {got}, expected {want}")
 
     def undefined_gradients(self) -> None:
         """Missing gradients, of all outputs and of one at a time, must count as zeros."""

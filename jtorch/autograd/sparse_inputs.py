@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jtorch
 from jtorch import Tensor
 
@@ -15,6 +17,11 @@ _BLOCKED = (jtorch.sparse_bsr, jtorch.sparse_bsc)
 def is_sparse(t: Tensor) -> bool:
     """Whether the layout is a sparse one."""
     return t.layout in _LAYOUTS
+
+
+def dimensions(t: Tensor) -> tuple[Any, Any]:
+    """How many dimensions are sparse, and how many of the elements are dense."""
+    return t.sparse_dim(), t.dense_dim()
 
 
 def values(t: Tensor) -> Tensor:

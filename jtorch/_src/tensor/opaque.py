@@ -223,7 +223,7 @@ class _Layout:
 
     def laid(self, t: Any, grad: Any) -> Any:
         """The gradient of a function's result as ``backward`` takes it; zeros for None."""
-        return opaque(PUBLIC["zeros_like"](t._dense) if grad is None else grad)
+        return opaque(PUBLIC["zeros"](t._dense.shape, dtype=t._dense.dtype, device=t._dense.device) if grad is None else grad)
 
     def fitted(self, t: Any, grad: Any, wrong: str) -> Any:
         """The gradient that ``backward`` gives for an opaque operand as the graph takes it."""
