@@ -16,7 +16,8 @@ from .._src.tensor.state import attributes_of
 from ..autograd import engine as autograd_engine
 from ..core import Tensor
 from ._elementwise import sparse_mask
-from ._make import batch_dims, dense_dim, empty, empty_like, may_resize, to_dense
+from ._make import batch_dims, dense_dim, empty, empty_like, to_dense
+from ._resizing import may_resize
 from ._shape import item_at
 from ._tensor import (
     BLOCKED,

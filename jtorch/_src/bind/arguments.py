@@ -18,8 +18,8 @@ from ..ops._declare import (
     Op,
     Param,
 )
+from ..ops._fitting import check_fits, single_of, too_large
 from ..ops._kernel import NUMBERS
-from ..ops.indexing import check_fits, single_of, too_large
 
 _EMPTY = inspect.Parameter.empty
 #: Python's kinds of numbers, bool before int, which it is too.

@@ -20,8 +20,8 @@ from ..facts.errors import HIGHEST_LONG, LOWEST_LONG, check_scalar, given_twice,
 from ..facts.size import Size
 from ..facts.warned_once import outside
 from ..ops._declare import DTYPE, NUMBER, OPS, TENSOR, Op
+from ..ops._fitting import too_large
 from ..ops._kernel import Fixed, T, caches, call_of
-from ..ops.indexing import too_large
 from ..protocol.overridable import specialise
 from ..tensor.running import preserve_layout, write_out
 from .arguments import KINDS, checked_static, number, plain

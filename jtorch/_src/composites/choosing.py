@@ -15,7 +15,7 @@ from ..facts.errors import must_be_tensor
 from ..facts.warned_once import warn_once
 from ..ops._derivatives import A, D, derivative
 from ..ops._facts import schemas
-from ..ops.indexing import check_fits
+from ..ops._fitting import check_fits
 from ..tensor.running import write_out
 
 

@@ -19,7 +19,7 @@ from ..facts.warned_once import outside
 from ..ops import _kernel
 from ..ops._declare import OPS
 from ..ops._facts import schemas
-from ..ops.indexing import check_fits
+from ..ops._fitting import check_fits
 from .filling import of_examples
 
 # ---- ranges ----------------------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..facts import dtypes
 from ..facts.errors import CPP_NAMES, check_scalar
-from .indexing import check_fits
+from ._fitting import check_fits
 
 
 def check_real(value: Any, dtype: np.dtype) -> None:

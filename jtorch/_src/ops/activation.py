@@ -14,8 +14,8 @@ from ._bounds import check_bound, check_real
 from ._declare import Array, Number, Written, defvjp, unary
 from ._derivatives import A, derivative
 from ._facts import schemas
+from ._fitting import number_as
 from ._numeric import is_bool, is_complex, require, scalar_name, unsupported, wide, zeros_where
-from .indexing import number_as
 
 #: Pointwise functions that take element types as they come.
 _activation = functools.partial(unary, promote=None, out=False, namespace="nn.functional", method=False)

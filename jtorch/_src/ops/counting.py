@@ -14,8 +14,8 @@ from ..facts import dtypes
 from ._axes import category
 from ._declare import Array, guard, op, without_derivative
 from ._facts import schemas
+from ._fitting import check_fits
 from ._numeric import is_complex, scalar_name, unsupported
-from .indexing import check_fits
 from .searching import list_text, ranks
 
 

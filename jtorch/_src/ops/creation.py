@@ -15,10 +15,10 @@ from ..engine import limits
 from ..facts.dtypes import default_complex, from_np, get_default_dtype
 from ._declare import Array, Dtype, Number, op
 from ._facts import schemas
+from ._fitting import number_as
 from ._kernel import cast
 from ._numeric import rounded
 from ._sizes import surely
-from .indexing import number_as
 
 
 def factory(**options: object):

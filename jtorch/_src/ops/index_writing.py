@@ -14,6 +14,7 @@ from ..facts.warned_once import warn_once
 from ._declare import Array, Number, defvjp, shape
 from ._derivatives import A, D, derivative
 from ._facts import schemas
+from ._fitting import fill_value
 from ._nodes import by_operand
 from ._numeric import require
 from .indexing import (
@@ -21,7 +22,6 @@ from .indexing import (
     as_vector,
     at_dim,
     fetch,
-    fill_value,
     in_bounds,
     list_text,
     scalar_name,

@@ -13,11 +13,11 @@ from jax import lax
 from ._declare import Array, Number, guard_range, shape
 from ._derivatives import A, derivative
 from ._facts import schemas
+from ._fitting import number_as
 from ._hosted import REALS, hosted
 from ._nodes import Made
 from ._numeric import require
 from ._sizes import numbers, surely
-from .indexing import number_as
 
 #: Smaller arrays are joined from parts.
 _MANY = 1 << 14

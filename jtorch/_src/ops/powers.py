@@ -14,9 +14,9 @@ from . import _complex, _loops
 from ._declare import Array, Number, Power, binary, defvjp, pointwise, unary
 from ._derivatives import A, D, derivative
 from ._facts import schemas
+from ._fitting import check_fits
 from ._nodes import Made
 from ._numeric import conj, inverse_sqrt, is_bool, is_complex, is_integral, quotient, require, unsupported, wide, zeros_where
-from .indexing import check_fits
 
 
 def _node_of_power(made: Made) -> str:

@@ -16,6 +16,7 @@ from ._added import added_along, can_be_added, grid
 from ._declare import Array, Number, defvjp, shape
 from ._derivatives import A, D, derivative
 from ._facts import schemas
+from ._fitting import number_as
 from ._nodes import by_operand
 from ._numeric import conj, require, wide, zeros_and_ones
 from ._rows import positions_of_rows, with_rows
@@ -31,7 +32,6 @@ from .indexing import (
     index_parts,
     inner_dim,
     list_text,
-    number_as,
     scalar_name,
 )
 

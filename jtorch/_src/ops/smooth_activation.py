@@ -16,8 +16,8 @@ from ._bounds import check_bound, check_real
 from ._declare import Array, Written, defvjp, unary
 from ._derivatives import A, derivative
 from ._facts import schemas
+from ._fitting import single_of
 from ._numeric import conj, default_float, is_bool, is_complex, require, rounded, unsupported, wide
-from .indexing import single_of
 
 _activation = functools.partial(unary, promote=None, out=False, namespace="nn.functional", method=False)
 

@@ -19,9 +19,9 @@ from . import _loops
 from ._declare import Array, Number, binary, defvjp, unary
 from ._derivatives import A, derivative
 from ._facts import schemas
+from ._fitting import check_fits
 from ._hosted import by_scipy, hosted
 from ._numeric import require, require_full, wide
-from .indexing import check_fits
 
 #: Functions that live in ``torch.special`` only.
 _special = functools.partial(unary, namespace="special", method=False)

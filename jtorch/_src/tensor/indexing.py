@@ -28,7 +28,8 @@ from ..facts.warned_once import outside
 from ..ops import scattering as _writing  # noqa: F401
 from ..ops._declare import OPS, find
 from ..ops._facts import writes
-from ..ops.indexing import masked_fill, too_large
+from ..ops._fitting import too_large
+from ..ops.indexing import masked_fill
 from ..ops.views import VIEWS, expanded_size
 from . import running as applying
 from .cells import Copied

@@ -35,8 +35,8 @@ from ..facts.errors import HIGHEST_LONG, LOWEST_LONG, broadcast_shapes, check_sc
 from ..facts.warned_once import outside
 from ..ops._declare import OPS
 from ..ops._facts import schemas
+from ..ops._fitting import check_fits, too_large
 from ..ops._kernel import Fixed, T, call_of
-from ..ops.indexing import check_fits, too_large
 from . import running as applying
 from .numbers import numpy
 from .running import apply, converted, inplace, preserve_layout

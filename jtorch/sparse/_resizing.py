@@ -1,0 +1,75 @@
+"""Sparse tensors that get another size in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._src.facts import layouts
+from ._make import dense_dim, empty
+from ._tensor import SparseTensor, become, coo, could_not_run, nnz, sparse_dim, sparse_op
+
+#: What torch says after each refusal to resize.
+_ADVICE = (
+    "You could try the following options:\n1. If you need an empty sparse tensor of this size, call `x = "
+    "torch.sparse_coo_tensor(size)`.\n2. If you need to resize this tensor, you have the following options:\n    1. For both sparse "
+    "and dense dimensions, keep the number of them constant and the size of them non-shrinking, and then try the same "
+    "call again.\n    2. Or, create a new sparse tensor with the "
+    "correct indices and values from this sparse tensor."
+)
+
+
+def may_resize(input: SparseTensor, size: Sequence[int], sparse: int, dense: int) -> None:
+    """Raises torch's errors for sizes that a COO tensor with specified elements cannot get in place."""
+    if not nnz(input):
+        return
+    if (sparse, dense) != (sparse_dim(input), dense_dim(input)):
+        raise RuntimeError(
+            "changing the number of sparse dimensions (from "
+            f"{sparse_dim(input)} to {sparse}) on a non-empty sparse tensor is not supported.\n{_ADVICE}"
+            if sparse != sparse_dim(input)
+            else f"changing the number of dense dimensions (from {dense_dim(input)} to {dense}) on a non-empty sparse tensor is not "
+            f"supported.\n{_ADVICE}"
+        )
+    old, new = input._dims, tuple(size)
+    if any(n < o for n, o in zip(new[:sparse], old[:sparse], strict=False)):
+        raise RuntimeError(
+            "shrinking the size of sparse dimensions (from "
+            f"{list(old[:sparse])} to {list(new[:sparse])}) on a non-empty sparse tensor is not supported.\n{_ADVICE}"
+        )
+    if any(n < o for n, o in zip(new[sparse:], old[sparse:], strict=True)):
+        raise RuntimeError(
+            "shrinking the size of dense dimensions (from "
+            f"{list(old[sparse:])} to {list(new[sparse:])}) on a non-empty sparse tensor is not supported.\n{_ADVICE}"
+        )
+
+
+@sparse_op("sparse_resize_")
+def sparse_resize_(input: Any, size: Sequence[int], sparse: int, dense: int) -> Any:
+    """Changes the size in place; the specified elements stay."""
+    may_resize(input, size, sparse, dense)
+    if nnz(input):
+        old, new = input._dims, tuple(size)
+        values = input._vals
+        if new[sparse:] != tuple(old[sparse:]):  # in the order of memory, as resize_ does
+            values = values.detach().clone().resize_((nnz(input), *new[sparse:]))
+        return become(input, coo(input._at[0], values, new, input._sorted))
+    return sparse_resize_and_clear_(input, size, sparse, dense)
+
+
+@sparse_op("sparse_resize_and_clear_")
+def sparse_resize_and_clear_(input: Any, size: Sequence[int], sparse: int, dense: int) -> Any:
+    """Changes the size in place and forgets all elements."""
+    if sparse + dense != len(size):
+        raise RuntimeError(
+            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = {sparse}, dense_dim = {dense}"
+        )
+    return become(input, empty(size, layouts.sparse_coo, input.dtype, input.device, dense))
+
+
+@sparse_op("resize_as_", "resize_as_sparse_")
+def resize_as_sparse_(input: Any, the_template: Any, *, memory_format: layouts.memory_format | None = None) -> Any:
+    """Changes the size in place to that of another sparse tensor."""
+    if not isinstance(input, SparseTensor) or not isinstance(the_template, SparseTensor) or memory_format is not None:
+        raise could_not_run("resize_as_", input)
+    return sparse_resize_(input, tuple(the_template._dims), sparse_dim(the_template), dense_dim(the_template))
