@@ -166,6 +166,14 @@ class FunctionView(Shown):
 
 
 _views: dict[str, type] = {}
+_NONE: dict[int, Any] = {}
+
+
+def _laid(tensors: Sequence[Any]) -> dict[int, Any]:
+    """Those of a layout of their own, by their places."""
+    if LAYOUTS.keys().isdisjoint(map(type, tensors)):
+        return _NONE
+    return {i: t.detach() for i, t in enumerate(tensors) if type(t) in LAYOUTS}
 
 
 class FunctionNode(Node):
@@ -191,9 +199,7 @@ class FunctionNode(Node):
         #: Whether a wrapper takes part, so that gradients are tensors of its class.
         self.wraps = any(type(t) is not Tensor and isinstance(t, Tensor) and _handles(type(t)) for t in (*inputs, *outputs))
         #: Inputs and outputs in another layout, whose gradients have it for ``backward`` and not in the graph.
-        self.laid_inputs, self.laid_outputs = (
-            {i: t.detach() for i, t in enumerate(side) if LAYOUTS and type(t) in LAYOUTS} for side in (inputs, outputs)
-        )
+        self.laid_inputs, self.laid_outputs = _laid(inputs), _laid(outputs)
 
     def shown(self) -> FunctionView:
         """What ``grad_fn`` gives: the same object as long as someone refers to it."""
@@ -274,7 +280,7 @@ class FunctionNode(Node):
             self.saved = None
             self.freed = True
             self.stored = ()
-            self.laid_inputs, self.laid_outputs = {}, {}
+            self.laid_inputs = self.laid_outputs = _NONE
 
     def apply(self, grads: list[Value | None]) -> list[Value | None]:
         """The inputs' gradients, without history."""
