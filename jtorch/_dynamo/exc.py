@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from jtorch.compiler import InvalidBackend, Unsupported
-
-
-class TorchDynamoException(RuntimeError):
-    """Base of what PyTorch's compiler raises."""
+from jtorch.compiler._errors import FailOnRecompileLimitHit, RecompileError, TorchDynamoException
 
 
 class ShortenTraceback(TorchDynamoException):
@@ -40,14 +37,6 @@ class SkipFrame(TorchDynamoException):
 
 class ResetRequired(TorchDynamoException):
     """Never raised here."""
-
-
-class RecompileError(TorchDynamoException):
-    """Never raised here."""
-
-
-class FailOnRecompileLimitHit(Exception):
-    """Never raised here: there is no limit."""
 
 
 class TensorifyScalarRestartAnalysis(TorchDynamoException):

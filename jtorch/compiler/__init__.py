@@ -22,7 +22,7 @@ from .._src import hooks as _hooks
 from .._src.facts.errors import not_offered
 from .._src.refusals import stand_ins as _refusals
 from ._capture import CAPTURING
-from ._entry import STANCE, Compiled, Settings, Unsupported
+from ._entry import STANCE, Compiled, Recompiling, Settings, Unsupported
 
 _MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
 #: Names of backends that mean "compile", and "run as written".
@@ -188,6 +188,10 @@ class _Config(types.ModuleType):
         self.__dict__[name] = value
         if name == "cache_size_limit":
             self.__dict__["recompile_limit"] = value
+        elif name == "error_on_recompile":
+            Recompiling.error = bool(value)
+        elif name == "fail_on_recompile_limit_hit":
+            Recompiling.limit = bool(value)
 
     @contextlib.contextmanager
     def patch(self, changes: Any = None, value: Any = None, /, **more: Any) -> Iterator[None]:

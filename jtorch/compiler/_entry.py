@@ -20,6 +20,7 @@ from ..core import Tensor, alias_of, from_value
 from ..dispatch import ACTIVE, mode_stack
 from ..utils._pytree import tree_flatten, tree_unflatten
 from ._capture import CAPTURING, Capture, Draw, Handle, New, Refused
+from ._errors import FailOnRecompileLimitHit, RecompileError
 from ._program import forward_call
 from ._world import ATOMS, Place, same
 
@@ -84,10 +85,14 @@ class Compiled:
                         self.entries[key] = [entry, *[e for e in entries if e is not entry]]
                     return entry.run(tensors)
             if len(entries) >= self.settings.limit:
+                if Recompiling.limit:
+                    raise FailOnRecompileLimitHit("Hard failure due to fail_on_recompile_limit_hit")
                 self._give_up(f"it was compiled {len(entries)} times already for different Python values (recompile_limit)")
                 return self.fn(*args, **kwargs)
         if STANCE.fail and key not in self.failures:  # the first look at a call may only show what the second has to watch
             raise RuntimeError("Detected recompile when torch.compile stance is 'fail_on_recompile'")
+        if Recompiling.error and self.entries and key not in self.failures:
+            raise RecompileError(f"Recompiling function {self._name()}")
         if entries is None and self._is_rare(key):
             return self.fn(*args, **kwargs)
         if not _watching.acquire(blocking=False):  # what another thread changes meanwhile would look like a change that the function makes
@@ -156,6 +161,13 @@ class _Stance:
 
     eager = False
     fail = False
+
+
+class Recompiling:
+    """What ``torch._dynamo.config`` says of calls that need another program."""
+
+    #: ``error_on_recompile`` and ``fail_on_recompile_limit_hit``: that they raise, and that those do which would be too many.
+    error = limit = False
 
 
 STANCE = _Stance()
@@ -489,4 +501,4 @@ def _dead(n: New) -> Node:
     return node
 
 
-__all__ = ["STANCE", "Compiled", "Entry", "Settings", "Unsupported"]
+__all__ = ["STANCE", "Compiled", "Entry", "Recompiling", "Settings", "Unsupported"]

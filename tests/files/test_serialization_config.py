@@ -76,6 +76,19 @@ def test_shared_mappings_are_refused(tmp_path: Path) -> None:
             torch.load(path, mmap=True)
 
 
+def test_other_names_are_refused() -> None:
+    for wrong in (
+        lambda: config.load.map,
+        lambda: setattr(config.save, "alignment", 1),
+        lambda: config.patch("load.map", True).__enter__(),
+    ):
+        with pytest.raises(AttributeError, match=r"torch.utils.serialization.config.(load.map|save.alignment) does not exist"):
+            wrong()
+    with pytest.raises(AttributeError, match=r"save\.x"), config.patch({"load.mmap": True, "save.x": 1}):
+        pass
+    assert config.load.mmap is False
+
+
 def test_setters_of_serialization_are_these_settings() -> None:
     serialization = torch.serialization
     big = serialization.LoadEndianness.BIG

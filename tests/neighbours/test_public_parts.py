@@ -18,6 +18,21 @@ def test_settings_of_the_compiler_are_one_module() -> None:
     assert (config.job_id, config.recompile_limit, config.force_disable_caches) == (None, 8, False)
 
 
+def test_programs_that_may_not_be_made_again() -> None:
+    config, exc = torch._dynamo.config, importlib.import_module("jtorch._dynamo.exc")
+    with config.patch(error_on_recompile=True):
+        f = torch.compile(lambda x, n: x * len(n))
+        assert [f(torch.ones(1), "ab").item() for _ in range(3)] == [2, 2, 2]
+        with pytest.raises(exc.RecompileError, match="Recompiling function"):
+            f(torch.ones(2), "ab")
+    with config.patch(recompile_limit=2, fail_on_recompile_limit_hit=True):
+        g = torch.compile(lambda x, n: x * len(n))
+        with pytest.raises(exc.FailOnRecompileLimitHit, match="fail_on_recompile_limit_hit"):
+            for n in range(5):
+                g(torch.ones(1), "a" * n)
+    assert f(torch.ones(2), "ab").tolist() == [2, 2]
+
+
 def test_operators_that_selective_checkpoints_never_keep() -> None:
     from jtorch.utils.checkpoint import SAC_IGNORED_OPS
 

@@ -19,11 +19,26 @@ Example:
 from __future__ import annotations
 
 import mmap
-from types import SimpleNamespace
 from typing import Any
 
 from ..._src.neighbours.within.settings import patches
 
-load: Any = SimpleNamespace(mmap=False, endianness=None, mmap_flags=getattr(mmap, "MAP_PRIVATE", None), calculate_storage_offsets=False)
-save: Any = SimpleNamespace(compute_crc32=True, use_pinned_memory_for_d2h=False, storage_alignment=64)
+
+class _Settings:
+    """Settings of one name, that take no others."""
+
+    def __init__(self, name: str, **settings: Any) -> None:
+        self.__dict__.update(settings)
+        self.__dict__["_name"] = name
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"torch.utils.serialization.config.{self._name}.{name} does not exist")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        getattr(self, name)
+        self.__dict__[name] = value
+
+
+load: Any = _Settings("load", mmap=False, endianness=None, mmap_flags=getattr(mmap, "MAP_PRIVATE", None), calculate_storage_offsets=False)
+save: Any = _Settings("save", compute_crc32=True, use_pinned_memory_for_d2h=False, storage_alignment=64)
 patch = patches(__name__)

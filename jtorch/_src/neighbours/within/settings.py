@@ -16,29 +16,30 @@ def patches(module: str) -> Callable[..., Any]:
     It is called as ``patch("name", value)``, ``patch({"name": value})`` or ``patch(name=value)``; ``triton.name`` is one in ``triton``.
     """
 
-    def place(name: str) -> tuple[dict[str, Any], str]:
+    def place(name: str) -> tuple[Any, str]:
         owner: Any = sys.modules[module]
         *path, last = name.split(".")
         for part in path:
             owner = getattr(owner, part)
-        return vars(owner), last
+        return owner, last
 
     @contextlib.contextmanager
     def patch(changes: Any = None, value: Any = _ABSENT, /, **more: Any) -> Iterator[None]:
         """A block (or decorator) with other settings."""
-        given = {} if changes is None else changes if isinstance(changes, dict) else {changes: value}
-        places = {name: place(name) for name in {**given, **more}}
-        before = {name: settings.get(last, _ABSENT) for name, (settings, last) in places.items()}
-        for name, new in {**given, **more}.items():
-            settings, last = places[name]
-            settings[last] = new
+        given = {**({} if changes is None else changes if isinstance(changes, dict) else {changes: value}), **more}
+        before: list[tuple[Any, str, Any]] = []
         try:
+            for name, new in given.items():
+                owner, last = place(name)
+                was = getattr(owner, last, _ABSENT)
+                setattr(owner, last, new)
+                before.append((owner, last, was))
             yield
         finally:
-            for name, (settings, last) in places.items():
-                if before[name] is _ABSENT:
-                    settings.pop(last, None)
+            for owner, last, was in reversed(before):
+                if was is _ABSENT:
+                    delattr(owner, last)
                 else:
-                    settings[last] = before[name]
+                    setattr(owner, last, was)
 
     return patch
