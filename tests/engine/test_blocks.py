@@ -122,7 +122,7 @@ def test_where_nothing_compiled_can_run(runs: list[str], monkeypatch: pytest.Mon
     assert len(runs) == count
 
 
-def test_kernels_that_differ_by_dimensions_are_apart(runs: list[str]) -> None:
+def test_which_kernels_are_one_but_for_sizes(runs: list[str]) -> None:
     wide, flat = (any_form.form.recipe for any_form in (_fitting(3, 4, 5), _fitting(7)))
     assert blocks._alike(wide, flat)
     step = wide.steps[-1]

@@ -80,7 +80,8 @@ def index_add(input: Array, dim: int, index: Array, source: Array, *, alpha: Num
 
     Shapes: index (n), source as ``input`` but for size n along ``dim``.
 
-    Dtypes: any, the same for ``input`` and ``source``; ``index`` int64 or int32.
+    Dtypes: any, the same for ``input`` and ``source``; ``index`` int64 or int32. Half precision is added up in float32 and rounded once,
+    in vectors number by number.
 
     Raises:
         RuntimeError: if shapes or dtypes do not fit, or a position is out of range or negative.

@@ -245,7 +245,7 @@ def scatter_add(input: Array, dim: int, index: Array, src: Array) -> Array:
 
     Shapes: ``index`` is not larger than ``input`` but in ``dim``, and not larger than ``src``.
 
-    Dtypes: any, the same for ``input`` and ``src``; ``index`` int64 or int32.
+    Dtypes: any, the same for ``input`` and ``src``; ``index`` int64 or int32. Half precision is added up in float32 and rounded once.
 
     Gradient: ``src`` gets that at the positions it was added to.
 
@@ -388,7 +388,7 @@ def scatter_reduce(input: Array, dim: int, index: Array, src: Array, reduce: str
 
     Shapes: ``index`` is not larger than ``input`` but in ``dim``, and not larger than ``src``.
 
-    Dtypes: any, the same for ``input`` and ``src``; ``index`` int64 or int32.
+    Dtypes: any, the same for ``input`` and ``src``; ``index`` int64 or int32. Half precision is reduced in float32 and rounded once.
 
     Gradient: equal maxima or minima share theirs; none under the names ``"max"`` and ``"min"``.
 
