@@ -16,6 +16,7 @@ from .._src.tensor.writing import check_inplace
 from ..core import Tensor
 from ._make import _unbatched, batch_dims, coalesce, compressed_to_coo, index_tensor, linear, rows_and_columns, to_compressed, to_dense
 from ._tensor import BLOCKED, COMPRESSED, NAMES, SparseTensor, become, coo, could_not_run, host, like, nnz, sparse_dim, sparse_op
+from ._whole import following, through
 
 torch: Any = jtorch  # to a type checker, the Tensor of the stubs is another class than that of the core
 
@@ -35,7 +36,7 @@ def _unary(name: str, adds_up: bool) -> None:
         found = like(input, function(input._vals, *args, **kwargs))
         return found if out is None else become(out, found)
 
-    sparse_op(name)(apply)
+    sparse_op(name)(apply if adds_up else following(PUBLIC.get(name) or getattr(Tensor, name))(apply))
     if adds_up and hasattr(Tensor, f"{name}_"):
 
         def written(input: Any, *args: Any, **kwargs: Any) -> Any:
@@ -109,9 +110,14 @@ def _dense_plus(a: Any, s: SparseTensor, alpha: Any) -> Any:
             "(FYI: dense-sparse addition does not currently support broadcasting)"
         )
     dtype = torch.result_type(a, s._vals)
-    if s._kind is not layouts.sparse_coo:
-        return a + _scaled(to_dense(s), alpha, dtype)
-    return _C._coo_add(a if a.dtype is dtype else converted(a, dtype), s._at[0], _scaled(s._vals, alpha, dtype))
+    own = s.dtype
+
+    def added(s: SparseTensor) -> Tensor:
+        if s._kind is not layouts.sparse_coo:
+            return a + _scaled(to_dense(s), alpha, dtype)
+        return _C._coo_add(a if a.dtype is dtype else converted(a, dtype), s._at[0], _scaled(s._vals, alpha, dtype))
+
+    return through(added, s, lambda grad: _scaled(grad, alpha.conjugate() if isinstance(alpha, complex) else alpha, dtype).to(own))
 
 
 def _sparse_sum(a: SparseTensor, b: SparseTensor, alpha: Any) -> SparseTensor:
@@ -184,6 +190,7 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
 
 
 @sparse_op("mul")
+@following(lambda whole, other, **_: whole * other if _is_number(other) else None)
 def mul(input: Any, other: Any, *, out: Any = None) -> Any:
     """The product by a number, a dense tensor (at the specified elements), or a sparse tensor (at those of both)."""
     found = _mul(input, other)
@@ -293,12 +300,13 @@ def mul_(input: Any, other: Any) -> Any:
         if _is_number(other) and not input._vals._rg:
             input._vals.mul_(other)
             return input
-        return become(input, _mul(input, other))
+        return become(input, mul(input, other))
     check_inplace(input)
     return inplace(input, to_dense(_mul(input, other)))
 
 
 @sparse_op("div")
+@following(lambda whole, other, rounding_mode=None, **_: None if rounding_mode else whole / other)
 def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
     """The quotient by a number or a 0-dim dense tensor."""
     if not isinstance(input, SparseTensor):

@@ -32,6 +32,7 @@ from ._tensor import (
     sparse_dim,
     sparse_op,
 )
+from ._whole import following, through
 
 torch: Any = jtorch  # to a type checker, the Tensor of the stubs is another class than that of the core
 
@@ -224,6 +225,7 @@ def index_tensor(array: np.ndarray, t: Tensor) -> Tensor:
 
 
 @sparse_op("coalesce")
+@following()
 def coalesce(input: Any) -> Any:
     """The tensor with indices sorted and unique, values of equal indices added up."""
     if input._kind is not layouts.sparse_coo:
@@ -251,6 +253,8 @@ def to_dense(input: Any, dtype: dtypes.dtype | None = None, *, masked_grad: bool
     """The same tensor with all its elements."""
     if dtype is not None:
         raise RuntimeError("dtype argument is not supported by sparse_to_dense")
+    if masked_grad is False:
+        return through(to_dense, input, lambda grad: grad)
     if input._kind is layouts.sparse_coo:
         return _C._coo_dense(input._at[0], input._vals, tuple(input._dims))
     if input._kind in BLOCKED:
@@ -319,6 +323,7 @@ def _dense_dims(name: str, t: Tensor, dense: int | None, batch: int = 0) -> int:
 
 
 @sparse_op("to_sparse", "to_sparse_coo")
+@following()
 def to_sparse(
     input: Any, *args: Any, layout: layouts.layout | None = None, blocksize: Any = None, dense_dim: int | None = None, **kwargs: Any
 ) -> Any:
@@ -523,24 +528,28 @@ def _with_zeros(source: SparseTensor, dense: Tensor, found: SparseTensor, p: int
 
 
 @sparse_op("to_sparse_csr")
+@following()
 def to_sparse_csr(input: Any, dense_dim: int | None = None) -> Any:
     """The tensor with compressed rows."""
     return to_compressed(input, layouts.sparse_csr, None, dense_dim, asked="to_sparse_csr")
 
 
 @sparse_op("to_sparse_csc")
+@following()
 def to_sparse_csc(input: Any, dense_dim: int | None = None) -> Any:
     """The tensor with compressed columns."""
     return to_compressed(input, layouts.sparse_csc, None, dense_dim, asked="to_sparse_csc")
 
 
 @sparse_op("to_sparse_bsr")
+@following()
 def to_sparse_bsr(input: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
     """The tensor in blocks with compressed rows of blocks."""
     return to_compressed(input, layouts.sparse_bsr, blocksize, dense_dim, asked="to_sparse_bsr")
 
 
 @sparse_op("to_sparse_bsc")
+@following()
 def to_sparse_bsc(input: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
     """The tensor in blocks with compressed columns of blocks."""
     return to_compressed(input, layouts.sparse_bsc, blocksize, dense_dim, asked="to_sparse_bsc")

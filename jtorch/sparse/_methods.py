@@ -40,6 +40,7 @@ from ._tensor import (
     sparse_op,
 )
 from ._text import describe
+from ._whole import following
 
 torch: Any = jtorch  # to a type checker, the Tensor of the stubs is another class than that of the core
 
@@ -295,6 +296,7 @@ def _imag(t: Any) -> Any:
 
 
 @sparse_op("clone")
+@following()
 def clone(input: Any, *, memory_format: Any = None) -> Any:
     """A copy with its own memory."""
     if memory_format not in (None, layouts.preserve_format):

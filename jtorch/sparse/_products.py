@@ -22,6 +22,7 @@ from ._make import (
 )
 from ._shape import transpose
 from ._tensor import BLOCKED, COMPRESSED, NAMES, SparseTensor, become, coo, could_not_run, host, like, nnz, sparse_dim, sparse_op
+from ._whole import bare, through
 
 torch: Any = jtorch  # to a type checker, the Tensor of the stubs is another class than that of the core
 
@@ -52,6 +53,10 @@ def times_dense(s: SparseTensor, d: Tensor) -> Tensor:
             raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({s._dims[0]}x{s._dims[1]} and {d.shape[0]}x{d.shape[1]})")
         raise RuntimeError(f"addmm: Argument #3 (dense): Expected dim 0 size {s._dims[1]}, got {d.shape[0]}")
     _same_dtype(s, d)
+    return through(lambda s: _times_dense(s, d), s, lambda grad, d: grad @ d.mH, d)
+
+
+def _times_dense(s: SparseTensor, d: Tensor) -> Tensor:
     if s._kind in BLOCKED:
         return to_dense(s) @ d
     if s._kind is layouts.sparse_coo and s._vals.dim() > 1:
@@ -80,7 +85,13 @@ def sparse_sparse(a: SparseTensor, b: SparseTensor) -> SparseTensor:
     return to_compressed(found, a._kind) if a._kind in COMPRESSED else found
 
 
-@sparse_op("mm", "_sparse_mm")
+@sparse_op("_sparse_mm")
+def sparse_mm(input: Any, mat2: Any) -> Any:
+    """The matrix product, with derivatives of the specified elements only."""
+    return mm(bare(input), bare(mat2))
+
+
+@sparse_op("mm")
 def mm(input: Any, mat2: Any, out_dtype: Any = None, *, out: Any = None) -> Any:
     """The matrix product; sparse if both operands are."""
     if out is not None or out_dtype is not None:
@@ -148,14 +159,24 @@ def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
             else "bmm_sparse: 'self.size(2)' and 'mat2.size(1)' must match"
         )  # fmt: skip
     _same_dtype(input, mat2)
-    if input._kind in COMPRESSED:
-        input = compressed_to_coo(input)
-    batch, rows, columns = input._at[0]
-    found = _C._spmm(batch * k + rows, batch * m + columns, input._vals, mat2.reshape(n * m, -1), n * k)
-    return found.reshape(n, k, mat2.shape[2])
+
+    def product(s: SparseTensor) -> Tensor:
+        if s._kind in COMPRESSED:
+            s = compressed_to_coo(s)
+        batch, rows, columns = s._at[0]
+        found = _C._spmm(batch * k + rows, batch * m + columns, s._vals, mat2.reshape(n * m, -1), n * k)
+        return found.reshape(n, k, mat2.shape[2])
+
+    return through(product, input, lambda grad, mat2: grad @ mat2.mH, mat2)
 
 
-@sparse_op("addmm", "_sparse_addmm")
+@sparse_op("_sparse_addmm")
+def sparse_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """``addmm``, with derivatives of the specified elements only."""
+    return addmm(input, bare(mat1), bare(mat2), beta=beta, alpha=alpha)
+
+
+@sparse_op("addmm")
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
     """``beta * input + alpha * (mat1 @ mat2)``."""
     sparse = next(t for t in (input, mat1, mat2) if isinstance(t, SparseTensor))
@@ -276,6 +297,7 @@ def mm_reduce(input: Any, mat2: Any, reduce: str) -> Any:
         raise could_not_run("_sparse_mm_reduce_impl", input)
     if reduce not in ("sum", "mean", "amax", "amin"):
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    input = bare(input)
     rows, columns = rows_and_columns(input)
     n = input._dims[0]
     if reduce in ("sum", "mean"):

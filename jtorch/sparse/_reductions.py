@@ -13,6 +13,7 @@ from .._src.facts import layouts
 from .._src.facts.errors import canonical_dim, canonical_dims
 from ._make import coalesce, compressed_to_coo, index_tensor, linear, to_compressed
 from ._tensor import COMPRESSED, SparseTensor, coo, could_not_run, expected, host, like, nnz, sparse_dim, sparse_op
+from ._whole import through
 
 torch: Any = jtorch  # to a type checker, the Tensor of the stubs is another class than that of the core
 
@@ -28,10 +29,11 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
     """The sum of all elements (dense), or over dimensions (sparse if sparse dimensions remain)."""
     if out is not None:
         raise could_not_run("sum.IntList_out", input)
+    if dim is None or not (isinstance(dim, int) or len(dim) or input._kind in COMPRESSED):
+        size, own = tuple(input._dims), input.dtype
+        return through(lambda s: s._vals.sum(dtype=dtype), input, lambda grad: grad.to(own).expand(size))
     if input._kind in COMPRESSED:
         return _compressed_sum(input, dim, keepdim, dtype)
-    if dim is None or not (isinstance(dim, int) or len(dim)):
-        return input._vals.sum(dtype=dtype)
     found = sparse_sum(input, dim, dtype)
     if not keepdim:
         return found
@@ -71,8 +73,6 @@ def sparse_sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:
 
 
 def _compressed_sum(input: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
-    if dim is None:
-        return input._vals.sum(dtype=dtype)
     if input._kind is not layouts.sparse_csr:
         raise could_not_run("sum.dim_IntList", input)
     if not keepdim:

@@ -28,6 +28,7 @@ from ._tensor import (
     sparse_dim,
     sparse_op,
 )
+from ._whole import following
 
 torch: Any = jtorch  # to a type checker, the Tensor of the stubs is another class than that of the core
 
@@ -38,6 +39,7 @@ _FLIPPED = {
 
 
 @sparse_op("transpose")
+@following(lambda whole, dim0, dim1: whole.transpose(dim0, dim1))
 def transpose(input: Any, dim0: int, dim1: int) -> Any:
     """Two dimensions exchanged."""
     a, b = canonical(dim0, input), canonical(dim1, input)
@@ -133,6 +135,7 @@ def permute(input: Any, *dims: Any, **kwargs: Any) -> Any:
 
 
 @sparse_op("unsqueeze")
+@following(lambda whole, dim: whole.unsqueeze(dim))
 def unsqueeze(input: Any, dim: int) -> Any:
     """One dimension of size 1 more."""
     if input._kind in COMPRESSED:

@@ -46,6 +46,7 @@ class SparseTensor(Tensor):
         _at: for COO ``(indices,)`` of shape ``(sparse_dim, nnz)``, else the compressed and the plain indices.
         _vals: the values, an ordinary tensor; the history of the whole is its history.
         _sorted: for COO, whether indices are sorted and unique.
+        _whole: the dense tensor that it was made of, for derivatives of all elements (see ``_whole.py``), if there is one.
     """
 
     __torch_function__ = disabled_torch_function_impl
@@ -55,7 +56,8 @@ class SparseTensor(Tensor):
     _vals: Tensor
     _dims: Size
     _sorted: bool
-    _made_of = frozenset(("_kind", "_at", "_vals", "_dims", "_sorted"))
+    _whole: Any = None
+    _made_of = frozenset(("_kind", "_at", "_vals", "_dims", "_sorted", "_whole"))
 
     def _read(self) -> Any:
         """A value that stands for the whole tensor, which kernels refuse."""
@@ -162,7 +164,7 @@ def become(t: SparseTensor, other: SparseTensor) -> SparseTensor:
         check_cast(values.dtype, t.dtype)
         values = converted(values, t.dtype)
     version = t._vals._version
-    t._kind, t._at, t._vals, t._dims, t._sorted = other._kind, other._at, values, other._dims, other._sorted
+    t._kind, t._at, t._vals, t._dims, t._sorted, t._whole = other._kind, other._at, values, other._dims, other._sorted, other._whole
     if values._version <= version and values._node is None and values._al is None:
         values._ver = version + 1
     return t

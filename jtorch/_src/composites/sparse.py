@@ -465,7 +465,8 @@ def _sparse_mm(sparse: Any, dense: Any, reduce: str | None = None) -> Any:
     """
     if reduce is not None:
         return hooks.sparse.get()._products.mm_reduce(sparse, dense, reduce)
-    return T.mm(sparse, dense)
+    bare = hooks.sparse.get()._whole.bare
+    return T.mm(bare(sparse), bare(dense))
 
 
 @composite(namespace="sparse", name="addmm", operands=("mat", "mat1", "mat2"))
@@ -473,6 +474,8 @@ def _sparse_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, a
     """``beta * input + alpha * (mat1 @ mat2)`` with a sparse ``mat1``.
 
     Shapes: input (n, k), mat1 (n, m), mat2 (m, k) -> (n, k).
+
+    Gradient: of a sparse operand, at its specified elements only.
 
     Raises:
         RuntimeError: if the shapes do not fit.
@@ -483,7 +486,8 @@ def _sparse_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, a
         tensor([[4.],
                 [4.]])
     """
-    return T.addmm(input, mat1, mat2, beta=beta, alpha=alpha)
+    bare = hooks.sparse.get()._whole.bare
+    return T.addmm(input, bare(mat1), bare(mat2), beta=beta, alpha=alpha)
 
 
 @composite(namespace="sparse", name="sampled_addmm", operands=("input", "mat1", "mat2"))
