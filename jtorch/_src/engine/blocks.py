@@ -71,7 +71,7 @@ def blocks_of(call: Call, avals: tuple[Aval, ...], shapes: Shapes, seconds: floa
     """The kernel for blocks that serves a call, which takes so many seconds to compile; None where there is none."""
     fitting = shapes.fitting
     outs = (shapes.outs,) if type(shapes.outs) is Aval else shapes.outs
-    if fitting is None or not outs or outs[0].size < BLOCK or any(o.shape != outs[0].shape for o in outs):
+    if type(fitting) is not any_size.Fitting or not outs or outs[0].size < BLOCK or any(o.shape != outs[0].shape for o in outs):
         return None
     shape = outs[0].shape
 

@@ -10,31 +10,9 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from . import any_size, limits, pace, programs, room, tracing, values
+from . import any_size, limits, pace, programs, room, sized, tracing, values
+from .guarded import Guarded
 from .values import META, Aval, Several, aval_of
-
-
-@jax.tree_util.register_pytree_node_class
-class Guarded:
-    """A kernel's result with the checks on values that it stated.
-
-    ``flags`` is an ``int64[n, 2]`` array: whether check i failed, and the offending value; ``checks`` holds each one's exception type,
-    message and span (see ``checks.py``).
-    """
-
-    __slots__ = ("outs", "flags", "checks")
-
-    def __init__(self, outs: Any, flags: Any, checks: tuple[Any, ...]) -> None:
-        self.outs, self.flags, self.checks = outs, flags, checks
-
-    def tree_flatten(self) -> tuple[tuple[Any, Any], Any]:
-        """The arrays and the checks, for JAX."""
-        return (self.outs, self.flags), self.checks
-
-    @classmethod
-    def tree_unflatten(cls, checks: Any, children: tuple[Any, Any]) -> Guarded:
-        """The reverse of ``tree_flatten``."""
-        return cls(*children, checks)
 
 
 class Call:
@@ -57,6 +35,7 @@ class Call:
         general: of an elementwise kernel, gives what stands for it with operands of all sizes (see ``any_size``); None for others.
         forms: what tracing it for all sizes has shown, by operand avals.
         blocks: as a kernel for a block of elements of large arrays, how far it is from being compiled (see ``blocks``), by operand avals.
+        kin: to which family of calls it belongs that are the same but for sizes (see ``sized``); None if to none.
         last: the operand avals that it was traced with last, and what that gave (see ``tracing``), until it is settled how to run it.
     """
 
@@ -78,6 +57,7 @@ class Call:
         "general",
         "forms",
         "blocks",
+        "kin",
         "traces",
         "_alone",
         "_jitted",
@@ -105,6 +85,7 @@ class Call:
         self.general: Callable[..., Any] | None = None
         self.forms: dict[tuple[Aval, ...], Any] | None = None
         self.blocks: dict[tuple[Aval, ...], Any] | None = None
+        self.kin: sized.Kin | None = None
         self._alone: Any = None
         CALLS.add(self)
 
@@ -204,7 +185,7 @@ class Shapes:
         self.replacing: Callable[..., Any] | bool | None = None
         self.alone = self.back = 0
         self.estimate: Estimate | None = None
-        self.fitting: any_size.Fitting | None = None
+        self.fitting: any_size.Fitting | sized.Sized | None = None
         #: Operands on several devices: immediate mode must bring them together first.
         self.mixed = mixed
 
@@ -273,16 +254,21 @@ def abstract(call: Call, avals: tuple[Aval, ...] = ()) -> Aval | tuple[Aval, ...
 _abstract: weakref.WeakKeyDictionary[Call, dict[tuple[Aval, ...], Any]] = weakref.WeakKeyDictionary()
 
 
-def _described(call: Call, avals: tuple[Aval, ...], place: Any) -> tuple[Aval | tuple[Aval, ...], tuple[Any, ...], any_size.Fitting | None]:
+def _described(call: Call, avals: tuple[Aval, ...], place: Any) -> tuple[Aval | tuple[Aval, ...], tuple[Any, ...], Any]:
     """The result avals of ``call`` on ``place``, and its checks on values: from what it is for all sizes, which comes last, from what an
     earlier process kept, or by tracing the kernel."""
     symbolic = not all(type(n) is int for a in avals for n in a.shape)  # sizes of an export: facts of one process
     if call.general is not None and not symbolic and (fitting := any_size.fitting(call, avals)) is not None:
         outs = tuple([aval_of(shape, dtype, place) for shape, dtype in fitting.outs()])
         return outs[0] if fitting.form.single else outs, (), fitting
+    if not symbolic and (found := sized.fitting(call, avals)) is not None:
+        outs = tuple([aval_of(shape, dtype, place) for shape, dtype in found.outs()])
+        found.teach(call)
+        return outs[0] if found.form.single else outs, found.checks(), found
     key = None if symbolic else programs.key_of("shapes", call.identity, avals)
     fact = programs.remembered(key)
     if fact is not None:
+        sized.met(call, avals)
         return *_recalled(call, fact, place), None
     with kernel_errors(call.name):
         result = tracing.traced(call, avals)[1]
@@ -296,6 +282,8 @@ def _described(call: Call, avals: tuple[Aval, ...], place: Any) -> tuple[Aval | 
     )
     if key is not None:
         _remember(key, call, outs, checks)
+    if not symbolic:
+        sized.met(call, avals)
     return outs, checks, None
 
 

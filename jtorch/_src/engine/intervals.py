@@ -13,10 +13,11 @@ from typing import Any, TypeAlias
 
 import jax
 import numpy as np
+from jax.export import is_symbolic_dim
 from jax.extend.core import ClosedJaxpr, JaxprEqn, Literal, Primitive
 from jax.interpreters import batching, mlir
 
-from ..facts.size import SYMBOLIC
+from .supposing import is_supposing
 
 Interval: TypeAlias = "tuple[float, float]"  # of ints; infinities stand for "no element"
 #: Of nothing: what joins with an interval without widening it.
@@ -353,8 +354,8 @@ batching.defvectorized(_in_range_p)
 def in_range(x: jax.Array, low: int, high: int) -> jax.Array:
     """Integers as they are, stated to lie in ``low`` to ``high`` where a kernel's equations do not show it: positions found by bits or by
     comparisons. Nothing runs for it."""
-    if type(low) in SYMBOLIC or type(high) in SYMBOLIC:  # bounds that vary say nothing
-        return x
+    if is_symbolic_dim(low) or is_symbolic_dim(high):
+        return _in_range_p.bind(x, low=low, high=high) if is_supposing() else x  # bounds that vary say nothing
     return _in_range_p.bind(x, low=int(low), high=int(high))
 
 

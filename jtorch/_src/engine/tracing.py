@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 from jax.extend import core as jex
+from jax.interpreters.partial_eval import dce_jaxpr
 
 from .signalled import is_signalled
 from .values import Aval
@@ -50,6 +51,16 @@ def traced(call: Call, avals: tuple[Aval, ...]) -> tuple[Any, Any]:
         for old in list(call.traces)[: PENDING // 2]:
             call.traces.pop(old, None)
     return found
+
+
+def attempted(call: Call, avals: tuple[Aval, ...]) -> tuple[Any, Any] | None:
+    """As ``traced``; None where that fails, or only JAX's own way is left."""
+    return _inlined(call, avals)
+
+
+def used(closed: Any) -> tuple[bool, ...]:
+    """For each operand of a jaxpr, whether its results depend on it."""
+    return tuple(dce_jaxpr(closed.jaxpr, [True] * len(closed.jaxpr.outvars))[1])
 
 
 def _inlined(call: Call, avals: tuple[Aval, ...]) -> tuple[Any, Any] | None:

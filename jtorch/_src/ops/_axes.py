@@ -13,6 +13,7 @@ from ..facts import dtypes
 from ..facts.errors import canonical_dim, canonical_dims
 from ._declare import Array
 from ._kernel import cast
+from ._rows import elements_added
 from ._sizes import fewer
 
 
@@ -80,7 +81,7 @@ def put_along(g: Array, index: Array, axis: int, size: int) -> Array:
         where = lax.broadcasted_iota(index.dtype, shape, axis) == index
         return jnp.where(where, g, jnp.zeros((), g.dtype))
     grid = tuple(index if d == axis else lax.broadcasted_iota(index.dtype, g.shape, d) for d in range(g.ndim))
-    return jnp.zeros(shape, g.dtype).at[grid].add(g, mode="promise_in_bounds", wrap_negative_indices=False)
+    return elements_added(jnp.zeros(shape, g.dtype), grid, g)
 
 
 def select_fwd(kernel: Any) -> Any:

@@ -13,6 +13,7 @@ from jax import lax
 from jax import numpy as jnp
 
 from ._declare import Array
+from ._sizes import fewer, numbers
 
 #: Smaller arrays are reduced at once.
 SMALLEST = 16384
@@ -42,12 +43,12 @@ def in_columns(reduce: Callable[..., Array], x: Array, dims: tuple[int, ...], ke
         parts = lax.optimization_barrier(reduce(table, axis=-2, keepdims=False))
         return reduce(parts, axis=-1, keepdims=keepdim)
 
-    if type(x.size) is not int:
+    if not numbers(x.size):
         return at_once(x)
-    if x.size < SMALLEST or np.dtype(x.dtype).kind == "c" or x.dtype.itemsize == 2:  # halves: partial results would be rounded
+    if fewer(x.size, SMALLEST) or np.dtype(x.dtype).kind == "c" or x.dtype.itemsize == 2:  # halves: partial results would be rounded
         return at_once(x)
     if len(dims) == x.ndim:
         return lax.platform_dependent(x, cpu=whole, default=at_once)
-    if rows and dims == (x.ndim - 1,) and x.shape[-1] % ROW_WIDTH == 0 and x.shape[-1] >= 8 * ROW_WIDTH:
+    if rows and dims == (x.ndim - 1,) and fewer(x.shape[-1] % ROW_WIDTH, 1) and not fewer(x.shape[-1], 8 * ROW_WIDTH):
         return lax.platform_dependent(x, cpu=last, default=at_once)
     return at_once(x)

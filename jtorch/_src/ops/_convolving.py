@@ -23,7 +23,7 @@ from ..engine.host.rules import BYTE, CALL, Compute, Equation, nbytes
 from ._declare import Array
 from ._hosted import hosted
 from ._numeric import wide
-from ._sizes import fewer
+from ._sizes import fewer, numbers
 
 #: Longest sum of products that is written as one fused expression.
 _MAX_TERMS = 32
@@ -254,7 +254,7 @@ def _multiply_add(x: Array, w: Array, geo: Geometry, out: tuple[int, ...]) -> Ar
     weights = w.reshape(groups, -1, per_group, *w.shape[2:])
     total = None
     for terms, (offset, c) in enumerate(itertools.product(_offsets(w.shape[2:]), range(per_group)), 1):
-        shifted = _tap(padded[:, :, c], offset, out, geo)[:, :, None]
+        shifted = _tap(lax.index_in_dim(padded, c, 2, False), offset, out, geo)[:, :, None]
         product = shifted * weights[(slice(None), slice(None), c, *offset)].reshape(1, groups, -1, *ones)
         total = product if total is None else total + product
         if terms % _MAX_TERMS == 0:
@@ -379,7 +379,7 @@ def _columns_summed(g: Array, w: Array, x_shape: tuple[int, ...], geo: Geometry)
     wt = jnp.moveaxis(w, 1, -1).reshape(w.shape[0], -1)
     shares = jnp.tensordot(lax.optimization_barrier(_to_rows(g)), wt, ((1,), (0,)))
     shares = lax.optimization_barrier(shares).reshape(g.shape[0], *out, -1, x_shape[1])
-    known = all(type(n) is int for n in (*shares.shape, *x_shape))
+    known = numbers(*shares.shape, *x_shape)
     return (_summed if known else _summed_formula)(shares, size=tuple(x_shape[2:]), kernel=tuple(kernel), geo=dataclasses.astuple(geo))
 
 
@@ -387,7 +387,7 @@ def _summed_formula(shares: Array, *, size: tuple[int, ...], kernel: tuple[int, 
     """The shares of all taps ``(N, *out, taps, C)``, each added where it falls: ``(N, C, *size)``."""
     total = None
     for t, offset in enumerate(_offsets(kernel)):
-        placed = _placed(_to_nchw(shares[..., t, :]), offset, size, kernel, Geometry(*geo))
+        placed = _placed(_to_nchw(lax.index_in_dim(shares, t, shares.ndim - 2, False)), offset, size, kernel, Geometry(*geo))
         total = placed if total is None else total + placed
     assert total is not None
     return total
@@ -439,7 +439,7 @@ def _grouped_columns_summed(g: Array, w: Array, x_shape: tuple[int, ...], geo: G
     shares = jnp.swapaxes(shares.reshape(x_shape[1], -1, g.shape[0], *out), 0, 2)
     total = None
     for t, offset in enumerate(_offsets(kernel)):
-        placed = _placed(jnp.swapaxes(shares, 1, 2)[:, :, t], offset, x_shape[2:], kernel, geo)
+        placed = _placed(lax.index_in_dim(jnp.swapaxes(shares, 1, 2), t, 2, False), offset, x_shape[2:], kernel, geo)
         total = placed if total is None else total + placed
     assert total is not None
     return total

@@ -52,7 +52,7 @@ def _first(bad: Array, n: int) -> Array:
     Large arrays are taken in columns, whose rows are counted in 16 bits: half the time.
     """
     dtype = np.int32 if fewer(n, 2**31) else np.int64
-    width = next((w for w in (256, 1024) if n % w == 0 and 16 <= n // w < 2**15), 0) if fewer(n, 2**31) else 0
+    width = next((w for w in (256, 1024) if fewer(n, 2**31) and fewer(n % w, 1) and not fewer(n // w, 16) and fewer(n // w, 2**15)), 0)
     if not width:
         return jnp.min(jnp.where(bad, lax.broadcasted_iota(dtype, (n,), 0), counted(n, np.dtype(dtype))))
     count = n // width

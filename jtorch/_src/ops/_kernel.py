@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,15 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.interpreters.partial_eval import dce_jaxpr
 
-from ..engine import Aval, Call, Guarded, any_size, flush, trie
+from ..engine import Aval, Call, Guarded, any_size, flush, sized, tracing, trie
 from ..engine.calls import MANY
 from ..engine.programs import identity, key_of, remember, remembered
 from ..engine.tracing import traced
 from ..facts import dtypes
 from ..facts.errors import broadcast_shapes
-from . import _pieces
+from . import _families, _pieces
 from ._declare import DTYPE, NUMBER, OPS, STATIC, TENSOR_LIST, TENSOR_OR_STATIC, UNLESS_ROUNDED, Op, collecting, collecting_of_rule
 from ._flags import flags_of
 from ._mapped import axes_of, varying
@@ -119,7 +119,7 @@ class Info:
 
 _calls: dict[tuple[Op, tuple[Any, ...]], Call] = {}
 #: Caches of calls that the binding keeps for each op, emptied with ``_calls``.
-caches: list[dict[Any, Any]] = []
+caches: list[dict[Any, Any]] = [_families.families]
 
 
 def forget_calls() -> None:
@@ -189,9 +189,16 @@ def _make(op: Op, layout: tuple[Any, ...], forward: bool) -> Call:
     call.view = op.family == "view"
     if op.elementwise and not forward:
         call.general = any_size.general
+    call.kin = _families.kin_of(op, layout, forward, lambda given: _made_of(op, given, forward))
     if not forward and (piecewise := _pieces.FORWARD.get(op.path)) is not None:
         call.jitted = _pieces.InPieces(call.jitted, piecewise, _statics(layout))
     return call
+
+
+def _made_of(op: Op, layout: tuple[Any, ...], forward: bool) -> Call:
+    """As ``call_of``, or what runs in its place where a gradient is needed."""
+    call = call_of(op, layout)
+    return call.extra.tracked if forward else call
 
 
 def _identity(op: Op, layout: tuple[Any, ...], forward: bool) -> str | None:
@@ -449,20 +456,30 @@ def kept_for(call: Call, avals: tuple[Aval, ...], outs: tuple[Aval, ...], needs:
             _put(info.masks, (avals, needs), found)
     if found is None:
         found = info.saved
-        key = key_of("kept", call.identity, avals, outs, needs) if any(found) and not info.hidden else None
-        fact = remembered(key)
-        if fact is not None:
-            found = fact
-        elif any(found) and not info.hidden:
-            visible = outs[: len(outs) - info.hidden]
-            derivative = vjp_of(call, avals, outs, needs, tuple([a.differentiable for a in visible]), kept=info.saved)
-            saved = [a for a, keep in zip(avals, info.saved, strict=True) if keep]
-            saved += outs[: saved_results(info, len(outs))]
-            jaxpr = traced(derivative, (*saved, *[a for a in visible if a.differentiable]))[0].jaxpr
-            used = iter(dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))[1])
-            found = tuple([keep and next(used) for keep in info.saved])
-            remember(key, found)
+        if any(found) and not info.hidden:
+            found = _kept(call, avals, outs, needs)
         _put(info.masks, (avals, needs), found)
+    return found
+
+
+def _kept(call: Call, avals: tuple[Aval, ...], outs: tuple[Aval, ...], needs: tuple[bool, ...]) -> tuple[bool, ...]:
+    """As ``kept_for``, where a call is met for the first time."""
+    info: Info = call.extra
+    derivative = vjp_of(call, avals, outs, needs, tuple([a.differentiable for a in outs]), kept=info.saved)
+    saved = [a for a, keep in zip(avals, info.saved, strict=True) if keep]
+    saved += outs[: saved_results(info, len(outs))]
+    operands = (*saved, *[a for a in outs if a.differentiable])
+    form = sized.fitting(derivative, operands)
+    if form is not None:
+        used = iter(form.form.used)
+        return tuple([keep and next(used) for keep in info.saved])
+    key = key_of("kept", call.identity, avals, outs, needs)
+    found = remembered(key)
+    if found is None:
+        used = iter(tracing.used(traced(derivative, operands)[0]))
+        found = tuple([keep and next(used) for keep in info.saved])
+        remember(key, found)
+    sized.met(derivative, operands)
     return found
 
 
@@ -522,6 +539,14 @@ def vjp_of(
     name = call.identity and identity("vjp", call.identity, avals, outs, needs, given, recompute, kept)
     found = Call(f"{op.name}_backward", fn, call.kinds, derived, name)
     found.apart = op.apart
+    how = needs, given, recompute, kept
+
+    def operands(mine: Sequence[Aval], its: Sequence[Aval]) -> tuple[Aval, ...]:
+        saved = [a for a, keep in zip(mine, kept, strict=True) if keep]
+        results = () if not n_results else its[len(visible) :] if info.hidden else its
+        return (*saved, *results, *[a for a, have in zip(its, given, strict=False) if have])
+
+    found.kin = _families.derived_kin(call, avals, outs, how, lambda same, mine, its: vjp_of(same, mine, its, *how), operands)
     if op.elementwise:
 
         def general(_: Call, given_avals: tuple[Aval, ...], stand: Callable[[Aval], Aval] = any_size.stand_in) -> any_size.General | None:
@@ -633,7 +658,7 @@ def unbroadcast(grad: Any, shape: tuple[int, ...], dtype: Any) -> Any:
         axes = tuple(range(lead)) + tuple(i + lead for i, n in enumerate(shape) if n == 1 and grad.shape[i + lead] != 1)
         if axes:
             grad = jnp.sum(grad, axis=axes)
-        grad = jnp.broadcast_to(grad.reshape(shape), shape) if grad.size == int(np.prod(shape)) else jnp.broadcast_to(grad, shape)
+        grad = jnp.broadcast_to(grad.reshape(shape), shape) if grad.size == math.prod(shape) else jnp.broadcast_to(grad, shape)
     return cast(grad, np.dtype(dtype))
 
 

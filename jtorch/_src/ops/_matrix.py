@@ -205,11 +205,11 @@ def over_rows(a: Array, b: Array) -> Array:
     """
     n, p = a.shape
     contract = (((0,), (0,)), ((), ()))
-    crowded = n >= _CROWDED_ROWS and p > 1 and not _width(a) % _CROWDED_BYTES and jax.default_backend() == "cpu"
-    if not crowded or b.shape[1] < 8:
+    crowded = not fewer(n, _CROWDED_ROWS) and p > 1 and not _width(a) % _CROWDED_BYTES and jax.default_backend() == "cpu"
+    if not crowded or fewer(b.shape[1], 8):
         return lax.dot_general(a, b, contract)
     # The barriers keep XLA from turning either form into the slow one again.
-    if _width(b) % _CROWDED_BYTES and b.shape[1] <= n:
+    if _width(b) % _CROWDED_BYTES and not fewer(n, b.shape[1]):
         return lax.optimization_barrier(lax.dot_general(b, a, contract)).T
     return lax.dot_general(lax.optimization_barrier(a.T), b, (((1,), (0,)), ((), ())))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -73,7 +74,9 @@ def wide(x: Array) -> Array:
 
 
 def number(value: float, x: Array) -> Array:
-    """A constant in the dtype of ``x``; infinite where that cannot hold it."""
+    """A constant, or a size, in the dtype of ``x``; infinite where that cannot hold it."""
+    if jax.export.is_symbolic_dim(value):
+        return jnp.asarray(value, x.dtype)
     with np.errstate(over="ignore"):
         return np.asarray(value, x.dtype)  # type: ignore[return-value]
 

@@ -176,14 +176,19 @@ def run(
     return trace.after[0], state, trace
 
 
+def _shifted(first: Array, states: Array, reverse: bool) -> Array:
+    """The state before each of ``states``, of which ``first`` came before all."""
+    n = states.shape[0]
+    rest = lax.slice_in_dim(states, 1, n) if reverse else lax.slice_in_dim(states, 0, n - 1)
+    return jnp.concatenate([rest, first] if reverse else [first, rest])
+
+
 def run_back(
     x: Array, state: State, w: Weights, cell: Cell, reverse: bool, mask: Array | None, trace: Trace, d_out: Array, d_final: State
 ) -> tuple[Array, State, Weights]:
     """The gradients of ``run`` for ``x``, the first state and the weights, given those of its outputs and final state."""
     x_part: Any = affine(x, w.ih, w.b_ih) if cell.wants_x else None
-    before = tuple(
-        jnp.concatenate([seq[1:], s[None]] if reverse else [s[None], seq[:-1]]) for s, seq in zip(state, trace.after, strict=True)
-    )
+    before = tuple(_shifted(s[None], seq, reverse) for s, seq in zip(state, trace.after, strict=True))
     zero = jnp.zeros((), x.dtype)
 
     def body(d: State, at: Any) -> tuple[State, Any]:
@@ -206,7 +211,7 @@ def run_back(
         return new, (d_x[None], None if d_hp is d_x else d_hp[None], None if w.hr is None else d_h[None])
 
     d_state, found = _loops.scan(body, d_final, (d_out, x_part, trace.kept, before, trace.after, mask), reverse=not reverse)
-    d_x, d_hp, d_h = [None if a is None else a[:, 0] for a in found]
+    d_x, d_hp, d_h = [None if a is None else lax.index_in_dim(a, 0, 1, False) for a in found]
     assert d_x is not None
     d_hp = d_x if d_hp is None else d_hp
     grads = Weights(

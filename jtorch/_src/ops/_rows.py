@@ -4,11 +4,14 @@ that an index may be. That look takes most of tracing such a kernel, and program
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from jax import lax
+
+from ._sizes import fewer
+from ._sizes import numbers as known
 
 Array = Any
 
@@ -26,13 +29,28 @@ def positions_of_rows(x: Array, index: tuple[Any, ...]) -> Array | None:
     if len(index) != 1 or isinstance(index[0], slice) or not x.ndim or not index[0].ndim:
         return None
     sizes = (*x.shape, *index[0].shape)
-    return index[0] if all(type(n) is int for n in sizes) and 0 not in sizes else None
+    return index[0] if known(*sizes) and 0 not in sizes else None
 
 
 def _places(x: Array, positions: Array) -> Array:
     """Positions as the primitives take them, counted in as few bits as JAX has for the sizes of ``x``."""
-    kind = np.int32 if max(x.shape) <= np.iinfo(np.int32).max else np.int64
-    return lax.expand_dims(lax.convert_element_type(positions, kind), (positions.ndim,))
+    return lax.expand_dims(lax.convert_element_type(positions, _kind(x)), (positions.ndim,))
+
+
+def _kind(x: Array) -> Any:
+    """The dtype of positions in ``x``."""
+    return np.int32 if all(fewer(n, 2**31) for n in x.shape) else np.int64
+
+
+def elements_added(x: Array, grid: Sequence[Array], values: Array) -> Array:
+    """``x`` with ``values`` added to single elements at positions that lie in range: for each dimension an array of them, which may have
+    size 1 where that of the values is another."""
+    kind, n = _kind(x), values.ndim
+    places = [lax.broadcast_in_dim(lax.convert_element_type(i, kind), (*values.shape, 1), range(n)) for i in grid]
+    at = lax.concatenate(places, n)
+    axes = tuple(range(x.ndim))
+    numbers = lax.ScatterDimensionNumbers((), inserted_window_dims=axes, scatter_dims_to_operand_dims=axes)
+    return lax.scatter_add(x, at, values, numbers, mode="promise_in_bounds")
 
 
 def rows(x: Array, positions: Array) -> Array:

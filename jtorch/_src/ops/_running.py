@@ -18,6 +18,7 @@ from jax import lax
 from . import _loops
 from ._declare import Array
 from ._hosted import INTEGERS, hosted
+from ._sizes import fewer, numbers
 
 #: Smaller arrays are scanned by XLA: there is nothing to gain.
 SMALLEST = 4096
@@ -66,7 +67,7 @@ def _running(x: Array, axis: int, combine: Combine, scan: Callable[..., Array], 
 
 
 def _worthwhile(x: Array, axis: int) -> bool:
-    if type(x.size) is not int or x.size < SMALLEST or x.shape[axis] < 8 or x.dtype.kind == "c":
+    if not numbers(x.size) or fewer(x.size, SMALLEST) or fewer(x.shape[axis], 8) or x.dtype.kind == "c":
         return False
     return x.dtype.itemsize <= 4 or math.prod(x.shape[axis + 1 :]) > 1  # turning wide elements around costs more than it brings
 

@@ -11,10 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..engine import supposing
+
 
 def fewer(n: Any, limit: int) -> bool:
     """Whether ``n < limit``; a size that is not known counts as large. Ask only where what is done for large sizes is right for all."""
-    return type(n) is int and n < limit
+    return n < limit if type(n) is int and type(limit) is int else supposing.is_fewer(n, limit)
 
 
 def counted(n: Any, dtype: Any) -> Any:
@@ -30,12 +32,14 @@ def surely(asked: Callable[[], Any]) -> bool:
     try:
         return bool(asked())
     except jax.errors.InconclusiveDimensionOperation:
+        if supposing.is_supposing():  # what is traced for all sizes is not asked again
+            raise
         return False
 
 
 def numbers(*sizes: Any) -> bool:
-    """Whether all of them are known."""
-    return all(type(n) is int for n in sizes)
+    """Whether all of them are known, or stand for some that are."""
+    return supposing.is_supposing() or all(type(n) is int for n in sizes)
 
 
 def counting(n: Any) -> Any:

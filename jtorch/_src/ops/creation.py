@@ -18,7 +18,7 @@ from ._facts import schemas
 from ._fitting import number_as
 from ._kernel import cast
 from ._numeric import rounded
-from ._sizes import surely
+from ._sizes import counted, fewer
 
 
 def factory(**options: object):
@@ -215,7 +215,7 @@ def _line(start: Array | Number, end: Array | Number, steps: int, dtype: np.dtyp
     if steps == 1:
         return first.reshape(1)
     real = np.zeros((), wide).real.dtype
-    step = (last - first) / np.asarray(steps - 1, wide)
+    step = (last - first) / counted(steps - 1, np.dtype(wide))
     i = lax.iota(np.int64, steps)
     forth = first + step * i.astype(real).astype(wide)
     back = last - step * (steps - 1 - i).astype(real).astype(wide)
@@ -309,7 +309,7 @@ def eye(n: int, m: int | None = None, *, dtype: Dtype | None = None) -> Array:
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     wanted = _default(dtype)
-    if surely(lambda: n * columns > limits.MOST):
+    if fewer(limits.MOST, n * columns):
         raise RuntimeError(limits.UNCOUNTABLE)
     if not n * columns:
         return jnp.zeros((n, columns), wanted)  # neither are the positions that would be compared

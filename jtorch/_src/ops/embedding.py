@@ -187,7 +187,7 @@ def _embedding_bag_fwd(
         guard_range(indices, 0, weight.shape[0] - 1, RuntimeError, _NO_ROW)
         out = sums_of_unequal_bags(weight, indices, offsets, per_sample_weights, include_last_offset, padding_idx)
         if padding_idx < 0:
-            ends = offsets[1:] if include_last_offset else jnp.append(offsets[1:], np.asarray(n, offsets.dtype))
+            ends = offsets[1:] if include_last_offset else jnp.append(offsets[1:], jnp.asarray(n, offsets.dtype))
             sizes = (ends - offsets[:count]).astype(np.int32)
         else:
             counted = (indices != padding_idx).astype(np.int32)

@@ -27,7 +27,7 @@ from ._hosted import INT64, REALS, hosted
 from ._matrix import cpp_name
 from ._nodes import by_operand
 from ._numeric import wide
-from ._rows import positions_of_rows, rows
+from ._rows import elements_added, positions_of_rows, rows
 from ._sizes import counted, fewer
 
 _BOUNDS = "index {{}} is out of bounds for dimension {dim} with size {size}"
@@ -54,10 +54,9 @@ def in_bounds(index: Array, size: int, exc_type: type[Exception], message: str, 
         index = index.astype(np.int32)
     if not wrap:
         return index
-    if type(size) is not int:
-        return jnp.where(index < 0, index + counted(size, index.dtype), index)
-    kind = index.dtype.type  # the same in JAX's primitives, as this is traced for each new size
-    return lax.select(lax.lt(index, kind(0)), lax.add(index, kind(size)), index)
+    kind = index.dtype.type  # ``jnp.where`` in JAX's primitives, as this is traced for each new size
+    high = index + counted(size, index.dtype) if type(size) is not int else lax.add(index, kind(size))
+    return lax.select(lax.lt(index, kind(0)), high, index)
 
 
 def at_dim(dim: int, positions: Array) -> tuple[slice | Array, ...]:
@@ -179,7 +178,7 @@ def _gather_rule(g: Array, result: None, input: Array, dim: int, index: Array, *
     axis = canonical_dim(dim, x.ndim)
     if can_be_added(x, i):
         return added_along(x, i, g, axis=axis).reshape(input.shape), None
-    found = wide(x).at[grid(axis, i)].add(wide(g), mode="promise_in_bounds", wrap_negative_indices=False)
+    found = elements_added(wide(x), grid(axis, i), wide(g))
     return found.astype(g.dtype).reshape(input.shape), None
 
 

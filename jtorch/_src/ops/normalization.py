@@ -16,7 +16,7 @@ from ._declare import Array, defvjp, op
 from ._facts import schemas
 from ._kernel import cast, unbroadcast
 from ._numeric import inverse_sqrt, require, wide
-from ._sizes import counted
+from ._sizes import counted, fewer
 
 
 def _check_normalized_shape(input: Array, normalized_shape: Sequence[int], star: str = "*, ", **params: Array | None) -> tuple[int, ...]:
@@ -297,7 +297,7 @@ def _batch_norm_train_fwd(
     if running_mean is not None:
         moments.append(_moved(running_mean, mean, momentum, 1.0))
     if running_var is not None:
-        moments.append(_moved(running_var, variance, momentum, count / max(count - 1, 1)))
+        moments.append(_moved(running_var, variance, momentum, count / (count - 1 if not fewer(count, 2) else 1)))
     return (cast(out, input.dtype), *moments), (mean, scale)
 
 
@@ -320,7 +320,7 @@ def _batch_norm_train_rule(
 ) -> tuple[Array | None, ...]:
     mean, scale = residuals
     grad, x = wide(g[0]), wide(input)
-    n = np.asarray(max(x.size // max(x.shape[1], 1), 1), x.dtype)
+    n = counted(x.size // x.shape[1] if x.size else 1, x.dtype)
     w = _channel(weight, x)
     total = _channel_sum(grad)
     centered = x - mean

@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from ..facts.errors import canonical_dim
@@ -99,7 +100,7 @@ def _geometry_diagonal(shape: Ints, strides: Ints, offset: int = 0, dim1: int = 
 
 def _put_diagonal(parent: Array, value: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
     a, b, length, row, column = _diagonal_index(parent.shape, offset, dim1, dim2)
-    steps = jnp.arange(length)
+    steps = lax.iota(np.int64, length)
     moved = jnp.moveaxis(parent, (a, b), (-2, -1))
     moved = moved.at[..., steps + row, steps + column].set(value)
     return jnp.moveaxis(moved, (-2, -1), (a, b))
@@ -153,7 +154,7 @@ def _geometry_unfold(shape: Ints, strides: Ints, dimension: int, size: int, step
 
 
 def _windows(n: int, size: int, step: int) -> Any:
-    return jnp.arange(n)[:, None] * step + jnp.arange(size)[None, :]
+    return lax.iota(np.int64, n)[:, None] * step + lax.iota(np.int64, size)[None, :]
 
 
 def _put_unfold(parent: Array, value: Array, dimension: int, size: int, step: int) -> Array:

@@ -25,7 +25,7 @@ from ._facts import schemas
 from ._hosted import INT64, REALS, hosted, reduced
 from ._nodes import along
 from ._numeric import is_complex, is_integral, quotient, scalar_name, unsupported, wide
-from ._sizes import fewer
+from ._sizes import fewer, numbers
 
 
 def _asked(x: Array) -> np.dtype | None:
@@ -268,7 +268,7 @@ def _prod_rule(
     def of_others(g: Array, result: Array, x: Array) -> Array:
         return jnp.conj(jax.vjp(lambda x: prod(x, dim, keepdim, dtype=dtype), x)[1](jnp.conj(g))[0])
 
-    if input.dtype.kind != "f" or type(input.size) is not int or input.size < MANY_FACTORS or dtype not in (None, input.dtype):
+    if input.dtype.kind != "f" or not numbers(input.size) or fewer(input.size, MANY_FACTORS) or dtype not in (None, input.dtype):
         return (of_others(g, result, input),)
     dims = reduced_dims(input, dim)
 

@@ -20,6 +20,7 @@ from ._fitting import number_as
 from ._nodes import by_operand
 from ._numeric import conj, require, wide, zeros_and_ones
 from ._rows import positions_of_rows, with_rows
+from ._sizes import fewer
 from .indexing import (
     _BOUNDS,
     along,
@@ -65,7 +66,7 @@ def write_rounded_once(x: Array, index: tuple[Any, ...], values: Array, how: str
 
 def _counts_in_int32(x: Array, index: tuple[Any, ...]) -> bool:
     """Whether ``index`` names single elements by arrays of one rank, and 32 bits count those of ``x``."""
-    if type(x.size) is not int or x.size > np.iinfo(np.int32).max:
+    if not fewer(x.size, np.iinfo(np.int32).max + 1):
         return False
     return not any(isinstance(i, slice) or i.ndim != index[0].ndim for i in index)
 

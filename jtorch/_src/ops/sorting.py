@@ -15,6 +15,7 @@ from ._derivatives import A, D, derivative
 from ._facts import schemas
 from ._numeric import is_complex
 from ._order import argsort_along, leading, sort_along
+from ._sizes import fewer, numbers
 
 
 def _sortable(input: Array, dim: int) -> int:
@@ -185,7 +186,7 @@ def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool
 
 def _top_places(x: Array, k: int, axis: int, largest: bool) -> Array:
     n = x.shape[axis]
-    if x.dtype == np.float32 and type(n) is int and 0 < k <= n // 8:  # XLA selects; from about there on sorting packed keys is faster
+    if x.dtype == np.float32 and numbers(n) and k > 0 and not fewer(n // 8, k):  # XLA selects; beyond, sorting packed keys is faster
         key = jnp.moveaxis(x, axis, -1)
         key = jnp.where(key == 0, jnp.zeros((), key.dtype), key)  # XLA would put -0. below 0.
         key = key if largest else -key

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..engine.supposing import is_supposing
 from ..facts import dtypes
 from ..facts.errors import canonical_dims
 from ._axes import category, one_dim, positions, reduced_dims, restored, select_fwd, select_grad, squeezed, take_along, to_dtype
@@ -19,6 +20,7 @@ from ._kernel import cast
 from ._matrix import product
 from ._numeric import default_float, is_complex, quotient, unsupported, wide
 from ._order import MEDIAN, MEDIAN_OF_NUMBERS, selected, sort_along
+from ._sizes import fewer
 from .reductions import shared_grad
 
 # ---- variance --------------------------------------------------------------------------------------------------------------------
@@ -40,6 +42,8 @@ def _moments(input: Array, dims: tuple[int, ...], correction: float, message: st
 def _divisor(count: Any, correction: float) -> Any:
     if type(count) is int:
         return float(max(count - correction, 0.0)) if count else 0.0  # nothing has no variance, whatever is added to its number
+    if is_supposing() and correction == int(correction) and fewer(int(correction), count):
+        return count - int(correction)
     return jnp.maximum(jnp.asarray(count, np.float64) - correction, 0.0)
 
 
@@ -101,7 +105,11 @@ def _std_mean(input: Array, dim: int | tuple[int, ...] | None, correction: float
 def _var_grad(g: Array, input: Array, dims: tuple[int, ...], correction: float) -> Array:
     """``g`` has the reduced dimensions kept."""
     _, deviation, _, divisor = _moments(input, dims, correction, _ONLY_FLOAT)
-    scale = jnp.full((), np.float64(2) / divisor if divisor else np.inf, _real(deviation.dtype))
+    kind = _real(deviation.dtype)
+    if type(divisor) is float:
+        scale = jnp.full((), np.float64(2) / divisor if divisor else np.inf, kind)
+    else:
+        scale = 2 / jnp.full((), divisor, kind)
     return to_dtype(to_dtype(to_dtype(g, _real(deviation.dtype)) * scale, deviation.dtype) * deviation, input.dtype)
 
 

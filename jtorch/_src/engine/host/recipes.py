@@ -18,6 +18,8 @@ import jax
 import numpy as np
 from jax.extend import core as jex
 
+from .sizes import Size, named, sized
+
 #: Primitives that only hold another jaxpr: it becomes part of the recipe around it.
 _HOLDERS = frozenset(
     "jit pjit closed_call core_call core_closed_call remat checkpoint custom_jvp_call custom_vjp_call custom_vjp_call_jaxpr "
@@ -155,7 +157,7 @@ class _Writer:
 def _spec(aval: Any) -> Spec:
     if not isinstance(getattr(aval, "dtype", None), np.dtype):
         raise Unstaged(str(aval))
-    return Spec(tuple(aval.shape), aval.dtype)
+    return Spec(tuple([n if type(n) is int else sized(n) for n in aval.shape]), aval.dtype)
 
 
 def _step(e: Any, operands: tuple[int, ...], first: int) -> Step:
@@ -192,7 +194,8 @@ def _plain(x: Any) -> Any:
         return SimpleNamespace(name=x.name)
     if getattr(x, "unpackable", False):  # operands or results by groups, as newer versions of JAX have them: how many each has
         return tuple([len(group) for group in x.unpack()])
-    return _NOTHING
+    size: Any = x
+    return sized(size) if jax.export.is_symbolic_dim(size) else _NOTHING
 
 
 # ---- to what ``marshal`` writes, and back ------------------------------------------------------------------------------------------
@@ -223,7 +226,9 @@ def _pack(x: Any) -> Any:
     if kind is dict:
         return ("d", *[(k, _pack(v)) for k, v in x.items()])
     if kind is Spec:
-        return ("s", x.dtype.name, x.shape)
+        return ("s", x.dtype.name, x.shape if Size not in map(type, x.shape) else tuple([_pack(n) for n in x.shape]))
+    if kind is Size:
+        return ("z", x.text)
     if kind is SimpleNamespace:
         return ("p", x.name)
     if isinstance(x, np.dtype):
@@ -254,7 +259,9 @@ def _unpack(x: Any) -> Any:
     if kind == "d":
         return {k: _unpack(v) for k, v in rest}
     if kind == "s":
-        return Spec(rest[1], jax.numpy.dtype(rest[0]))
+        return Spec(tuple([n if type(n) is int else _unpack(n) for n in rest[1]]), jax.numpy.dtype(rest[0]))
+    if kind == "z":
+        return named(rest[0])
     if kind == "p":
         return SimpleNamespace(name=rest[0])
     if kind == "y":

@@ -1,0 +1,140 @@
+"""Which sizes of a call vary, as calls that differ in sizes alone show it. Floor 1."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+
+from .supposing import watch
+from .values import Aval, aval_of
+
+#: Sizes below are never taken for ones that vary.
+FEW = 5
+#: Symbols of one pattern.
+SYMBOLS = 6
+#: Static numbers of a call, and operand avals.
+Items = tuple[Any, ...]
+
+
+class Varying(NamedTuple):
+    """A pattern of sizes: ``fixed`` ones by place; the place of each symbol; and places of sizes that are some times a symbol's."""
+
+    kinds: Any
+    fixed: tuple[tuple[int, int], ...]
+    places: tuple[int, ...]
+    others: tuple[tuple[int, int, int], ...]
+
+    def matched(self, kinds: Any, flat: Sequence[int]) -> tuple[int, ...] | None:
+        """What the symbols stand for; None if these are sizes of another pattern."""
+        if kinds != self.kinds:
+            return None
+        for at, n in self.fixed:
+            if flat[at] != n:
+                return None
+        sizes = tuple([flat[at] for at in self.places])
+        for at, k, times in self.others:
+            if flat[at] != sizes[k] * times:
+                return None
+        found = {*sizes, *[sizes[k] * times for _, k, times in self.others]}
+        if min(sizes) < FEW or len(found) < len(sizes) + len({(k, times) for _, k, times in self.others if times > 1}):
+            return None
+        return None if any([n in found for _, n in self.fixed]) else sizes  # noqa: C419
+
+    def symbolic(self, items: Items, found: Sequence[Any]) -> Items:
+        """Items of this pattern with symbols in the place of sizes."""
+        at = {place: found[k] for k, place in enumerate(self.places)}
+        at.update({place: found[k] * times for place, k, times in self.others})
+        made: list[Any] = []
+        n = 0
+        for item in items:
+            if type(item) is not Aval:
+                made.append(at.get(n, item))
+                n += 1
+            else:
+                made.append(aval_of(tuple([at.get(n + axis, size) for axis, size in enumerate(item.shape)]), item.dtype, item.device))
+                n += item.ndim
+        return tuple(made)
+
+    def order(self, sizes: Sequence[int]) -> tuple[str, ...]:
+        """What JAX can be told of the order of certain sizes: of each two that follow each other which is the larger one."""
+        texts = {n: str(n) for _, n in self.fixed if n >= FEW}
+        texts.update({sizes[k] * times: f"{times}*jtorch_n{k}" for _, k, times in self.others if times > 1})
+        texts.update({n: f"jtorch_n{k}" for k, n in enumerate(sizes)})
+        row = sorted(texts)
+        pairs = [(texts[a], texts[b]) for a, b in itertools.pairwise(row)]
+        return tuple([f"{b} >= {a} + 1" for a, b in pairs if not (a.isdigit() and b.isdigit())])
+
+    def told(self) -> str:
+        """The pattern as text."""
+        return str((self.kinds, self.fixed, self.places, self.others))
+
+
+_made: dict[tuple[str, ...], Sequence[Any]] = {}
+
+
+def symbols(order: tuple[str, ...]) -> Sequence[Any]:
+    """JAX's symbols for sizes of which it is told this much."""
+    found = _made.get(order)
+    if found is None:
+        names = [f"jtorch_n{k}" for k in range(SYMBOLS)]
+        scope = jax.export.SymbolicScope([*[f"{name} >= {FEW}" for name in names], *order])
+        made = jax.export.symbolic_shape(",".join(names), scope=scope)
+        if not _made:
+            watch(type(made[0]))
+        found = _made.setdefault(order, made)
+    return found
+
+
+def flat_of(items: Items) -> tuple[Any, tuple[int, ...]]:
+    """What items are but for sizes, and all their sizes in a row."""
+    kinds: list[Any] = []
+    flat: list[int] = []
+    for item in items:
+        if type(item) is Aval:
+            kinds += (item.dtype, item.device, item.ndim)
+            flat += item.shape
+        else:
+            kinds.append(None)
+            flat.append(item)
+    return tuple(kinds), tuple(flat)
+
+
+def pattern_of(seen: Sequence[tuple[Any, tuple[int, ...]]], kinds: Any, flat: tuple[int, ...]) -> Varying | None:
+    """The pattern that sizes have in common with two calls before."""
+    alike = [other for known, other in reversed(seen) if known == kinds]
+    for other in alike:
+        for multiples in (True, False):
+            pattern = _common(kinds, other, flat, multiples)
+            if pattern is not None and any(pattern.matched(kinds, third) for third in alike if third is not other):
+                return pattern
+    return None
+
+
+def _common(kinds: Any, a: tuple[int, ...], b: tuple[int, ...], multiples: bool) -> Varying | None:
+    """The pattern of two calls; with ``multiples`` sizes that are so many times another in both are that."""
+    fixed, varying = [], []
+    for at, pair in enumerate(zip(a, b, strict=True)):
+        if pair[0] == pair[1]:
+            fixed.append((at, pair[0]))
+        else:
+            varying.append((at, pair))
+    if not varying or min(min(pair) for _, pair in varying) < FEW:
+        return None
+    symbols: dict[tuple[int, int], tuple[int, int]] = {}
+    places = {}
+    for _, (m, n) in sorted(varying, key=lambda v: v[1]):
+        if (m, n) in symbols:
+            continue
+        of = next(((k, m // i) for (i, j), (k, times) in symbols.items() if times == 1 and m % i == 0 and n == m // i * j), None)
+        symbols[m, n] = of if multiples and of is not None else (len(places), 1)
+        if symbols[m, n][1] == 1:
+            places[m, n] = next(at for at, pair in varying if pair == (m, n))
+    if len(places) > SYMBOLS:
+        return None
+    first = tuple(places.values())
+    others = tuple([(at, *symbols[pair]) for at, pair in varying if at not in first])
+    pattern = Varying(kinds, tuple(fixed), first, others)
+    return pattern if pattern.matched(kinds, a) and pattern.matched(kinds, b) else None

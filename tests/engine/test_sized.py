@@ -1,0 +1,214 @@
+"""Kernels are traced once for all sizes of what varies, and give what tracing them for each gives."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jtorch as torch
+from jtorch import nn
+from jtorch._src.engine import calls, sized, tracing
+from jtorch._src.engine.calls import Call, Guarded, shapes_of
+from jtorch._src.engine.host.fitted import told
+from jtorch._src.engine.host.recipes import recipe_of
+from jtorch._src.engine.sized import Family, Kin
+from jtorch._src.engine.values import aval_of, default_device
+from jtorch._src.ops._kernel import forget_calls
+
+F = nn.functional
+
+
+@pytest.fixture
+def traced(monkeypatch):
+    """The names of kernels that are traced, as they are; nothing is known from earlier, and what is learnt is kept in ``facts``."""
+    names = []
+    real, attempted = tracing.traced, tracing.attempted
+    facts = {}
+
+    def watched(call, avals):
+        names.append(call.name)
+        return real(call, avals)
+
+    monkeypatch.setattr(tracing, "traced", watched)
+    monkeypatch.setattr(calls.programs, "remembered", facts.get)
+    monkeypatch.setattr(calls.programs, "remember", facts.__setitem__)
+    monkeypatch.setattr(tracing, "attempted", attempted)
+    forget_calls()
+    watched.facts, watched.names = facts, names
+    yield watched
+    forget_calls()
+
+
+def _random(*shape):
+    return torch.randn(*shape, requires_grad=True)
+
+
+def _positions(n, count):
+    return torch.arange(n) % count
+
+
+def _masked(n):
+    mask = torch.ones(n, n, dtype=torch.bool).tril()
+    return F.scaled_dot_product_attention(_random(2, 2, n, 4), _random(2, 2, n, 4), _random(2, 2, n, 4), attn_mask=mask)
+
+
+CASES = {
+    "softmax": lambda n: F.softmax(_random(4, n), -1),
+    "layer_norm": lambda n: F.layer_norm(_random(3, n, 8), (8,), _random(8), _random(8)),
+    "linear": lambda n: F.linear(_random(2, n, 8), _random(16, 8), _random(16)),
+    "matmul": lambda n: _random(2, n, 8) @ _random(2, 8, n),
+    "attention": _masked,
+    "mean": lambda n: _random(4, n, 8).mean(1),
+    "sum": lambda n: _random(n, n).sum((0, 1)),
+    "var": lambda n: _random(4, n).var(1),
+    "max": lambda n: _random(4, n).max(1)[0],
+    "sort": lambda n: _random(4, n).sort(1)[0],
+    "topk": lambda n: _random(4, n).topk(3)[0],
+    "cumsum": lambda n: _random(4, n).cumsum(1),
+    "cat": lambda n: torch.cat([_random(n, 6), _random(3, 6)]),
+    "view": lambda n: _random(4, n, 6).transpose(0, 1).reshape(4 * n, 6),
+    "slice": lambda n: _random(4, 512, 3)[:, 1 : n - 1],
+    "expand": lambda n: _random(1, 6).expand(n, 6),
+    "embedding": lambda n: F.embedding(_positions(n, 9), _random(9, 4)),
+    "index_select": lambda n: _random(n, 6).index_select(0, _positions(7, n)),
+    "index_add": lambda n: torch.zeros(10, 6).index_add(0, _positions(n, 10), _random(n, 6)),
+    "scatter": lambda n: torch.zeros(n, 6).scatter_add(0, _positions(8, n)[:, None].expand(8, 6), _random(8, 6)),
+    "gather": lambda n: _random(n, 6).gather(1, _positions(n, 6)[:, None]),
+    "cross_entropy": lambda n: F.cross_entropy(_random(n, 6), _positions(n, 6)),
+    "lstm": lambda n: nn.LSTM(4, 5)(_random(n, 2, 4))[0],
+    "conv1d": lambda n: F.conv1d(_random(2, 3, n), _random(4, 3, 3), _random(4), padding=1),
+    "batch_norm": lambda n: nn.BatchNorm1d(6)(_random(n, 6)),
+    "pad": lambda n: F.pad(_random(n, 6), (0, 0, 1, 2)),
+    "tril": lambda n: torch.tril(_random(n, n)),
+    "arange": lambda n: torch.arange(n).float(),
+    "inplace": lambda n: _random(n, 3).clone().mul_(2).add_(1),
+}
+#: Around what kernels choose by: rows of 32, 64 and 128, powers of two, and sizes that others have.
+SIZES = (11, 23, 37, 5, 8, 32, 64, 65, 96, 256, 300)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gives_what_tracing_gives(name, traced, monkeypatch):
+    served = []
+    real = sized.fitting
+
+    def checked(call, avals):
+        found = real(call, avals)
+        if found is not None and not getattr(checked, "within", False):
+            checked.within = True
+            closed, out = tracing.traced(call, avals)
+            checks = ()
+            if isinstance(out, Guarded):
+                out, checks = out.outs, out.checks
+            outs = [(tuple(x.shape), x.dtype) for x in (out if isinstance(out, (tuple, list)) else (out,))]
+            assert found.outs() == outs
+            assert found.checks() == tuple(checks)
+            assert found.form.used == tracing.used(closed)
+            assert told(found.recipe()) == told(recipe_of(closed))
+            served.append(call.name)
+            checked.within = False
+        return found
+
+    monkeypatch.setattr(sized, "fitting", checked)
+    for n in SIZES:
+        out = CASES[name](n)
+        if out.requires_grad:
+            (out * out).sum().backward()
+        out.sum().item()
+    assert served
+
+
+def _step(n):
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+    x = torch.from_numpy(np.sin(np.arange(3 * n * 8, dtype="f")).reshape(3, n, 8))
+    out = (layer(x) * x.cos()).sum()
+    out.backward()
+    return [out.item(), *[float(p.grad.square().sum()) for p in layer.parameters()]]
+
+
+def test_a_fourth_length_traces_nothing(traced):
+    for n in (11, 13, 17):
+        _step(n)
+    traced.names.clear()
+    found = _step(19)
+    assert traced.names == []
+    forget_calls()
+    traced.facts.clear()
+    np.testing.assert_allclose(found, _step(19), rtol=1e-4)  # traced for its sizes
+
+
+def test_forms_are_kept(traced):
+    for n in (11, 13, 17):
+        F.layer_norm(torch.ones(2, n, 8), (8,)).sum().item()
+    forget_calls()  # what a new process knows are the facts
+    for n in (31, 37, 41):
+        F.layer_norm(torch.ones(2, n, 8), (8,)).sum().item()
+    traced.names.clear()
+    found = F.layer_norm(torch.from_numpy(np.arange(2 * 43 * 8, dtype="f").reshape(2, 43, 8)), (8,))
+    assert traced.names == []
+    np.testing.assert_allclose(found.numpy().std(-1), 1, rtol=1e-3)
+
+
+def test_messages_have_the_sizes_at_hand(traced):
+    for n in (11, 13, 17, 19):
+        torch.ones(n, 2)[torch.tensor([n - 1])].sum().item()
+    with pytest.raises(IndexError, match="index 30 is out of bounds for dimension 0 with size 23"):
+        torch.ones(23, 2)[torch.tensor([30])].sum().item()
+
+
+def test_sizes_that_do_not_fit_are_refused(traced):
+    for n in (11, 13, 17, 19):
+        (torch.ones(2, n) @ torch.ones(n, 3)).sum().item()
+    with pytest.raises(RuntimeError, match=r"mat1 and mat2 shapes cannot be multiplied \(2x21 and 22x3\)"):
+        torch.ones(2, 21) @ torch.ones(22, 3)
+
+
+# ---- kernels that look at sizes
+
+
+def _run(fn, sizes):
+    """What a kernel of one operand gives for the sizes in order, and for which of them it was served."""
+    call = Call("kernel", fn, identity=None)
+    call.kin = Kin(Family(None, lambda items: call), ())
+    call.identity = "kernel of a test"
+    found, served = [], []
+    for n in sizes:
+        avals = (aval_of((n,), np.dtype("float32"), default_device()),)
+        shapes = shapes_of(call, avals, default_device())
+        if shapes.fitting is not None:
+            served.append(n)
+        found.append(np.asarray(shapes.run(np.ones(n, "float32"))).tolist())
+    return found, served
+
+
+SMALL = (11, 13, 17)
+
+
+def test_a_kernel_that_looks_for_one_size(traced):
+    found, served = _run(lambda x: jnp.sum(x) * (2.0 if x.shape[0] == 40 else 1.0), (*SMALL, 40, 41))
+    assert found == [11.0, 13.0, 17.0, 80.0, 41.0]
+    assert 41 in served
+    assert 40 not in served
+
+
+def test_a_kernel_that_looks_at_parity(traced):
+    found, served = _run(lambda x: jnp.sum(x) * (2.0 if x.shape[0] % 2 else 1.0), (*SMALL, 19, 22, 21, 24, 26))
+    assert found == [22.0, 26.0, 34.0, 38.0, 22.0, 42.0, 24.0, 26.0]
+    assert {19, 21} <= set(served)
+
+
+def test_a_kernel_that_compares(traced):
+    found, served = _run(lambda x: jnp.sum(x) * (2.0 if x.shape[0] > 30 else 1.0), (*SMALL, 19, 40, 41))
+    assert found == [11.0, 13.0, 17.0, 19.0, 80.0, 82.0]
+    assert served == []  # JAX cannot tell
+
+
+def test_values_of_sizes(traced):
+    found, served = _run(lambda x: jnp.sum(x) / x.shape[0] + 1 / (x.shape[0] - 1), (*SMALL, 31))
+    assert served
+    np.testing.assert_allclose(found, [1 + 1 / (n - 1) for n in (*SMALL, 31)], rtol=1e-6)
+
+
+def test_small_sizes_are_traced(traced):
+    _, served = _run(jnp.sum, (*SMALL, 19, 1, 2, 3, 4))
+    assert served == [17, 19] or served == [19]
