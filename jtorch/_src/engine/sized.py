@@ -190,7 +190,7 @@ def met(call: Call, avals: tuple[Aval, ...]) -> None:
     """Remembers a call that was traced for its sizes, and has its family traced for all if it is the third to show how these vary, or if
     that from which it is derived has been."""
     kin = call.kin
-    if kin is None or not avals or not all(on_host(a.device) and type(a.device) is not Several for a in avals):
+    if kin is None or not all(on_host(a.device) and type(a.device) is not Several for a in avals):
         return
     family = kin.family
     items = (*kin.items, *avals)
