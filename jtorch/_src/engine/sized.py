@@ -1,8 +1,8 @@
 """Kernels that meet ever new sizes: traced once with symbols in the place of those that vary, for all sizes that follow. Floor 1.
 
 A program that pads to the longest text of each batch, or whose graphs have other numbers of nodes each time, calls the same kernels with
-sizes that never come again, and tracing a kernel takes longer than running it on little. When the third call of a *family* (calls that
-differ in sizes alone) shows which sizes vary together, its kernel is traced with JAX's symbolic sizes in their place. What that shows holds
+sizes that never come again, and tracing a kernel takes longer than running it on little. When calls of a *family* (that differ in sizes
+alone) have shown which sizes vary together, its kernel is traced with JAX's symbolic sizes in their place. What that shows holds
 for all sizes: JAX refuses to decide what depends on which they are, and such a kernel is traced for each shape as before. The form must
 also give, for the sizes at hand, exactly the recipe that tracing the kernel for them gives.
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .calls import Call
 
 #: Patterns of one family, forms of one pattern, and calls that are remembered until they show a pattern.
-PATTERNS, FORMS, LATEST = 16, 6, 64
+PATTERNS, FORMS, LATEST = 16, 6, 48
 _NAMES = re.compile(r"\bjtorch_n(\d)\b")
 
 
@@ -187,7 +187,7 @@ def _serving(forms: Sequence[Form | None], sizes: tuple[int, ...]) -> Sized | No
 
 
 def met(call: Call, avals: tuple[Aval, ...]) -> None:
-    """Remembers a call that was traced for its sizes, and has its family traced for all if it is the third to show how these vary, or if
+    """Remembers a call that was traced for its sizes, and has its family traced for all if enough have shown how these vary, or if
     that from which it is derived has been."""
     kin = call.kin
     if kin is None or not all(on_host(a.device) and type(a.device) is not Several for a in avals):

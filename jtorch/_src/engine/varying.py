@@ -15,6 +15,8 @@ from .values import Aval, aval_of
 FEW = 5
 #: Symbols of one pattern.
 SYMBOLS = 6
+#: So many calls must show a pattern: programs that train and evaluate, with a smaller batch at the end of each, meet four shapes.
+SIGHTINGS = 5
 #: Static numbers of a call, and operand avals.
 Items = tuple[Any, ...]
 
@@ -103,12 +105,16 @@ def flat_of(items: Items) -> tuple[Any, tuple[int, ...]]:
 
 
 def pattern_of(seen: Sequence[tuple[Any, tuple[int, ...]]], kinds: Any, flat: tuple[int, ...]) -> Varying | None:
-    """The pattern that sizes have in common with two calls before."""
+    """The pattern that sizes have in common with enough calls before."""
     alike = [other for known, other in reversed(seen) if known == kinds]
-    for other in alike:
+    tried: set[Varying] = set()
+    for other in alike if len(alike) >= SIGHTINGS - 1 else ():
         for multiples in (True, False):
             pattern = _common(kinds, other, flat, multiples)
-            if pattern is not None and any(pattern.matched(kinds, third) for third in alike if third is not other):
+            if pattern is None or pattern in tried:
+                continue
+            tried.add(pattern)
+            if sum([pattern.matched(kinds, one) is not None for one in alike]) >= SIGHTINGS - 1:
                 return pattern
     return None
 
