@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 #: Patterns of one family, forms of one pattern, and calls that are remembered until they show a pattern.
 PATTERNS, FORMS, LATEST = 16, 6, 48
+#: So often JAX may be misled by the sizes at hand before a pattern is given up.
+MISLED = 3
 _NAMES = re.compile(r"\bjtorch_n(\d)\b")
 
 
@@ -48,15 +50,17 @@ class Family:
         seen: the latest calls that were traced for their sizes.
         forms: by pattern, or by the form of what these are derived from, what serves sizes that match; None at the end where nothing else
             does.
+        misled: how often JAX took equal sizes for different ones.
         derived: families of what is derived from these calls.
     """
 
-    __slots__ = ("derived", "forms", "identity", "made", "seen")
+    __slots__ = ("derived", "forms", "identity", "made", "misled", "seen")
 
     def __init__(self, identity: str | None, made: Callable[[Items], Call]) -> None:
         self.identity, self.made = identity, made
         self.seen: list[tuple[Any, tuple[int, ...]]] = []
         self.forms: dict[Any, list[Form | None]] = {}
+        self.misled = 0
         self.derived: dict[Any, Family] = {}
 
 
@@ -249,6 +253,9 @@ def _add(forms: list[Form | None], call: Call, avals: tuple[Aval, ...], of: _Fou
     try:
         found = _tried(call, avals, of)
     except Unsupposed:  # by chance: other sizes may show more
+        kin.family.misled += 1
+        if kin.family.misled > MISLED:
+            forms.append(None)
         return
     forms.append(found)
     if key is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -22,12 +23,13 @@ Items = tuple[Any, ...]
 
 
 class Varying(NamedTuple):
-    """A pattern of sizes: ``fixed`` ones by place; the place of each symbol; and places of sizes that are some times a symbol's."""
+    """A pattern of sizes: ``fixed`` ones by place; the place of each symbol; and places of sizes that are so many times the product of some
+    symbols."""
 
     kinds: Any
     fixed: tuple[tuple[int, int], ...]
     places: tuple[int, ...]
-    others: tuple[tuple[int, int, int], ...]
+    others: tuple[tuple[int, tuple[int, ...], int], ...]
 
     def matched(self, kinds: Any, flat: Sequence[int]) -> tuple[int, ...] | None:
         """What the symbols stand for; None if these are sizes of another pattern."""
@@ -37,18 +39,19 @@ class Varying(NamedTuple):
             if flat[at] != n:
                 return None
         sizes = tuple([flat[at] for at in self.places])
-        for at, k, times in self.others:
-            if flat[at] != sizes[k] * times:
+        found: dict[int, Any] = {n: ((k,), 1) for k, n in enumerate(sizes)}
+        for at, ks, times in self.others:
+            n = times * math.prod([sizes[k] for k in ks])
+            if flat[at] != n or found.setdefault(n, (ks, times)) != (ks, times):
                 return None
-        found = {*sizes, *[sizes[k] * times for _, k, times in self.others]}
-        if min(sizes) < FEW or len(found) < len(sizes) + len({(k, times) for _, k, times in self.others if times > 1}):
+        if min(sizes) < FEW or len(found) < len(sizes):
             return None
         return None if any([n in found for _, n in self.fixed]) else sizes  # noqa: C419
 
     def symbolic(self, items: Items, found: Sequence[Any]) -> Items:
         """Items of this pattern with symbols in the place of sizes."""
         at = {place: found[k] for k, place in enumerate(self.places)}
-        at.update({place: found[k] * times for place, k, times in self.others})
+        at.update({place: math.prod([found[k] for k in ks]) * times for place, ks, times in self.others})
         made: list[Any] = []
         n = 0
         for item in items:
@@ -63,7 +66,8 @@ class Varying(NamedTuple):
     def order(self, sizes: Sequence[int]) -> tuple[str, ...]:
         """What JAX can be told of the order of certain sizes: of each two that follow each other which is the larger one."""
         texts = {n: str(n) for _, n in self.fixed if n >= FEW}
-        texts.update({sizes[k] * times: f"{times}*jtorch_n{k}" for _, k, times in self.others if times > 1})
+        for _, ks, times in self.others:
+            texts[times * math.prod([sizes[k] for k in ks])] = "*".join([str(times), *[f"jtorch_n{k}" for k in ks]])
         texts.update({n: f"jtorch_n{k}" for k, n in enumerate(sizes)})
         row = sorted(texts)
         pairs = [(texts[a], texts[b]) for a, b in itertools.pairwise(row)]
@@ -119,8 +123,18 @@ def pattern_of(seen: Sequence[tuple[Any, tuple[int, ...]]], kinds: Any, flat: tu
     return None
 
 
+def _product(pair: tuple[int, int], symbols: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], int] | None:
+    """Which symbols a size is so many times the product of, in both calls."""
+    m, n = pair
+    for ks in itertools.chain.from_iterable(itertools.combinations_with_replacement(range(len(symbols)), k) for k in (1, 2)):
+        i, j = (math.prod([symbols[k][which] for k in ks]) for which in (0, 1))
+        if m % i == 0 and n == m // i * j:
+            return ks, m // i
+    return None
+
+
 def _common(kinds: Any, a: tuple[int, ...], b: tuple[int, ...], multiples: bool) -> Varying | None:
-    """The pattern of two calls; with ``multiples`` sizes that are so many times another in both are that."""
+    """The pattern of two calls; with ``multiples`` sizes that are so many times another in both, or the product of two, are that."""
     fixed, varying = [], []
     for at, pair in enumerate(zip(a, b, strict=True)):
         if pair[0] == pair[1]:
@@ -129,18 +143,21 @@ def _common(kinds: Any, a: tuple[int, ...], b: tuple[int, ...], multiples: bool)
             varying.append((at, pair))
     if not varying or min(min(pair) for _, pair in varying) < FEW:
         return None
-    symbols: dict[tuple[int, int], tuple[int, int]] = {}
-    places = {}
-    for _, (m, n) in sorted(varying, key=lambda v: v[1]):
-        if (m, n) in symbols:
+    symbols: list[tuple[int, int]] = []
+    places: list[int] = []
+    meant: dict[tuple[int, int], tuple[tuple[int, ...], int]] = {}
+    for _, pair in sorted(varying, key=lambda v: v[1]):
+        if pair in meant:
             continue
-        of = next(((k, m // i) for (i, j), (k, times) in symbols.items() if times == 1 and m % i == 0 and n == m // i * j), None)
-        symbols[m, n] = of if multiples and of is not None else (len(places), 1)
-        if symbols[m, n][1] == 1:
-            places[m, n] = next(at for at, pair in varying if pair == (m, n))
-    if len(places) > SYMBOLS:
-        return None
-    first = tuple(places.values())
-    others = tuple([(at, *symbols[pair]) for at, pair in varying if at not in first])
+        of = _product(pair, symbols) if multiples else None
+        if of is None:
+            of = (len(symbols),), 1
+            symbols.append(pair)
+            places.append(next(at for at, other in varying if other == pair))
+            if len(symbols) > SYMBOLS:
+                return None
+        meant[pair] = of
+    first = tuple(places)
+    others = tuple([(at, *meant[pair]) for at, pair in varying if at not in first])
     pattern = Varying(kinds, tuple(fixed), first, others)
     return pattern if pattern.matched(kinds, a) and pattern.matched(kinds, b) else None
