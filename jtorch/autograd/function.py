@@ -226,11 +226,15 @@ def _run(
 
 
 def _plain(o: Any, ctx: Any, tensors: Sequence[Any]) -> Any:
-    """An output without history: an input returned as it is becomes a tensor of its own."""
-    if isinstance(o, Tensor) and any(o is t for t in tensors) and not any(o is d for d in ctx._dirty):
+    """An output without history: an input returned as it is becomes a view of itself, and what was written stays what it was."""
+    if any(o is d for d in ctx._dirty):
+        return o
+    if isinstance(o, Tensor) and any(o is t for t in tensors):
         if type(o) in LAYOUTS:
             return o.detach()
-        return detached(o) if (own := _seen_by_class(o)) is None else own
+        if (own := _seen_by_class(o)) is not None:
+            return own
+        return detached(o) if o._rg else same_memory(o, o, "function")
     if isinstance(o, Tensor) and _is_view(o) and any(_shares(t, o._al.storage) for t in tensors):
         o._al.origin = "function"
     return o

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -26,10 +27,17 @@ def _cubic_interpolate(
         return (low + high) / 2.0
     d2 = square**0.5
     if x1 <= x2:
-        found = x2 - (x2 - x1) * ((g2 + d2 - d1) / (g2 - g1 + 2 * d2))
+        found = x2 - (x2 - x1) * _quotient(g2 + d2 - d1, g2 - g1 + 2 * d2)
     else:
-        found = x1 - (x1 - x2) * ((g1 + d2 - d1) / (g1 - g2 + 2 * d2))
+        found = x1 - (x1 - x2) * _quotient(g1 + d2 - d1, g1 - g2 + 2 * d2)
     return min(max(found, low), high)
+
+
+def _quotient(a: float, b: float) -> float:
+    """``a / b`` as tensors have it: on a straight line, where both slopes are one, the divisor is 0."""
+    if b != 0:
+        return a / b
+    return math.nan if a == 0 or a != a else math.copysign(math.inf, a) * math.copysign(1, b)
 
 
 class _Point:

@@ -24,16 +24,20 @@ class Embedding(Function):
     def forward(ctx: Any, weight: Any, indices: Any, padding_idx: int, scale_grad_by_freq: bool) -> Any:
         """``weight[indices]``."""
         ctx.save_for_backward(indices)
-        ctx.size, ctx.padding_idx = tuple(weight.shape), padding_idx
-        if scale_grad_by_freq:
-            raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
+        ctx.size, ctx.padding_idx, ctx.by_freq = tuple(weight.shape), padding_idx, scale_grad_by_freq
         return PUBLIC["embedding"](weight, indices, padding_idx, False)
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
         """A COO gradient of the table."""
         (indices,) = ctx.saved_tensors
+        _unscaled(ctx.by_freq)
         return _rows(indices.reshape(-1), grad.reshape(indices.numel(), ctx.size[1]), ctx.size, ctx.padding_idx), None, None, None
+
+
+def _unscaled(by_freq: bool) -> None:
+    if by_freq:
+        raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
 
 
 def _rows(indices: Any, values: Any, size: tuple[int, ...], padding_idx: int) -> Any:
@@ -68,6 +72,7 @@ class EmbeddingBag(Function):
         """A COO gradient of the table, and a dense one of the weights."""
         weight, indices, offsets, samples = ctx.saved_tensors
         by_freq, mode, last, padding_idx = ctx.options
+        _unscaled(by_freq)
         n, count = indices.shape[0], offsets.shape[0] - int(last)
         to_samples = None
         size = tuple(weight.shape)
@@ -85,11 +90,6 @@ class EmbeddingBag(Function):
                 to_samples = (rows * weight.index_select(0, indices)).sum(1)
                 to_samples = torch.where(used, to_samples, torch.zeros((), dtype=to_samples.dtype))
             rows = rows * samples.unsqueeze(1)
-        if by_freq:
-            counts = torch.zeros(size[0], dtype=torch.int64).index_add(
-                0, indices.to(torch.int64), torch.ones_like(indices, dtype=torch.int64)
-            )
-            rows = rows / counts.index_select(0, indices).to(rows.dtype).unsqueeze(1)
         return _rows(indices, rows, size, padding_idx), None, None, to_samples, None, None, None, None
 
 

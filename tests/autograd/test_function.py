@@ -343,3 +343,37 @@ def test_contexts_are_nodes() -> None:
     assert seen == [True, True]
     assert issubclass(type(y.grad_fn), node) and issubclass(node, node) and node not in type(y.grad_fn).mro()
     assert isinstance(y.exp().grad_fn, node) and not isinstance(node, node) and not isinstance(None, node)
+
+
+class Handed(Function):
+    """Gives its argument back, as it is or doubled in place."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, writes: bool) -> Any:
+        if writes:
+            x.mul_(2)
+            ctx.mark_dirty(x)
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad, None
+
+
+def test_what_is_handed_back_without_a_history_refuses_one() -> None:
+    x, w = torch.ones(2), torch.ones(2, requires_grad=True)
+    y = Handed.apply(x, False)
+    assert y._is_view()
+    assert y.mul_(2).tolist() == x.tolist() == [2.0, 2.0]
+    with pytest.raises(RuntimeError, match=r"created in no_grad mode .* This view was created inside a custom Function"):
+        y.add_(w)  # ``x`` would not know of it
+    assert x.tolist() == [2.0, 2.0]
+
+
+def test_views_written_by_a_function_take_a_history() -> None:
+    x, w = torch.ones(2), torch.ones(2, requires_grad=True)
+    y = Handed.apply(x[...], True)
+    y.add_(w)
+    assert x.requires_grad
+    x.sum().backward()
+    assert w.grad.tolist() == [1.0, 1.0]

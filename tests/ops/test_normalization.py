@@ -112,3 +112,16 @@ def test_mixed_dtypes_are_refused() -> None:
 def test_single_values_are_refused() -> None:
     with pytest.raises(ValueError, match="Expected more than 1 value per channel when training"):
         F.batch_norm(torch.ones(1, 3), None, None, training=True)
+
+
+def test_rms_norm_of_complex_numbers_has_the_gradients_of_its_formula() -> None:
+    r = np.random.RandomState(0)
+    x, weight, by = (torch.tensor(r.randn(*s) + 1j * r.randn(*s), requires_grad=True) for s in ((2, 3), (3,), (2, 3)))
+    formula = x * (x * x).mean(-1, keepdim=True).add(0.5).rsqrt() * weight
+    results = []
+    for y in (F.rms_norm(x, (3,), weight, 0.5), formula):
+        first = torch.autograd.grad((y * by).real.sum(), (x, weight), create_graph=True)
+        second = torch.autograd.grad(sum((g * g).real.sum() for g in first), (x, weight))
+        results.append([t.detach().numpy() for t in (y, *first, *second)])
+    for ours, expected in zip(*results, strict=True):
+        np.testing.assert_allclose(ours, expected, rtol=1e-10)

@@ -266,3 +266,17 @@ def test_the_line_search_that_libraries_call():
     f, g = value_and_gradient(x, 0, x)
     f_new, g_new, t, evaluations = _strong_wolfe(value_and_gradient, x, 1.0, -g, f, g, -g.dot(g))
     assert t == pytest.approx(0.5) and f_new == pytest.approx(0, abs=1e-6) and g_new.abs().max() < 1e-3 and evaluations == 2
+
+
+def test_lbfgs_searches_along_straight_lines() -> None:
+    x = torch.zeros(1, dtype=torch.float64, requires_grad=True)
+    opt = torch.optim.LBFGS([x], 1, max_iter=1, max_eval=4, line_search_fn="strong_wolfe")
+
+    def closure() -> torch.Tensor:
+        opt.zero_grad()
+        loss = -x.sum()
+        loss.backward()
+        return loss
+
+    opt.step(closure)
+    assert x.tolist() == [1000.0]  # each step is ten times the last, as no minimum lies in between

@@ -344,3 +344,13 @@ def test_sparse_gradients_of_a_leaf_add_up_in_place() -> None:
     assert p.grad is not first and p.grad.tolist() == [1.0, 5.0]
     p.backward(g)
     assert p.grad.tolist() == [1.0, 7.0]
+
+
+@pytest.mark.parametrize("kind", ["Embedding", "EmbeddingBag"])
+def test_tables_that_scale_by_frequency_look_up_and_refuse_sparse_gradients(kind: str) -> None:
+    table = getattr(torch.nn, kind)(3, 2, scale_grad_by_freq=True, sparse=True)
+    result = table(torch.tensor([[0, 2]]))
+    with pytest.raises(RuntimeError, match="embedding_backward: scale_grad_by_freq not supported with sparse gradients"):
+        result.sum().backward()
+    with torch.no_grad():
+        assert table(torch.tensor([[0, 2]])).tolist() == result.tolist()

@@ -214,9 +214,12 @@ def _rms_norm_rule(
 ) -> tuple[Array | None, ...]:
     (scale,) = residuals
     g, x = wide(g), wide(input)
+    by = weight
+    if x.dtype.kind == "c":
+        x, scale, by = x.conj(), scale.conj(), None if weight is None else weight.conj()
     dims = tuple(range(x.ndim - len(normalized_shape), x.ndim))
     normal = x * scale
-    weighted = g if weight is None else g * _like(weight, x, dims)
+    weighted = g if by is None else g * _like(by, x, dims)
     grad_input = (weighted - normal * jnp.mean(weighted * normal, dims, keepdims=True)) * scale
     return cast(grad_input, input.dtype), _param_grads(g, normal, weight, None)[0]
 
