@@ -9,8 +9,9 @@ import jax
 import numpy as np
 
 from ...autograd.grad_mode import MODE, is_grad_enabled
-from ...core import Tensor, alias_of, contiguous_strides, detached, from_host, lazy_bits
+from ...core import Tensor, alias_of, contiguous_strides, detached, lazy_bits
 from ..bind.cores import composite
+from ..bind.everything import T
 from ..engine import META, SPECIAL, Lifted, Several, array_of, note_read, numbers_of, read
 from ..facts import dtypes
 from ..facts.errors import not_offered
@@ -174,7 +175,7 @@ def __array__(self: Tensor, dtype: Any = None, copy: Any = None) -> Any:
 
 @composite(namespace="Tensor", operands=("self",), dispatched="never", native=False)
 def __array_wrap__(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-    """The result of a NumPy function as a tensor again.
+    """The result of a NumPy function as a tensor again; truth as ``uint8``.
 
     Example:
         >>> import jtorch as torch
@@ -182,7 +183,8 @@ def __array_wrap__(self: Tensor, array: Any, context: Any = None, return_scalar:
         >>> np.sqrt(torch.tensor([4.0]))
         tensor([2.])
     """
-    return from_host(np.asarray(array))
+    found = np.asarray(array)
+    return T.from_numpy(found.astype(np.uint8) if found.dtype == np.bool_ else found)
 
 
 @composite(namespace="Tensor", operands=("self",))
