@@ -9,9 +9,8 @@ import jax
 import numpy as np
 
 from ...autograd.grad_mode import MODE, is_grad_enabled
-from ...core import Tensor, alias_of, contiguous_strides, detached, lazy_bits
+from ...core import Tensor, alias_of, contiguous_strides, detached, lazy_bits, share_host
 from ..bind.cores import composite
-from ..bind.everything import T
 from ..engine import META, SPECIAL, Lifted, Several, array_of, note_read, numbers_of, read
 from ..facts import dtypes
 from ..facts.errors import not_offered
@@ -184,7 +183,8 @@ def __array_wrap__(self: Tensor, array: Any, context: Any = None, return_scalar:
         tensor([2.])
     """
     found = np.asarray(array)
-    return T.from_numpy(found.astype(np.uint8) if found.dtype == np.bool_ else found)
+    dtypes.from_np(found.dtype)  # a TypeError for what is none of PyTorch's
+    return share_host(found.astype(np.uint8) if found.dtype == np.bool_ else found)
 
 
 @composite(namespace="Tensor", operands=("self",))
