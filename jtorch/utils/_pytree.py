@@ -373,7 +373,7 @@ def _member_from_json(data: dict[str, Any]) -> Any:
     if data.get("__enum__") is not True:
         return data
     module, _, path = data["fqn"].partition(":")
-    kind = functools.reduce(getattr, path.split("."), importlib.import_module(module))
+    kind: Any = functools.reduce(getattr, path.split("."), importlib.import_module(module))
     return kind[data["name"]]
 
 
