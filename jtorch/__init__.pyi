@@ -493,7 +493,7 @@ class Tensor:
     def __array__(self, dtype: _dtype | None = None, copy: Any = None) -> _np.ndarray[Any, _np.dtype[Any]]:
         """What ``numpy.asarray`` sees: the tensor's own memory, or a copy in ``dtype``."""
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: _bool = False) -> Tensor:
-        """The result of a NumPy function as a tensor again."""
+        """The result of a NumPy function as a tensor again; truth as ``uint8``."""
     def __bool__(self) -> _bool:
         """The truth of the only element."""
     def __complex__(self) -> _complex:

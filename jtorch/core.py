@@ -51,6 +51,7 @@ class TensorMeta(type):
         """Makes a class."""
         if bases and not issubclass(bases[0], TensorBase):
             namespace.setdefault("__dict__", _attributes)
+        namespace.setdefault("__module__", sys._getframe(1).f_globals.get("__name__", "builtins"))  # type("Mine", (Tensor,), {})
         return super().__new__(cls, name, bases, namespace, **options)
 
 

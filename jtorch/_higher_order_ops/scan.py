@@ -13,13 +13,13 @@ __all__ = ["scan"]
 
 
 def scan(combine_fn: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, *, dim: int = 0, reverse: bool = False) -> tuple[Any, Any]:
-    """Calls ``carry, y = combine_fn(carry, x)`` for each slice of ``xs``; gives the last carry and all ``y``, stacked along ``dim``.
+    """Calls ``carry, y = combine_fn(carry, x)`` for each slice of ``xs``; gives the last carry and all ``y``, stacked.
 
     Args:
         combine_fn: a function of the carry and of a slice, that gives the next carry, of the same structure, sizes and dtypes, and a tree.
         init: the first carry, a tree of tensors.
         xs: a tree of tensors of one length along ``dim``.
-        dim: the dimension to go along.
+        dim: the dimension to go along, and to stack along; the first where a result has fewer.
         reverse: go from the last slice to the first.
 
     Raises:
@@ -40,6 +40,7 @@ def scan(combine_fn: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, 
     rank = leaves[0].ndim
     if not -rank <= dim < rank:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})")
+    dim %= rank
     leaves = [x.movedim(dim, 0) for x in leaves] if dim else leaves
     if any(x.shape[0] != leaves[0].shape[0] for x in leaves):
         raise RuntimeError("scan() operator requires all xs to have the same length along the scanned dimension")
@@ -58,7 +59,7 @@ def scan(combine_fn: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, 
     found = control.captured("scan", combine, carried, leaves) if control.captured is not None else NotImplemented
     last, ys = scanned(combine, carried, leaves) if found is NotImplemented else found
     ys = [y.flip(0) for y in ys] if reverse else ys
-    ys = [y.movedim(0, dim) for y in ys] if dim else ys
+    ys = [y.movedim(0, dim) if 0 < dim < y.ndim else y for y in ys]
     return tree_unflatten(last, carry_spec), tree_unflatten(ys, shape[0])
 
 

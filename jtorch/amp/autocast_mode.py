@@ -9,6 +9,7 @@ from typing import Any
 
 import jtorch as torch
 
+from .._src.facts.errors import type_name
 from ..dispatch import TorchFunctionMode, push_mode, redispatch_function, remove_mode
 from .policies import table
 
@@ -26,9 +27,19 @@ class _State(threading.local):
 _state = _State()
 
 
+_KINDS = frozenset(("cpu", "cuda", "ipu", "xpu", "mps", "hpu", "mtia", "maia", "tpu", "xla"))
+
+
 def is_autocast_available(device_type: str) -> bool:
-    """Whether ``autocast`` knows a device type."""
-    return device_type in ("cpu", "cuda", "xpu", "mps", "hpu", "mtia", "maia", "tpu", "xla")
+    """Whether ``autocast`` knows the type of a device, which may be given with its number.
+
+    Raises:
+        TypeError: if it is no text.
+        RuntimeError: if it names no device.
+    """
+    if not isinstance(device_type, str):
+        raise TypeError(f"_is_autocast_available(): argument 'device_type' (position 1) must be str, not {type_name(device_type)}")
+    return torch.device(device_type).type in _KINDS
 
 
 def get_autocast_dtype(device_type: str) -> Any:
@@ -255,7 +266,7 @@ class autocast:
 
     def __init__(self, device_type: str, dtype: torch.dtype | None = None, enabled: bool = True, cache_enabled: bool | None = None) -> None:
         _check_device_type(device_type)
-        if not is_autocast_available(device_type):
+        if device_type not in _KINDS:
             torch.device(device_type)  # its error for what is no type of device at all
             raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
         self.device = device_type

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import enum
 import keyword
 import math
 import re
@@ -237,6 +238,10 @@ def _written(arg: Any, table: Globals) -> str:
         return f"slice({_written(arg.start, table)}, {_written(arg.stop, table)}, {_written(arg.step, table)})"
     if isinstance(arg, Node):
         return repr(arg)
+    if isinstance(arg, enum.Enum):
+        kind = table.add(type(arg).__qualname__, type(arg))
+        named = arg.name is not None and getattr(type(arg), arg.name, None) is arg
+        return f"{kind}.{arg.name}" if named else f"{kind}({arg.value!r})"
     if isinstance(arg, (torch.dtype, torch.layout, torch.memory_format)):
         return str(arg)
     if isinstance(arg, type):

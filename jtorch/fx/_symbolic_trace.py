@@ -408,6 +408,9 @@ class Tracer(TracerBase):
         signature = inspect.signature(fn)
         concrete = dict(concrete_args) if isinstance(concrete_args, dict) else concrete_args
         if isinstance(concrete, tuple):
+            if total == start and code.co_flags & inspect.CO_VARARGS:  # as many parameters as arguments, none of them specialised
+                args.extend([self.create_proxy("placeholder", f"input_{i}", (), {}) for i in range(len(concrete))])
+                return root_fn, args
             if len(concrete) != len(names[start:total]):
                 raise RuntimeError(f"Tracing expected {len(names[start:total])} arguments but got {len(concrete)} concrete arguments")
             concrete = dict(zip(names[start:total], concrete))

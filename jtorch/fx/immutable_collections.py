@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from jtorch.utils import _pytree
+from jtorch.utils._pytree import _dict_flatten_with_keys, _list_flatten_with_keys
 
 from ._compatibility import compatibility as compatibility
 
@@ -46,5 +47,15 @@ class immutable_dict(dict[Any, Any]):
         return immutable_dict, (tuple(self.items()),)
 
 
-_pytree.register_pytree_node(immutable_list, lambda x: (list(x), None), lambda children, _: immutable_list(children))
-_pytree.register_pytree_node(immutable_dict, lambda x: (list(x.values()), list(x)), lambda values, keys: immutable_dict(zip(keys, values)))
+_pytree.register_pytree_node(
+    immutable_list,
+    lambda x: (list(x), None),
+    lambda children, _: immutable_list(children),
+    flatten_with_keys_fn=_list_flatten_with_keys,
+)
+_pytree.register_pytree_node(
+    immutable_dict,
+    lambda x: (list(x.values()), list(x)),
+    lambda values, keys: immutable_dict(zip(keys, values)),
+    flatten_with_keys_fn=_dict_flatten_with_keys,
+)

@@ -31,6 +31,12 @@ def has_side_effect(fn: Callable[..., Any]) -> Callable[..., Any]:
     return fn
 
 
+def _profiles(target: Any) -> bool:
+    """Whether an operator begins or ends what a profiler shows."""
+    name = getattr(getattr(target, "_schema", None), "name", None) or getattr(target, "_qualified_op_name", "")
+    return str(name).startswith("profiler::_record_function_")
+
+
 def _draws(target: Any) -> bool:
     """Whether a function draws from the generator: an operator that says so, or a function of ``torch`` whose operator takes one."""
     if isinstance(target, torch._ops.OpOverload):
@@ -290,7 +296,11 @@ class Node:
             return True
         if self.op == "call_function":
             schema = getattr(self.target, "_schema", None)
-            if self.target in _side_effectful_functions or (schema is not None and (schema.is_mutable or not schema.returns)):
+            if (
+                self.target in _side_effectful_functions
+                or _profiles(self.target)
+                or (schema is not None and (schema.is_mutable or not schema.returns))
+            ):
                 return True
             return impure_random and _draws(self.target)
         if self.op == "call_module":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dis
+import enum
 import inspect
 import operator
 import traceback
@@ -22,7 +23,7 @@ from .graph import Graph
 from .node import Argument, Node, Target, map_aggregate
 
 BASE_TYPES = (str, int, float, bool, complex, type(None), type(...), torch.dtype, torch.device, torch.layout, torch.memory_format)
-BASE_TYPES += (torch.Tensor,)
+BASE_TYPES += (torch.Tensor, enum.Enum)
 
 
 #: The notes that nodes hand on to those made of them.

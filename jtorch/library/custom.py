@@ -99,6 +99,7 @@ class CustomOpDef:
                 f"Cannot register autograd formula for non-functional operator {self} with schema {schema}. Please create a functional "
                 "operator and register an autograd formula for that."
             )
+        registry.refuse_named_tensors(schema, str(schema), "register_autograd")
         self._user.rule = (backward, setup_context)
 
     def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
@@ -153,11 +154,13 @@ def custom_op(
 
     Raises:
         ValueError: for a name without namespace, and for annotations that no schema can have.
+        NotImplementedError: for tensors that are given by name alone.
     """
 
     def define(fn: Callable[..., Any]) -> CustomOpDef:
         namespace, opname, _ = registry.split_name(name)
         text = schema if schema is not None else infer_schema(fn, mutates_args=mutates_args)
+        registry.refuse_named_tensors(registry.parsed(namespace, f"{opname}{text}"), f"{opname}{text}", "custom_op")
         made = CustomOpDef(namespace, opname, text, fn, tags)
         expected = set() if isinstance(mutates_args, str) else set(mutates_args)
         if schema is not None and not isinstance(mutates_args, str):

@@ -258,6 +258,7 @@ def register_autograd(
             f"Cannot register autograd formula for non-functional operator {overload} with schema {schema}. Please create a functional "
             "operator and register an autograd formula for that."
         )
+    registry.refuse_named_tensors(schema, str(schema), "register_autograd")
     overload.user.rule = (backward, setup_context)
 
 
@@ -265,6 +266,7 @@ def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Li
     """The rule of an operator for ``vmap``: see ``CustomOpDef.register_vmap``; also a decorator."""
     del lib
     overload = registry.found(op)
+    registry.refuse_named_tensors(overload._schema, str(overload._schema), "register_vmap")
 
     def register(fn: Callable[..., Any]) -> None:
         overload.user.vmap = fn

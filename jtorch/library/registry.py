@@ -18,6 +18,7 @@ from .._C._functorch import is_batchedtensor
 from .._src.aten.calling import call, operands
 from .._src.aten.overloads import OpOverload, OpOverloadPacket, fits, namespace_of
 from .._src.aten.recording import Rule
+from .._src.aten.schema import Schema
 from .._src.aten.state import STATE, modes_off
 from .._src.engine import Lifted
 from ..autograd import traced_function
@@ -113,6 +114,22 @@ def _as_written(text: str) -> str:
         part = re.sub(r"\s*,\s*", ", ", re.sub(r"\s*->\s*", " -> ", part))
         parts[i] = re.sub(r"(?<=\()\s+|\s+(?=\))", "", re.sub(r"(?<=[?\]])(?=[a-zA-Z_])", " ", part))
     return "".join(parts)
+
+
+def parsed(namespace: str, text: str) -> Schema:
+    """A schema that may have been written with other spaces."""
+    return Schema(_as_written(text), namespace)
+
+
+def refuse_named_tensors(schema: Schema, text: str, what: str) -> None:
+    """Refuses operators with tensors that are given by name alone, as ``text`` shows.
+
+    Raises:
+        NotImplementedError: if there are some.
+    """
+    if any(a.kwarg_only and a.is_tensor for a in schema.arguments):
+        please = "Please" if what == "custom_op" else "In the original definition of the op, please"
+        raise NotImplementedError(f"{what} with kwarg-only Tensor args. {please} make your tensors not kwarg-only. Got: {text}")
 
 
 def define(namespace: str, text: str, tags: Any = ()) -> UserOverload:

@@ -7,11 +7,11 @@ from typing import Any
 import jtorch as torch
 
 from .._src.refusals import stand_ins as _refusals
-from .comparison import _TOLERANCES
 from .comparison import assert_allclose as assert_allclose
 from .comparison import assert_close as assert_close
+from .tensor_comparison import TOLERANCES
 
-_DTYPE_PRECISIONS = dict(_TOLERANCES)
+_DTYPE_PRECISIONS = dict(TOLERANCES)
 
 
 def default_tolerances(*inputs: Any, dtype_precisions: Any = None) -> tuple[float, float]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import jtorch as torch
-
-_INTEGRAL = {torch.uint8: (0, 10), torch.int8: (-9, 10), torch.int16: (-9, 10), torch.int32: (-9, 10), torch.int64: (-9, 10)}
 
 
 def make_tensor(
@@ -21,7 +20,7 @@ def make_tensor(
     exclude_zero: bool = False,
     memory_format: torch.memory_format | None = None,
 ) -> Any:
-    """A tensor of uniform random values in ``[low, high)``: by default in [-9, 9], of uint8 in [0, 9], of bool both.
+    """A tensor of uniform random values in ``[low, high)``, as far as the dtype reaches: by default in [-9, 9].
 
     Args:
         noncontiguous: not contiguous, if it has more than one element.
@@ -37,44 +36,61 @@ def make_tensor(
         )
     if requires_grad and not (dtype.is_floating_point or dtype.is_complex):
         raise ValueError(f"`requires_grad=True` is not supported for boolean and integral dtypes, but got {dtype=}")
-    for bound in (low, high):
-        if isinstance(bound, float) and math.isnan(bound):
-            raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
-    if (
-        low is not None
-        and high is not None
-        and (low > high or (low == high and dtype is not torch.bool and not dtype.is_floating_point and not dtype.is_complex))
-    ):
-        raise ValueError(f"`low` must be less than or equal to `high`, but got {low=} and {high=}")
+    low, high = _bounds(dtype, low, high)
     padded = noncontiguous and math.prod(sizes) > 1
-    full = (*sizes[:-1], 2 * sizes[-1]) if padded and sizes else sizes
-    found = _values(full, dtype, low, high).to(device)
+    found = _values((*sizes[:-1], 2 * sizes[-1]) if padded else sizes, dtype, low, high).to(device)
     if padded:
         found = found[..., 1::2]
     elif memory_format is not None:
         found = found.clone(memory_format=memory_format)
     if exclude_zero:
         found[found == 0] = torch.finfo(dtype).tiny if dtype.is_floating_point or dtype.is_complex else 1
-    if dtype.is_floating_point or dtype.is_complex:
+    if _has_gradients(dtype):
         found.requires_grad = requires_grad
     return found
 
 
-def _values(sizes: tuple[int, ...], dtype: Any, low: Any, high: Any) -> Any:
+def _has_gradients(dtype: Any) -> bool:
+    return (dtype.is_floating_point or dtype.is_complex) and dtype.itemsize > 1
+
+
+def _bounds(dtype: Any, low: Any, high: Any) -> tuple[Any, Any]:
+    """The interval to draw from, half open: ``low`` and ``high``, as far as ``dtype`` reaches."""
     if dtype is torch.bool:
-        return torch.randint(int(low or 0), 2 if high is None else int(high), sizes, dtype=torch.int64).to(torch.bool)
-    if dtype.is_floating_point or dtype.is_complex:
-        low, high = (-9.0 if low is None else float(low)), (9.0 if high is None else float(high))
-        limits = torch.finfo(dtype)
-        low, high = max(low, limits.min), min(high, limits.max)
-        if dtype.itemsize == 1:  # numbers of eight bits are drawn as float32
-            return _uniform(torch.empty(sizes, dtype=torch.float32), low, high).to(dtype)
-        found = torch.empty(sizes, dtype=dtype)
-        _uniform(torch.view_as_real(found) if dtype.is_complex else found, low, high)
-        return found
-    bounds = _INTEGRAL.get(dtype, (0, 10))
-    low, high = bounds[0] if low is None else math.ceil(low), bounds[1] if high is None else math.ceil(high)
-    return torch.randint(low, high, sizes, dtype=torch.int64).to(dtype)
+        (least, most), default = (0, 2), (0, 2)
+    elif dtype.is_floating_point or dtype.is_complex:
+        (least, most), default = (torch.finfo(dtype).min, torch.finfo(dtype).max), (-9, 9)
+    else:
+        limits = torch.iinfo(dtype)
+        (least, most), default = (limits.min, limits.max + (dtype is not torch.int64)), (-9, 10)
+    low, high = default[0] if low is None else low, default[1] if high is None else high
+    if any(isinstance(bound, float) and math.isnan(bound) for bound in (low, high)):
+        raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
+    if low == high and _has_gradients(dtype):
+        warnings.warn(
+            "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is deprecated since 2.1 and will be removed "
+            "in 2.3. Use `torch.full(...)` instead.",
+            FutureWarning,
+            stacklevel=3,
+        )
+    elif low >= high:
+        raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
+    elif high < least or low >= most:
+        raise ValueError(
+            f"The value interval specified by `low` and `high` is [{low}, {high}), but {dtype} only supports [{least}, {most})"
+        )
+    low, high = min(max(low, least), most), min(max(high, least), most)
+    return (low, high) if dtype.is_floating_point or dtype.is_complex else (math.ceil(low), math.ceil(high))
+
+
+def _values(sizes: tuple[int, ...], dtype: Any, low: Any, high: Any) -> Any:
+    if not (dtype.is_floating_point or dtype.is_complex):
+        return torch.randint(low, high, sizes, dtype=dtype)
+    if dtype.itemsize == 1:  # numbers of eight bits are drawn as float32
+        return _uniform(torch.empty(sizes, dtype=torch.float32), low, high).to(dtype)
+    found = torch.empty(sizes, dtype=dtype)
+    _uniform(torch.view_as_real(found) if dtype.is_complex else found, low, high)
+    return found
 
 
 def _uniform(t: Any, low: float, high: float) -> Any:

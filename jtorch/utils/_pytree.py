@@ -6,7 +6,9 @@ here, dicts keep their order.)
 
 from __future__ import annotations
 
+import enum
 import functools
+import importlib
 import json
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -359,6 +361,22 @@ def tree_map_with_path(func: Callable[..., Any], tree: PyTree, *rests: PyTree, i
 # ---- specs as text -----------------------------------------------------------------------------------------------------------------------
 
 
+def _member_to_json(value: Any) -> dict[str, Any]:
+    """A member of an enumeration, by the places of its class and its own name."""
+    if not isinstance(value, enum.Enum):
+        raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+    kind = type(value)
+    return {"__enum__": True, "fqn": f"{kind.__module__}:{kind.__qualname__}", "name": value.name}
+
+
+def _member_from_json(data: dict[str, Any]) -> Any:
+    if data.get("__enum__") is not True:
+        return data
+    module, _, path = data["fqn"].partition(":")
+    kind: Any = functools.reduce(getattr, path.split("."), importlib.import_module(module))
+    return kind[data["name"]]
+
+
 def _to_json(spec: TreeSpec) -> dict[str, Any]:
     if spec.is_leaf():
         return {"type": None, "context": None, "children_spec": []}
@@ -374,7 +392,7 @@ def _to_json(spec: TreeSpec) -> dict[str, Any]:
         context = known.to_dumpable_context(spec.context)
     else:
         try:
-            context = json.dumps(spec.context)
+            context = json.dumps(spec.context, default=_member_to_json)
         except TypeError as e:
             raise TypeError(
                 "Unable to serialize context. Please make the context json dump-able, or register a custom serializer using "
@@ -390,7 +408,7 @@ def _from_json(data: Mapping[str, Any]) -> TreeSpec:
         raise NotImplementedError(f"Deserializing {data['type']} in pytree is not registered.")
     kind: Any = SERIALIZED_TYPE_TO_PYTHON_TYPE[data["type"]]
     load = SUPPORTED_SERIALIZED_TYPES[kind].from_dumpable_context
-    context = json.loads(data["context"]) if load is None else load(data["context"])
+    context = json.loads(data["context"], object_hook=_member_from_json) if load is None else load(data["context"])
     return TreeSpec(kind, context, [_from_json(child) for child in data["children_spec"]])
 
 

@@ -174,6 +174,11 @@ def _register_pytree_node(
     flatten_with_keys_fn: FlattenWithKeysFn | None = None,
 ) -> None:
     """``register_pytree_node`` under its old name."""
+    warnings.warn(
+        "`torch.utils._pytree._register_pytree_node` is deprecated. Please use `torch.utils._pytree.register_pytree_node` instead.",
+        FutureWarning,
+        stacklevel=2,
+    )
     if to_str_fn is not None or maybe_from_str_fn is not None:
         warnings.warn(
             "`to_str_fn` and `maybe_from_str_fn` is deprecated. Please use `to_dumpable_context` and `from_dumpable_context` instead.",

@@ -6,6 +6,7 @@ import weakref
 from typing import Any
 
 import jtorch as torch
+from jtorch.autograd.engine import queue_callback
 from jtorch.autograd.graph import register_multi_grad_hook
 from jtorch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
@@ -51,11 +52,16 @@ class ModuleTracker:
         tensors = [x for x in tree_leaves(output) if isinstance(x, torch.Tensor) and x.requires_grad]
 
         def backward_begins(_: Any) -> None:
-            self.is_bw = True
+            if not self.is_bw:
+                self.is_bw = True
+                queue_callback(self._backward_ends)
             self.parents.add(name)
 
         if tensors:
             self._handles.append(register_multi_grad_hook(tensors, backward_begins))
+
+    def _backward_ends(self) -> None:
+        self.parents, self.is_bw = {"Global"}, False
 
     def __enter__(self) -> ModuleTracker:
         self._handles += [

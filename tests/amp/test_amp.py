@@ -188,3 +188,12 @@ def test_scales_of_scalers_that_libraries_wrote():
     assert scale.item() == torch.tensor(3e38).item() and steps.item() == 0  # what would be infinite stays
     with pytest.raises(RuntimeError, match="growth_tracker must be an int tensor"):
         torch._amp_update_scale_(scale, steps.long(), torch.tensor(0.0), 2.0, 0.5, 1)
+
+
+def test_types_of_devices_that_autocast_knows():
+    assert all(torch.amp.is_autocast_available(kind) for kind in ("cpu", "cpu:0", "cuda:1", "ipu"))
+    assert not torch.amp.is_autocast_available("meta")
+    for wrong, kind, words in (("not a real device", RuntimeError, "Invalid device string"), ("bad", RuntimeError, "Expected one of cpu, "),
+                               (None, TypeError, "must be str, not NoneType")):  # fmt: skip
+        with pytest.raises(kind, match=words):
+            torch.amp.is_autocast_available(wrong)

@@ -26,6 +26,18 @@ def test_unary(name: str) -> None:
     assert [t.tolist() for t in items] == expected
 
 
+@pytest.mark.parametrize("many", [1, 9])
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_in_place_forms_give_what_they_were_given(kind: type, many: int) -> None:
+    items, others = kind(pair() * many), [t + 1 for t in pair() * many]
+    given: dict[str, tuple[Any, ...]] = {
+        "add": (1.0,), "sub": (others,), "mul": (others,), "div": (2.0,), "maximum": (0.5,), "abs": (), "zero": (), "pow": (2,),
+        "addcmul": (others, others), "addcdiv": (others, others), "lerp": (others, 0.5), "copy": (others,), "exp": (),
+    }  # fmt: skip
+    for name, arguments in given.items():
+        assert getattr(torch, f"_foreach_{name}_")(items, *arguments) is items
+
+
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "maximum", "minimum", "clamp_min", "clamp_max", "pow"])
 def test_binary_takes_a_number_numbers_or_tensors(name: str) -> None:
     one = {"maximum": "clamp_min", "minimum": "clamp_max"}.get(name, name)

@@ -154,6 +154,8 @@ def test_scan_and_map_in_plain_programs_and_under_jax() -> None:
     assert carry.tolist() == [6.0, 9.0]
     assert rows["y"].tolist() == [[12.0, 16.0], [8.0, 10.0], [0.0, 0.0]]
     assert scan(lambda c, x: (c + x, x), torch.zeros(3), xs, dim=1)[1].tolist() == xs.tolist()
+    for dim in (1, -1):  # what has fewer dimensions is stacked along its first
+        assert scan(lambda c, x: (c + x, x.sum()), torch.zeros(3), xs, dim=dim)[1].tolist() == xs.sum(0).tolist()
     found = jax.jit(lambda x: scan(lambda c, y: (c + y, c), torch.zeros(2), x))(xs)
     assert found[0].tolist() == [6.0, 9.0]
     assert jax.jit(lambda x: over(lambda y, z: y * z, x, x[0]))(xs).tolist() == (xs * xs[0]).tolist()

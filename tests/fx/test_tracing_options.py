@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import enum
+import operator
+import pickle
 from typing import Any
 
 import pytest
@@ -119,3 +122,44 @@ def test_replicas_run() -> None:
     gm = fx.symbolic_trace(Sum())
     replica = gm._replicate_for_data_parallel()
     assert torch.equal(replica(torch.ones(2), torch.ones(2)), gm(torch.ones(2), torch.ones(2)))
+
+
+class Color(enum.Enum):
+    RED = 1
+
+
+class Flags(enum.IntFlag):
+    A = 1
+    B = 2
+
+
+def test_members_of_enumerations_are_arguments() -> None:
+    def f(x: Any) -> Any:
+        return operator.getitem({Color.RED: x, Flags.A | Flags.B: 5}, Color.RED)
+
+    def g(x: Any) -> Any:
+        return pair(x, Color.RED, [Flags.A | Flags.B])
+
+    gm = fx.symbolic_trace(g)
+    assert gm(3) == (3, Color.RED, [Flags.A | Flags.B]) and "Color.RED" in gm.code
+    assert pickle.loads(pickle.dumps(gm))(3) == gm(3)
+    assert fx.symbolic_trace(f)(3) == 3
+
+
+def pair(x: Any, *more: Any) -> Any:
+    return (x, *more)
+
+
+fx.wrap("pair")
+
+
+def test_arguments_for_star_args_become_parameters() -> None:
+    class Starred(nn.Module):
+        def forward(self, *args: Any, **options: Any) -> Any:
+            return args[0] + args[1]
+
+    gm = fx.symbolic_trace(Starred(), concrete_args=(fx.PH, fx.PH))
+    gm.graph.lint()
+    assert gm(1, 2) == 3 and [n.name for n in gm.graph.nodes][:2] == ["input_0", "input_1"]
+    with pytest.raises(RuntimeError, match="Tracing expected 2 arguments but got 1 concrete"):
+        fx.symbolic_trace(Sum(), concrete_args=(fx.PH,))

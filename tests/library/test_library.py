@@ -401,3 +401,20 @@ def test_operators_without_tensors_have_a_kernel_for_the_device_that_is_asked_fo
         ones("cuda")
     with pytest.raises(ValueError, match=r"required to have a `device: torch\.device` argument"):
         custom_op("tests_made::nowhere", lambda: torch.ones(2), mutates_args=(), device_types="cpu", schema="() -> Tensor")
+
+
+def test_tensors_given_by_name_alone_are_refused() -> None:
+    def named(x: torch.Tensor, *, y: int, z: torch.Tensor | None) -> torch.Tensor:
+        return x
+
+    for define in (torch.library.custom_op, torch.library.triton_op):
+        with pytest.raises(NotImplementedError, match=r"custom_op with kwarg-only Tensor args\. Please .* Got: named1\(Tensor x, \*"):
+            define("named_tensors::named1", named, mutates_args=())
+    with pytest.raises(NotImplementedError, match="kwarg-only Tensor args"):
+        torch.library.custom_op("named_tensors::named2", lambda x, *, y: x, mutates_args=(), schema="(Tensor x,*,Tensor[] y)->Tensor")
+    with torch.library._scoped_library("named_tensors", "FRAGMENT") as lib:
+        lib.define("named3(Tensor x, *, Tensor y) -> Tensor")
+        with pytest.raises(NotImplementedError, match=r"register_autograd with kwarg-only Tensor args\. In the original"):
+            torch.library.register_autograd("named_tensors::named3", lambda ctx, g: (g, None))
+        with pytest.raises(NotImplementedError, match="register_vmap with kwarg-only Tensor args"):
+            torch.library.register_vmap("named_tensors::named3", lambda info, dims, x, *, y: (x, 0))

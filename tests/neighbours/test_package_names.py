@@ -82,6 +82,8 @@ def test_modules_beside_torch() -> None:
     import jtorch; jtorch.install()
     import functorch, functorch.dim, torchgen.model, torch
     import functorch.experimental as e
+    from functorch.experimental.control_flow import cond, map
+    assert cond is torch.cond and map(lambda a, b: a * b, torch.arange(3), torch.tensor(2)).tolist() == [0, 2, 4]
     assert functorch.vmap is torch.func.vmap and e.hessian is torch.func.hessian and functorch.__name__ == "functorch"
     assert not isinstance(torch.ones(1), functorch.dim.Tensor)
     layer = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2)).eval()

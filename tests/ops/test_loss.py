@@ -189,3 +189,10 @@ def test_classes_that_do_not_count_may_be_anything(ignored: int) -> None:
     wanted = -(log_p[0][1] + log_p[1][0]).item()
     assert [t.item() for t in both] == pytest.approx([wanted, wanted / 2])
     assert alone.tolist() == [1.0, 0.0, -1.0]
+
+
+def test_margin_ranking_loss_of_torch_broadcasts() -> None:
+    x = torch.arange(4.0).reshape(2, 2)
+    assert torch.margin_ranking_loss(x, torch.ones(2), torch.tensor(-1.0), margin=0.5).tolist() == [[0, 0.5], [1.5, 2.5]]
+    with pytest.raises(RuntimeError, match="should have same dimension"):
+        torch.nn.functional.margin_ranking_loss(x, torch.ones(2), torch.tensor(-1.0))

@@ -151,3 +151,8 @@ def test_a_mixin_before_tensor_brings_no_dictionary_of_its_own() -> None:
     assert t.tolist() == [1.0, 2.0] and t.b == 2 and not hasattr(t, "meta")
     copied = copy.copy(t)
     assert copied.__dict__ == {"b": 2} and type(copied) is NotedTensor and copied.tolist() == [1.0, 2.0]
+
+
+def test_classes_made_by_calls_belong_to_the_caller() -> None:
+    assert type("Mine", (torch.Tensor,), {}).__module__ == type("Mine", (torch.nn.Parameter,), {}).__module__ == __name__
+    assert type("Mine", (torch.Tensor,), {"__module__": "elsewhere"}).__module__ == "elsewhere"

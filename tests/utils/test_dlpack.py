@@ -34,3 +34,26 @@ def test_arrays_of_jax_and_back() -> None:
     assert torch.from_dlpack(jnp.arange(3)).tolist() == [0, 1, 2]
     assert jnp.from_dlpack(torch.arange(3)).tolist() == [0, 1, 2]
     assert torch.ones(1).__dlpack_device__() == (dlpack.DLDeviceType.kDLCPU, 0)
+
+
+class Exporter:
+    """What has nothing but the protocol."""
+
+    def __init__(self, t: torch.Tensor) -> None:
+        self.t = t
+
+    def __dlpack__(self, **options: object) -> object:
+        return self.t.__dlpack__(**options)  # type: ignore[arg-type]
+
+    def __dlpack_device__(self) -> object:
+        return self.t.__dlpack_device__()
+
+
+def test_factories_take_what_has_the_protocol() -> None:
+    x = torch.arange(3.0)
+    copied, other, shared = torch.tensor(Exporter(x)), x.long().new_tensor(Exporter(x)), torch.as_tensor(Exporter(x))
+    x[0] = 5
+    assert copied.tolist() == [0, 1, 2] and shared.tolist() == [5, 1, 2]
+    assert other.tolist() == [0, 1, 2] and other.dtype is torch.int64
+    assert torch.as_tensor(Exporter(x), dtype=torch.int32).dtype is torch.int32
+    assert torch.tensor(Exporter(x), requires_grad=True).requires_grad

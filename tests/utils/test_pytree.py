@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import enum
 from typing import Any
 
 import pytest
 
+from jtorch.fx.immutable_collections import immutable_dict, immutable_list
 from jtorch.utils import _pytree as P
 
 Point = collections.namedtuple("Point", "x y")
@@ -101,3 +103,23 @@ def test_dataclasses() -> None:
         assert P.tree_map(lambda x: x + 1, Config(1)) == Config(2, None)
     finally:
         P._deregister_pytree_node(Config)
+
+
+class Kind(enum.Enum):
+    ONE = 1
+
+
+def test_members_of_enumerations_are_written() -> None:
+    spec = P.TreeSpec(dict, [Kind.ONE], [P.treespec_leaf()])
+    text = P.treespec_dumps(spec)
+    assert '\\"__enum__\\": true' in text and P.treespec_loads(text) == spec
+
+
+def test_immutable_containers_have_paths() -> None:
+    tree = immutable_dict(a=immutable_list([1, 2]))
+    assert P.tree_flatten_with_path(tree)[0] == [((P.MappingKey("a"), P.SequenceKey(i)), i + 1) for i in range(2)]
+
+
+def test_the_old_name_of_registration_is_deprecated() -> None:
+    with pytest.warns(FutureWarning, match="_register_pytree_node` is deprecated"):
+        P._register_pytree_node(type("Own", (), {}), lambda x: ([], None), lambda children, context: None)

@@ -288,3 +288,12 @@ def test_coverage_partitions_the_list():
     assert set().union(*parts) == every and sum(map(len, parts)) == len(every)
     assert torch.reshape in sets["unchanged"] and torch.add in sets["special"] and torch.Tensor.dim in sets["delegates"]
     assert torch.cumsum in sets["refused"] and all(sets["refused"].values())
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support")
+def test_sparse_masks_of_dense_tensors() -> None:
+    x, mask = torch.arange(6.0).reshape(2, 3), torch.tensor([[True, False, True], [False, False, True]])
+    for sparse in (mask.to_sparse(), mask.to_sparse_csr()):
+        assert masked.sum(x, 1, mask=sparse).tolist() == [2, 5] and masked.amax(x, mask=sparse).item() == 5
+        assert masked.mean(x, 1, mask=sparse).tolist() == [1, 5]
+        assert masked.softmax(x, 1, mask=sparse).tolist() == masked.softmax(x, 1, mask=mask).tolist()

@@ -6,11 +6,13 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ...autograd.grad_mode import MODE, no_grad
 from ...autograd.names import camel, written
-from ...core import Tensor
+from ...core import Tensor, from_host
 from ...dispatch import TENSORS
-from ..facts.dtypes import bool_
+from ..facts import dtypes
 from ..facts.errors import CPP_NAMES, given_twice
 from ..ops._declare import (
     OPTIONAL_TENSOR,
@@ -372,7 +374,7 @@ def cut(name: str, t: Any, others: list[Any], result: Any) -> Any:
     if not tracked or not t._aval.differentiable:
         return inplace(t, result)
     made = result.to(t.dtype)
-    nowhere = result.new_zeros((), dtype=bool_)
+    nowhere = result.new_zeros((), dtype=dtypes.bool_)
     for x in tracked:
         if x.is_complex() and not t.is_complex():
             x = x.real
@@ -410,6 +412,7 @@ def operator_methods(op: Op, sign: str, made: Callable[..., Any]) -> dict[str, C
         f"torch.Tensor.{plain_name}",
         operands,
         asks="self" if alone else "",
+        otherwise=_equals_array(made) if alone else None,
         reports=made,
         body="\n".join(body),
         names=names,
@@ -427,6 +430,7 @@ def operator_methods(op: Op, sign: str, made: Callable[..., Any]) -> dict[str, C
             body="\n".join(swapped),
             names=names,
             native=own is None,
+            otherwise=_over_unknown if sign == "/" else None,
             **options,
         )
     if inplace_name is not None and op.inplace:
@@ -464,6 +468,27 @@ def _one(core: Callable[..., Any]) -> Callable[[Any], Any]:
         return core(self)
 
     return call
+
+
+def _equals_array(made: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """``==`` takes NumPy's arrays for tensors, as no other operator does."""
+
+    def equals(self: Any, other: Any) -> Any:
+        if not isinstance(other, np.ndarray) or other.dtype not in dtypes.BY_NP:
+            return NotImplemented
+        return made(self, from_host(other))
+
+    return equals
+
+
+def _over_unknown(self: Any, other: Any) -> Any:
+    """The reflected division leaves what it does not know to the product with the reciprocal: NumPy's arrays know that."""
+    if isinstance(other, (Tensor, bool, int, float, complex)):
+        return NotImplemented
+    try:
+        return BOUND["reciprocal"].core(self) * other
+    except TypeError:
+        return NotImplemented
 
 
 def _two(core: Callable[..., Any]) -> Callable[[Any, Any], Any]:

@@ -217,7 +217,9 @@ def _unary(op: str) -> None:
 
     def inplace(self: Any) -> Any:
         items = _tensors(f"_foreach_{op}_", self)
-        return [PUBLIC[f"Tensor.{op}_"](t) for t in items]
+        for t in items:
+            PUBLIC[f"Tensor.{op}_"](t)
+        return self
 
     plain.__doc__ = _documented(f"``torch.{op}`` of each tensor of a list.", f"_foreach_{op}([x, y])", f"{op}(y)")
     inplace.__doc__ = _documented(f"``Tensor.{op}_`` of each tensor of a list.", f"_foreach_{op}_([x, y.clone()])", f"{op}(y)")
@@ -244,8 +246,10 @@ def _binary(name: str, op: str, whole: Callable[..., tuple[Tensor, ...] | None] 
         given = _other(f"_foreach_{name}_", other, scalar, scalars)
         if whole is not None and (made := whole(items, given, True)) is not None:
             write_all(items, made)
-            return items
-        return [PUBLIC[f"Tensor.{op}_"](t, o) for t, o in zip(items, _each(items, given), strict=True)]
+            return self
+        for t, o in zip(items, _each(items, given), strict=True):
+            PUBLIC[f"Tensor.{op}_"](t, o)
+        return self
 
     what_it_does = f"""``torch.{op}`` of each tensor of a list and a number, or the items of a list of tensors or numbers.
 
@@ -296,9 +300,11 @@ def _sums(name: str, sign: int) -> None:
         found = _terms(f"_foreach_{name}_", alpha, other, scalar, scalars)
         if _is_plain_number(alpha) and _written_alike(items, found):
             write_all(items, BELOW._sums_of_each(items, found, sign * alpha, sign * alpha != 1, writes=ONCE))
-            return items
+            return self
         given = _each(items, found)
-        return [PUBLIC[f"Tensor.{name}_"](t, o, alpha=alpha) for t, o in zip(items, given, strict=True)]
+        for t, o in zip(items, given, strict=True):
+            PUBLIC[f"Tensor.{name}_"](t, o, alpha=alpha)
+        return self
 
     what = "plus" if sign > 0 else "minus"
     what_it_does = f"""Each tensor of a list {what} ``alpha`` times a number, or the items of a list of tensors or numbers.
@@ -350,7 +356,9 @@ def _foreach_pow_(self: Sequence[Tensor], exponent: Any) -> Any:
         [tensor([ 9., 16.])]
     """
     items = _tensors("_foreach_pow_", self)
-    return [t.pow_(e) for t, e in zip(items, _each(items, exponent), strict=True)]
+    for t, e in zip(items, _each(items, exponent), strict=True):
+        t.pow_(e)
+    return self
 
 
 def _addc(op: str) -> None:
@@ -377,9 +385,11 @@ def _addc(op: str) -> None:
         _same_length(items, tensor1, tensor2)
         if scalars is None and _is_plain_number(value) and _written_alike(items, tensor1, tensor2):
             write_all(items, BELOW._terms_of_each(items, tensor1, tensor2, value, op == "addcdiv", writes=ONCE))
-            return items
+            return self
         rows = zip(items, tensor1, tensor2, values(items, value, scalars), strict=True)
-        return [PUBLIC[f"Tensor.{op}_"](t, a, b, value=v) for t, a, b, v in rows]
+        for t, a, b, v in rows:
+            PUBLIC[f"Tensor.{op}_"](t, a, b, value=v)
+        return self
 
     what_it_does = f"""``torch.{op}`` of each tensor of three lists, with one ``value`` or a list of them.
 
@@ -437,8 +447,10 @@ def _foreach_lerp_(self: Sequence[Tensor], tensors1: Any, weights: Any = None, *
     number = weight if weights is None else weights
     if _is_plain_number(number) and _written_alike(items, tensors1):
         write_all(items, BELOW._lerps_of_each(items, tensors1, number, writes=ONCE))
-        return items
-    return [a.lerp_(b, w) for a, b, w in zip(items, tensors1, _weights(items, weights, weight), strict=True)]
+        return self
+    for a, b, w in zip(items, tensors1, _weights(items, weights, weight), strict=True):
+        a.lerp_(b, w)
+    return self
 
 
 @composite(lists=("self",))
@@ -550,7 +562,7 @@ def _foreach_zero_(self: Sequence[Tensor]) -> Any:
     items = _tensors("_foreach_zero_", self)
     for t in _write_alone(items, BELOW._zeroed):
         t.zero_()
-    return items
+    return self
 
 
 @composite(lists=("self", "src"))
@@ -568,4 +580,6 @@ def _foreach_copy_(self: Sequence[Tensor], src: Any, non_blocking: bool = False)
         [tensor([1., 2.])]
     """
     items = _tensors("_foreach_copy_", self)
-    return [t.copy_(s, non_blocking) for t, s in zip(items, _each(items, src), strict=True)]
+    for t, s in zip(items, _each(items, src), strict=True):
+        t.copy_(s, non_blocking)
+    return self

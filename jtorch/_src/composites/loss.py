@@ -396,7 +396,7 @@ def _torch_margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, m
 
     Left out, it is none, whatever PyTorch's signatures say.
 
-    Shapes: three of one shape -> the same, or ().
+    Shapes: three that broadcast -> the broadcast shape, or ().
 
     Raises:
         RuntimeError: if the shapes do not fit.
@@ -406,7 +406,9 @@ def _torch_margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, m
         >>> torch.margin_ranking_loss(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0]), margin=0.5)
         tensor([2.5000])
     """
-    return F.margin_ranking_loss(input1, input2, target, margin, reduction=_NUMBERED[reduction])
+    most = max(t.ndim for t in (input1, input2, target))  # the function in nn.functional wants as many dimensions of each
+    a, b, c = (t if t.ndim == most else t[(None,) * (most - t.ndim)] for t in (input1, input2, target))
+    return F.margin_ranking_loss(a, b, c, margin, reduction=_NUMBERED[reduction])
 
 
 @composite(operands=("input1", "input2", "target"), name="cosine_embedding_loss", autocast="float32", dispatched="in parts")

@@ -106,9 +106,9 @@ class Size(tuple[int, ...]):
             raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
         return Size(tuple.__add__(self, other))
 
-    def __radd__(self, other: Any) -> Size:
+    def __radd__(self, other: Any) -> Any:
         if not isinstance(other, tuple):
-            raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
+            return NotImplemented
         return Size(tuple.__add__(other, self))
 
     def __mul__(self, times: SupportsIndex) -> Size:

@@ -233,6 +233,7 @@ def specialise(
     opaque: bool = True,
     overridable: bool = True,
     operator: bool = False,
+    otherwise: Callable[[Any, Any], Any] | None = None,
     reports: Any = None,
     signature: inspect.Signature | None = None,
     aliases: Mapping[str, Sequence[str]] | None = None,
@@ -259,6 +260,7 @@ def specialise(
         opaque: whether the body calls no public function.
         overridable: False for functions that only modes see, such as factories.
         operator: a TypeError becomes NotImplemented, as Python's operator methods want it.
+        otherwise: called before that with the operands, to give a result all the same.
         reports: the callable that handlers are told, if another one (``Tensor.add`` for ``Tensor.__add__``).
         signature: the public signature, if not that of ``impl``.
         aliases: more spellings of keywords: ``{"dim": ("axis",)}``.
@@ -302,6 +304,8 @@ def specialise(
     kinds |= caller.statics
 
     own = {"_impl": impl, "_slow": caller.given, "_call": caller, "_caller": caller, "_ask": quick(caller), "_explained": caller.explained}
+    if otherwise is not None:
+        own["_otherwise"] = otherwise
     source = _Source({**_NAMES, **STATIC_TABLES, **(names or {}), **own})
     # The code carries the public name, for tracebacks; a name that is no identifier for ``def`` is given afterwards.
     def_name = name if name.isidentifier() else "function"
@@ -312,7 +316,7 @@ def specialise(
         _fixed_form(source, def_name, caller, kinds, body)
     lines = source.lines
     if operator:
-        lines = _indent_into_try(lines, _DECLINE)
+        lines = _indent_into_try(lines, _DECLINE if otherwise is None else (*_DECLINE[:-1], "    return _otherwise(_0, _1)"))
     elif parsed and prefix in _EXPLAINED and name.isidentifier() and not name.startswith("__") and _is_own(impl):
         caller.path = public.removeprefix("torch.")
         given = "(*_args,), _kwargs" if layout.open_ended else source.given

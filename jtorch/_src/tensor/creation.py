@@ -300,6 +300,8 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         return _made(np.asarray(data), wanted, device, requires_grad)
     if isinstance(data, jax.Array):
         return _of_jax(data, wanted, device, requires_grad)
+    if hasattr(type(data), "__dlpack__"):
+        return _of_dlpack(data, wanted, device, requires_grad, copy=True)
     if type(data) in _BY_PYTHON_TYPE:
         found = wanted or dtypes.of_number(data)
         if _fits(data, found):  # a number becomes part of the program, which costs less than a copy to the device
@@ -317,6 +319,13 @@ def _of_jax(array: jax.Array, dtype: dtypes.dtype | None, device: Any, requires_
         made = made.to(device=device or made.device, dtype=dtype or made.dtype)
     if requires_grad and not made._aval.differentiable:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    return requiring(made) if requires_grad else made
+
+
+def _of_dlpack(data: Any, dtype: dtypes.dtype | None, device: Any, requires_grad: bool = False, copy: bool = False) -> Tensor:
+    """A tensor on the memory of an object that gives it away by DLPack's protocol, or with a copy of it."""
+    made = from_dlpack(data)
+    made = made.to(device=device or made.device, dtype=dtype or made.dtype, copy=copy)
     return requiring(made) if requires_grad else made
 
 
@@ -381,6 +390,8 @@ def new_tensor(
         return _made(_from_array(data), wanted, place, requires_grad)
     if isinstance(data, jax.Array):
         return _of_jax(data, wanted, place, requires_grad)
+    if hasattr(type(data), "__dlpack__"):
+        return _of_dlpack(data, wanted, place, requires_grad, copy=True)
     return _made(_host_array(data, wanted), wanted, place, requires_grad)
 
 
@@ -423,6 +434,8 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
         return _made(np.asarray(data), wanted, device, False)
     if isinstance(data, jax.Array):
         return _of_jax(data, wanted, device, False)
+    if hasattr(type(data), "__dlpack__"):
+        return _of_dlpack(data, wanted, device)
     if hasattr(data, "untyped"):
         return _made(_of_storage(data, wanted), None, device, False)
     return _made(_host_array(data, wanted), None, device, False)

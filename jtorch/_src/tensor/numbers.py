@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from ...autograd.grad_mode import MODE, is_grad_enabled
-from ...core import Tensor, alias_of, contiguous_strides, detached, from_host, lazy_bits
+from ...core import Tensor, alias_of, contiguous_strides, detached, lazy_bits, share_host
 from ..bind.cores import composite
 from ..engine import META, SPECIAL, Lifted, Several, array_of, note_read, numbers_of, read
 from ..facts import dtypes
@@ -174,7 +174,7 @@ def __array__(self: Tensor, dtype: Any = None, copy: Any = None) -> Any:
 
 @composite(namespace="Tensor", operands=("self",), dispatched="never", native=False)
 def __array_wrap__(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-    """The result of a NumPy function as a tensor again.
+    """The result of a NumPy function as a tensor again; truth as ``uint8``.
 
     Example:
         >>> import jtorch as torch
@@ -182,7 +182,9 @@ def __array_wrap__(self: Tensor, array: Any, context: Any = None, return_scalar:
         >>> np.sqrt(torch.tensor([4.0]))
         tensor([2.])
     """
-    return from_host(np.asarray(array))
+    found = np.asarray(array)
+    dtypes.from_np(found.dtype)  # a TypeError for what is none of PyTorch's
+    return share_host(found.astype(np.uint8) if found.dtype == np.bool_ else found)
 
 
 @composite(namespace="Tensor", operands=("self",))

@@ -90,6 +90,8 @@ def input_mask(input: Tensor, *args: Any, mask: Tensor | None = None, **kwargs: 
     check_strided("_input_mask", input)
     if mask is None:
         raise ValueError("_input_mask requires explicit mask")
+    if mask.layout is not torch.strided:
+        mask = mask.to_dense()
     if mask.shape != input.shape:
         if mask.dim() > input.dim():
             raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)")
