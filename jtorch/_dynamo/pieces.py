@@ -49,7 +49,7 @@ _QUESTIONS = frozenset(
     "size stride dim numel is_contiguous storage_offset is_floating_point is_complex element_size __len__ nelement".split()
 )
 #: What ends a piece before it is tried, as it has effects beyond its result, or makes a leaf that must be the very tensor that is returned.
-_APART = frozenset("backward grad register_hook register_post_accumulate_grad_hook retain_grad data_ptr".split())
+_APART = frozenset("backward grad data_ptr".split())
 
 
 class Break(Exception):

@@ -14,7 +14,7 @@ from .calling import requires_grad
 from .functions import route
 from .overloads import aten
 from .routes_math import matmul
-from .routes_shape import movedim, reshape
+from .routes_shape import _as_tensor, movedim, reshape
 
 A = aten
 
@@ -209,7 +209,7 @@ def logdet(input: Tensor) -> Any:
     if input._aval.torch_dtype.is_complex:
         return NotImplemented
     sign, size = A._linalg_slogdet.default(input)[:2]
-    return A.where.self(A.eq.Scalar(sign, -1.0), A.scalar_tensor.default(math.nan, dtype=size.dtype, device=size.device), size)
+    return A.where.self(A.eq.Scalar(sign, -1.0), A.lift_fresh.default(_as_tensor(math.nan, size)), size)
 
 
 @route(L.cholesky)
