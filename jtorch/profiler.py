@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from . import cuda as _cuda
 from ._src.facts.errors import not_offered
 from ._src.refusals import stand_ins as _refusals
 from .autograd.profiler import profile as _timed
@@ -50,8 +51,8 @@ def _default_schedule_fn(_: int) -> ProfilerAction:
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """CPU and CUDA."""
-    return {ProfilerActivity.CPU, ProfilerActivity.CUDA}
+    """CPU, and CUDA where it is available."""
+    return {ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if _cuda.is_available() else [])}
 
 
 def schedule(

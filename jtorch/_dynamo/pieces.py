@@ -15,35 +15,32 @@ import inspect
 import operator
 import re
 import sys
-import threading
 import traceback
 import weakref
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import jtorch as torch
 from jtorch._src.aten.wrapping import become
+from jtorch._src.protocol.recorded import RECORDED
 from jtorch._subclasses._constants import leaves
 from jtorch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from jtorch.amp.autocast_mode import _enter_autocast, _exit_autocast, casting, enabled_now
+from jtorch.autograd import forward_ad
+from jtorch.autograd.function import _apply
+from jtorch.autograd.grad_mode import MODE
+from jtorch.autograd.tape import SAVING
 from jtorch.compiler import Unsupported, config, exporting
 from jtorch.fx.graph import Graph
 from jtorch.fx.graph_module import GraphModule
 from jtorch.fx.node import Node
-from jtorch.overrides import TorchFunctionMode, is_tensor_method_or_property
+from jtorch.overrides import TorchFunctionMode
 
+from .arguments import fingerprint, makes_leaf, mapped, node_target, placed, writable
 from .exc import BackendCompilerFailed
 
-_OPERATORS = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "true_divide": operator.truediv,
-    "floor_divide": operator.floordiv, "remainder": operator.mod, "pow": operator.pow, "matmul": operator.matmul, "gt": operator.gt,
-    "ge": operator.ge, "lt": operator.lt, "le": operator.le, "eq": operator.eq, "ne": operator.ne, "neg": operator.neg,
-    "bitwise_and": operator.and_, "bitwise_or": operator.or_, "bitwise_xor": operator.xor, "__getitem__": operator.getitem,
-    "__setitem__": operator.setitem, "__iadd__": operator.iadd, "__isub__": operator.isub, "__imul__": operator.imul,
-    "__itruediv__": operator.itruediv,
-}  # fmt: skip
-_REFLECTED = {"__radd__": operator.add, "__rsub__": operator.sub, "__rmul__": operator.mul, "__rtruediv__": operator.truediv,
-              "__rpow__": operator.pow,
-              "__rfloordiv__": operator.floordiv, "__rmod__": operator.mod, "__rmatmul__": operator.matmul}  # fmt: skip
 #: What asks a tensor, and changes nothing.
 _WRITING = frozenset(
     "__setitem__ __iadd__ __isub__ __imul__ __itruediv__ __ipow__ __imod__ __ifloordiv__ __iand__ __ior__ __ixor__".split()
@@ -51,13 +48,8 @@ _WRITING = frozenset(
 _QUESTIONS = frozenset(
     "size stride dim numel is_contiguous storage_offset is_floating_point is_complex element_size __len__ nelement".split()
 )
-
-
-class _Now(threading.local):
-    recorder: Recorder | None = None
-
-
-NOW = _Now()
+#: What ends a piece before it is tried, as it has effects beyond its result, or makes a leaf that must be the very tensor that is returned.
+_APART = frozenset("backward grad data_ptr".split())
 
 
 class Break(Exception):
@@ -80,6 +72,11 @@ class Piece:
         self.begun = self.grad = torch.is_grad_enabled()
         self.kept: list[Any] = []
         self.history: Any = None
+        #: In what autocast's blocks the piece began, in which its last node is, and the nodes that enter those.
+        self.begun_casting = self.casting = enabled_now()
+        self.entered: list[Node] = []
+        #: Whether tensors stood for numbers in an index, so that it is not known where views begin.
+        self.placed = False
 
 
 class Compiled:
@@ -88,6 +85,7 @@ class Compiled:
     def __init__(self, fn: Callable[..., Any], backend: Callable[..., Any], fullgraph: bool, options: dict[str, Any]) -> None:
         self.fn, self.backend, self.fullgraph, self.options = fn, backend, fullgraph, options
         self.made: dict[Any, Callable[..., Any]] = {}
+        self.applied: dict[Any, Applied] = {}
         self.reasons: list[Any] = []
 
     def reset(self) -> None:
@@ -96,17 +94,17 @@ class Compiled:
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Calls the function piece by piece."""
-        if NOW.recorder is not None:  # part of the program that is being recorded
-            return self.fn(*args, **kwargs)
+        if RECORDED.recorder is not None or MODE.transforms or forward_ad._current_level >= 0:
+            return self.fn(*args, **kwargs)  # part of the program that is being recorded, or of what no graph holds
         recorder = Recorder(self, args, kwargs)
-        NOW.recorder = recorder
+        RECORDED.recorder = recorder
         try:
             with recorder, exporting(export=False):
                 result = self.fn(*args, **kwargs)
                 recorder.finish(None)
             return result
         finally:
-            NOW.recorder = None
+            RECORDED.recorder = None
             recorder.abandon()
 
 
@@ -139,19 +137,31 @@ class Recorder(TorchFunctionMode):
         """One call: recorded if it can be, else run after all that was recorded before."""
         name = getattr(func, "__name__", "")
         tensors = [t for t in leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
+        if name == "storage_offset" and self.piece.placed:
+            return self._broken(func, args, kwargs, "storage_offset after an index that is a tensor")
         if name == "__get__" or name in _QUESTIONS:
             if not any(id(t) in self.piece.results for t in tensors) and not self.piece.key:
                 return func(*args, **kwargs)
             return self._asked(func, args, kwargs)
-        if name == "data_ptr":
-            return self._broken(func, args, kwargs, "data_ptr")
-        if torch.is_autocast_enabled() or torch.is_autocast_enabled("cpu"):
-            return self._broken(func, args, kwargs, "autocast")
+        if name in _APART or makes_leaf(name, args, kwargs):
+            return self._broken(func, args, kwargs, name)
+        if SAVING.hooks and torch.is_grad_enabled():
+            return self._broken(func, args, kwargs, "saved_tensors_hooks")
+        if forward_ad._current_level >= 0:
+            return self._broken(func, args, kwargs, "forward mode")
+        odd = next((x for x in leaves((args, kwargs)) if not writable(x)), None)
+        if odd is not None:
+            return self._broken(func, args, kwargs, f"{name} is given a {type(odd).__name__}")
         if any(type(t) not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer, FakeTensor) for t in tensors):
             return self._broken(func, args, kwargs, f"{name} of a {type(tensors[0]).__name__}")
         piece = self.piece
         try:
-            given, named = _mapped(self._fake, args), {k: _mapped(self._fake, v) for k, v in kwargs.items()}
+            given, named = mapped(self._fake, args), {k: mapped(self._fake, v) for k, v in kwargs.items()}
+            if name in ("__getitem__", "__setitem__"):
+                index = placed(given[1])
+                piece.placed = piece.placed or index is not given[1]
+                given = (given[0], index, *given[2:])
+            versions = [t._version for t in leaves((given, named)) if isinstance(t, FakeTensor)]
             with piece.mode:
                 out = func(*given, **named)
         except Exception as error:
@@ -164,11 +174,19 @@ class Recorder(TorchFunctionMode):
         node = self._node(func, args, kwargs)
         self._track(out, node)
         result = self._returned(out, args)
-        if not self.compiled.fullgraph and self._changes(name, args, kwargs):
+        marked = type(func) is Applied and versions != [t._version for t in leaves((given, named)) if isinstance(t, FakeTensor)]
+        if not self.compiled.fullgraph and (marked or self._changes(name, args, kwargs)):
             # Code that reads it without calling a function of torch (an optimiser's step) must find it changed.
             del out, given, named
             self.finish(f"{name} changes a tensor that is not the function's own")
         return result
+
+    def applied(self, function: Any, args: tuple[Any, ...]) -> Any:
+        """A custom function's call: a node, if it can be told without data what the function gives."""
+        known = self.compiled.applied
+        if function not in known:
+            known[function] = Applied(function)
+        return self.__torch_function__(known[function], (), args)
 
     def _changes(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether a call writes to a real tensor other than the module's buffers, which only modules read."""
@@ -183,7 +201,7 @@ class Recorder(TorchFunctionMode):
         """Metadata of tensors that a recorded operation may have changed; tensors that a property gives are recorded."""
         name = getattr(getattr(func, "__self__", None), "__name__", "")
         try:
-            given = _mapped(self._fake, args)
+            given = mapped(self._fake, args)
             with self.piece.mode:
                 out = func(*given, **kwargs)
         except Exception as error:
@@ -225,23 +243,36 @@ class Recorder(TorchFunctionMode):
 
     def _node(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
         piece = self.piece
+        self._cast_as(enabled_now())
         now = torch.is_grad_enabled()
         if now != piece.grad:
             piece.graph.call_function(torch._C._set_grad_enabled, (now,))
             piece.key.append(("grad", now))
             piece.grad = now
-        op, target, args = _target(func, args, kwargs)
-        named = {k: _mapped(self._argument, v) for k, v in kwargs.items()}
-        node = piece.graph.create_node(op, target, _mapped(self._argument, args), named)
+        op, target, args = node_target(func, args, kwargs)
+        named = {k: mapped(self._argument, v) for k, v in kwargs.items()}
+        node = piece.graph.create_node(op, target, mapped(self._argument, args), named)
         node.stack_trace = "".join(traceback.format_list(_user_frames()))
         identity = target if isinstance(target, str) else id(target)
         piece.kept.append(target)
-        piece.key.append((op, identity, _fingerprint(node.args, piece.kept), _fingerprint(node.kwargs, piece.kept)))
+        piece.key.append((op, identity, fingerprint(node.args, piece.kept), fingerprint(node.kwargs, piece.kept)))
         return node
+
+    def _cast_as(self, now: dict[str, Any]) -> None:
+        """Has the nodes that follow stand in autocast's blocks as ``now``."""
+        piece, begun = self.piece, self.piece.begun_casting
+        if now == piece.casting:
+            return
+        for node in reversed(piece.entered):
+            piece.graph.call_function(_exit_autocast, (node,))
+        changed = [kind for kind in {**begun, **now} if now.get(kind) is not begun.get(kind)]
+        piece.entered = [piece.graph.call_function(_enter_autocast, (kind, now.get(kind), kind in now, None)) for kind in changed]
+        piece.key.append(("autocast", tuple(now.items())))
+        piece.casting = now
 
     def _argument(self, x: Any) -> Any:
         if not isinstance(x, torch.Tensor):
-            return x
+            return x.item() if isinstance(x, np.generic) else x
         result = self.piece.results.get(id(x))
         if result is not None:
             return result[1]
@@ -280,7 +311,7 @@ class Recorder(TorchFunctionMode):
         """The result as the program gets it: the very tensors that were written to."""
         del args
         originals = {id(fake): real for real, fake, _ in self.piece.placeholders.values()}
-        return _mapped(lambda x: originals.get(id(x), x), out)
+        return mapped(lambda x: originals.get(id(x), x), out)
 
     # ---- breaking --------------------------------------------------------------------------------------------------------------
 
@@ -307,15 +338,17 @@ class Recorder(TorchFunctionMode):
 
     def _run(self, piece: Piece) -> None:
         live = [(t, node) for ref, node in list(piece.results.values()) if (t := ref()) is not None]
+        for node in reversed(piece.entered):
+            piece.graph.call_function(_exit_autocast, (node,))
         if piece.grad != piece.begun:
             piece.graph.call_function(torch._C._set_grad_enabled, (piece.begun,))
         piece.graph.output(tuple([node for _, node in live]))
-        key = (tuple(piece.kinds), tuple(piece.key), tuple([n.name for _, n in live]), piece.begun)
+        key = (tuple(piece.kinds), tuple(piece.key), tuple([n.name for _, n in live]), piece.begun, tuple(piece.begun_casting.items()))
         compiled = self.compiled.made.get(key)
         if compiled is None:
             compiled = self._compiled(piece, key)
         before = torch.is_grad_enabled()
-        with torch.set_grad_enabled(piece.begun):
+        with torch.set_grad_enabled(piece.begun), casting(piece.begun_casting):
             outs = compiled(*piece.inputs)
         torch._C._set_grad_enabled(before)
         outs = list(outs) if isinstance(outs, (list, tuple)) else [outs]
@@ -350,9 +383,28 @@ class Recorder(TorchFunctionMode):
         self.compiled.made[key] = _Kept(made, piece.kept)
         return made
 
+    def apart(self, reason: str) -> _Apart:
+        """Ends the piece; the block that it gives is run as it is written."""
+        self.finish(reason)
+        return _Apart(self)
+
     def abandon(self) -> None:
         """Tensors that were never computed say so when they are read."""
         self.piece = Piece()
+
+
+class Applied:
+    """A custom function as graphs call it."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+        self.__name__ = self.__qualname__ = f"{function.__name__}_apply"
+
+    def __call__(self, *args: Any) -> Any:
+        return _apply(self.function, args)
+
+    def __repr__(self) -> str:
+        return f"<{self.__name__}>"
 
 
 class _Kept:
@@ -363,49 +415,6 @@ class _Kept:
 
     def __call__(self, *args: Any) -> Any:
         return self.call(*args)
-
-
-def _target(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, Any, tuple[Any, ...]]:
-    """The kind of node that a call is, as PyTorch has it: operators of Python, methods, functions."""
-    name = getattr(func, "__name__", "")
-    if func is not getattr and is_tensor_method_or_property(func):
-        if name in _REFLECTED and not kwargs:
-            return "call_function", _REFLECTED[name], (args[1], args[0])
-        if name in _OPERATORS and not kwargs:
-            return "call_function", _OPERATORS[name], args
-        return "call_method", name, args
-    return "call_function", func, args
-
-
-def _mapped(f: Callable[[Any], Any], x: Any) -> Any:
-    if isinstance(x, (list, tuple)):
-        items = [_mapped(f, i) for i in x]
-        if isinstance(x, list):
-            return items
-        return tuple(items) if type(x) in (tuple, torch.Size) else type(x)(*items) if hasattr(x, "_make") else type(x)(items)
-    if isinstance(x, dict):
-        return {k: _mapped(f, v) for k, v in x.items()}
-    if isinstance(x, slice):
-        return slice(_mapped(f, x.start), _mapped(f, x.stop), _mapped(f, x.step))
-    return f(x)
-
-
-def _fingerprint(x: Any, kept: list[Any]) -> Any:
-    """What an argument is, so that equal ones give one graph; objects that cannot be compared are themselves."""
-    if isinstance(x, Node):
-        return "node", x.name
-    if isinstance(x, (list, tuple)):
-        return type(x).__name__, tuple([_fingerprint(i, kept) for i in x])
-    if isinstance(x, dict):
-        return "dict", tuple([(k, _fingerprint(v, kept)) for k, v in x.items()])
-    if isinstance(x, slice):
-        return "slice", _fingerprint((x.start, x.stop, x.step), kept)
-    if x is None or x is ... or type(x) in (bool, int, str, bytes):
-        return type(x).__name__, x
-    if type(x) in (float, complex):
-        return type(x).__name__, repr(x)  # which tells -0.0 from 0.0
-    kept.append(x)
-    return "object", id(x)
 
 
 def _without_dead(graph: Graph) -> None:
@@ -483,11 +492,10 @@ def reset() -> None:
 
 def interrupt(reason: str) -> Any:
     """Ends the piece that is being recorded, if one is: the block that it gives is run as it is written."""
-    recorder = NOW.recorder
+    recorder = RECORDED.recorder
     if recorder is None or recorder.busy:
         return contextlib.nullcontext()
-    recorder.finish(reason)
-    return _Apart(recorder)
+    return recorder.apart(reason)
 
 
 class _Apart:

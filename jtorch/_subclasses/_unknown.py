@@ -32,9 +32,9 @@ def _rule(*funcs: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def answered(mode: Any, func: Any, values: list[Any]) -> tuple[Any] | None:
-    """What an operator gives, if its numbers or sizes depend on data."""
+    """What an operator gives, if its numbers or sizes depend on data; without symbols, only where the sizes do not."""
     rule = _RULES.get(func)
-    if rule is None:
+    if rule is None or (mode.shape_env is None and func not in _ALWAYS):
         return None
     named = {a.name: x for a, x in zip(func._schema.arguments, values, strict=True) if a.kwarg_only}
     found = rule(mode, func, *values[: len(values) - len(named)], **named)
@@ -264,10 +264,10 @@ def _view(mode: Any, self: Tensor, dim: int, n: Any, step: Any) -> Any:
         return A.empty_strided.default(shape, strides, dtype=self.dtype, device=self.device)
 
 
-@_rule(A.index_put_.default)
-def _index_put_(mode: Any, func: Any, self: Tensor, indices: list[Any], values: Tensor, accumulate: bool) -> Any:
+@_rule(A.index_put_.default, A._index_put_impl_.default)
+def _index_put_(mode: Any, func: Any, self: Tensor, indices: list[Any], values: Tensor, accumulate: bool, unsafe: bool = False) -> Any:
     """Where masks decide how many places there are, values are only known to fit where the program runs."""
-    del mode, func, values, accumulate
+    del mode, func, values, accumulate, unsafe
     return self if _masks(indices) else NotImplemented
 
 
@@ -276,4 +276,9 @@ def _index_put(mode: Any, func: Any, self: Tensor, indices: list[Any], values: T
     del func, values, accumulate
     if not _masks(indices):
         return NotImplemented
-    return _empty(mode, self, self.shape)
+    with mode:
+        return A.clone.default(self)
+
+
+#: What is answered where no sizes are symbols, too.
+_ALWAYS = frozenset((A.index_put.default, A.index_put_.default, A._index_put_impl_.default))

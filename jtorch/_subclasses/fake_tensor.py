@@ -22,6 +22,7 @@ from .._src.facts.dtypes import get_default_dtype
 from .._src.facts.errors import not_offered
 from .._src.facts.size import SYMBOLIC, SymInt
 from .._src.facts.size import Size as _Size
+from .._src.protocol.recorded import recorder
 from .._src.refusals import stand_ins as _refusals
 from .._src.tensor.cells import Alias, Storage
 from .._src.tensor.shape_env import ShapeEnv, any_symbolic, env_of
@@ -157,7 +158,16 @@ class FakeTensor(Tensor):
     def __len__(self) -> Any:
         return len(range(self.shape[0])) if self.ndim else super().__len__()
 
+    def _settled(self, reason: str) -> bool:
+        """Ends the graph in which this tensor is being recorded, which makes a plain tensor with data of it."""
+        found = recorder()
+        if found is not None:
+            found.finish(reason)
+        return type(self) is not FakeTensor
+
     def __repr__(self, *, tensor_contents: Any = None) -> str:
+        if self._settled("repr"):
+            return Tensor.__repr__(self, tensor_contents=tensor_contents)
         parts = ["..."]
         if self.device.type != "cpu":
             parts.append(f"device='{self.device}'")
@@ -173,10 +183,12 @@ class FakeTensor(Tensor):
 
     def data_ptr(self) -> int:
         """0: there is no data."""
-        return 0
+        return Tensor.data_ptr(self) if self._settled("data_ptr") else 0
 
     def tolist(self) -> Any:
         """The known constant's elements; others raise."""
+        if self._settled("tolist"):
+            return Tensor.tolist(self)
         if self.constant is not None:
             return self.constant.tolist()
         if self.fake_mode.shape_env is not None and self.ndim:
@@ -185,7 +197,13 @@ class FakeTensor(Tensor):
             return self.item()
         raise DataDependentOutputException(aten._local_scalar_dense.default)
 
+    def __copy__(self) -> Any:
+        self._settled("copy")
+        return Tensor.__copy__(self)
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if self._settled("deepcopy"):
+            return Tensor.__deepcopy__(self, memo)
         found = memo.get(id(self))
         if found is None:
             found = memo[id(self)] = _made(
@@ -197,6 +215,8 @@ class FakeTensor(Tensor):
         return found
 
     def __reduce_ex__(self, proto: Any) -> Any:
+        if self._settled("pickle"):
+            return Tensor.__reduce_ex__(self, proto)
         raise not_offered("pickling a FakeTensor", "it belongs to its mode and has no data")
 
 
@@ -384,7 +404,7 @@ class FakeTensorMode(TorchDispatchMode):
         schema = func._schema
         tensors = [t for t in leaves(values) if isinstance(t, Tensor)]
         answer = self._of_constants(func, values, tensors)
-        if answer is None and self.shape_env is not None:
+        if answer is None:
             answer = unknown.answered(self, func, values)
         if answer is not None:
             return answer[0]

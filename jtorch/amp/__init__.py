@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .autocast_mode import _enter_autocast as _enter_autocast
+from .autocast_mode import _exit_autocast as _exit_autocast
 from .autocast_mode import autocast as autocast
 from .autocast_mode import clear_autocast_cache as clear_autocast_cache
 from .autocast_mode import custom_bwd as custom_bwd

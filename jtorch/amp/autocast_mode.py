@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import jtorch as torch
 
 from .._src.facts.errors import type_name
+from .._src.protocol.recorded import RECORDED
 from ..dispatch import TorchFunctionMode, push_mode, redispatch_function, remove_mode
 from .policies import table
 
@@ -64,7 +67,7 @@ def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
     if any(_state.enabled.values()):
         if _state.mode is None:
             _state.mode = _Casting()
-            push_mode(_state.mode)
+            push_mode(_state.mode, outermost=RECORDED.recorder is not None)  # what is recorded are the calls as they were written
         _state.mode.refresh()
     elif _state.mode is not None:
         remove_mode(_state.mode)
@@ -301,6 +304,32 @@ class autocast:
     def __call__(self, func: Any) -> Any:
         """Decorator: ``func`` runs in such a block."""
         return autocast_decorator(self, func)
+
+
+def _enter_autocast(device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: Any = None) -> autocast:
+    """Enters a block, as graphs do that have no blocks; gives what ``_exit_autocast`` leaves."""
+    return autocast(device_type, dtype, enabled, cache_enabled).__enter__()
+
+
+def _exit_autocast(mode: autocast) -> None:
+    """Leaves the block that ``_enter_autocast`` has entered."""
+    mode.__exit__(None, None, None)
+
+
+def enabled_now() -> dict[str, Any]:
+    """The device types whose operands are cast here, and to what."""
+    return {kind: get_autocast_dtype(kind) for kind, on in _state.enabled.items() if on}
+
+
+@contextlib.contextmanager
+def casting(wanted: dict[str, Any]) -> Iterator[None]:
+    """A block in which ``enabled_now`` is as it was elsewhere."""
+    now = enabled_now()
+    with contextlib.ExitStack() as stack:
+        for kind in {**now, **wanted}:
+            if now.get(kind) is not wanted.get(kind):
+                stack.enter_context(autocast(kind, wanted.get(kind), kind in wanted))
+        yield
 
 
 def autocast_decorator(autocast_instance: Any, func: Any) -> Any:

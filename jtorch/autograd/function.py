@@ -15,6 +15,7 @@ from typing import Any
 from .._src import hooks
 from .._src.engine import Lifted
 from .._src.facts.warned_once import outside
+from .._src.protocol.recorded import recorder
 from .._src.tensor.looking import same_memory
 from .._src.tensor.writing import assign, bump, check_inplace
 from ..core import Tensor, detached, from_value
@@ -122,7 +123,8 @@ class Function(metaclass=FunctionMeta):
             args = _bound(cls.forward, args, kwargs)
         elif kwargs:
             raise TypeError(f"forward() got an unexpected keyword argument '{next(iter(kwargs))}'")
-        return _apply(cls, args)
+        found = recorder()
+        return _apply(cls, args) if found is None else found.applied(cls, args)
 
 
 class InplaceFunction(Function):

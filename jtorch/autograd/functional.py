@@ -8,6 +8,7 @@ from typing import Any
 import jtorch
 from jtorch import Tensor
 
+from .._src.protocol.recorded import apart
 from ..core import requiring
 from .engine import grad as tape_grad
 from .grad_mode import MODE, enable_grad
@@ -142,6 +143,7 @@ def _filled(grads: Sequence[Any], refs: Sequence[Tensor], strict: bool, stage: s
     return tuple(found)
 
 
+@apart("torch.autograd.functional.vjp")
 def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
     """``func(*inputs)``, and the product of ``v`` with its Jacobian.
 
@@ -162,6 +164,7 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     return _one_or_all(_grad_postprocess(outputs, create_graph), outs_several), _one_or_all(_grad_postprocess(found, create_graph), several)
 
 
+@apart("torch.autograd.functional.jvp")
 def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
     """``func(*inputs)``, and the product of its Jacobian with ``v``: the derivative of ``vjp`` in its vector.
 
@@ -186,6 +189,7 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     return _one_or_all(outputs, outs_several), _one_or_all(found, outs_several)
 
 
+@apart("torch.autograd.functional.jacobian")
 def jacobian(
     func: Callable[..., Any],
     inputs: Any,
@@ -313,6 +317,7 @@ def _vectorized(func: Callable[..., Any], own: Sequence[Any], create_graph: bool
     return transform(as_tuple, every)(*given), outs[0]
 
 
+@apart("torch.autograd.functional.hessian")
 def hessian(
     func: Callable[..., Any],
     inputs: Any,
@@ -364,6 +369,7 @@ def _scalar(out: Any, function: str) -> Any:
     return found[0]
 
 
+@apart("torch.autograd.functional.vhp")
 def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
     """``func(*inputs)``, a scalar, and the product of ``v`` with its Hessian.
 
@@ -385,6 +391,7 @@ def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     return _grad_postprocess(output, create_graph), _one_or_all(_grad_postprocess(found, create_graph), several)
 
 
+@apart("torch.autograd.functional.hvp")
 def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
     """``func(*inputs)``, a scalar, and the product of its Hessian with ``v``.
 

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .._src.protocol.recorded import apart
 from ..autograd.grad_mode import MODE
 from ..core import Tensor
 from ..random import default_generator, restricted
@@ -45,6 +46,7 @@ def vmap(
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
     @functools.wraps(func)
+    @apart("torch.vmap")
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         if STAGES is not None and _replaced(STAGES):
             return STAGES["vmap_impl"](func, in_dims, out_dims, randomness, chunk_size, *args, **kwargs)

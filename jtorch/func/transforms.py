@@ -13,6 +13,7 @@ from typing import Any
 
 from .._src.engine import Lifted, Transformed
 from .._src.facts import dtypes
+from .._src.protocol.recorded import apart
 from ..autograd.dual import INNER, Level, enter, leave
 from ..autograd.engine import grad as tape_grad
 from ..autograd.forward_ad import check_pair
@@ -237,6 +238,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
     """
 
     @functools.wraps(func)
+    @apart("torch.func.grad_and_value")
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         chosen, replaced = _chosen(argnums, args)
         flat, spec = flatten(chosen)
@@ -345,6 +347,7 @@ def _check_differentiable(outputs: Sequence[Tensor]) -> None:
             raise RuntimeError(f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {o.dtype}")
 
 
+@apart("torch.func.vjp")
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value of ``func`` at ``primals``, and a function from cotangents of the value to a tuple of gradients of the primals.
 
@@ -360,6 +363,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     pull = _Pull(func, primals, has_aux, "vjp(f, *primals)")
     _check_differentiable(pull.outputs)
 
+    @apart("torch.func.vjp")
     def vjp_fn(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         flat, spec = flatten(cotangents)
         if spec != pull.out_spec:
@@ -410,6 +414,7 @@ def _widened(pair: tuple[Tensor, Tensor | None], wide: Any) -> tuple[Tensor, Ten
     return value, tangent.to(wide)
 
 
+@apart("torch.func.jvp")
 def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
     """The value of ``func`` at ``primals``, and its derivative in the direction ``tangents``.
 
@@ -480,6 +485,7 @@ def _give_back(given: Any, now: Any) -> None:
         given.copy_(now)
 
 
+@apart("torch.func.linearize")
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """The value of ``func`` at ``primals``, and a function from tangents to the derivative there, which does not run ``func`` again.
 
@@ -495,6 +501,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
             raise ValueError(f"Expected primal to be floating point or complex, but got: {x.dtype}")
     pull = _Pull(func, primals, False, what, True)
 
+    @apart("torch.func.linearize")
     def jvp_fn(*tangents: Any) -> Any:
         flat, spec = flatten(tangents)
         if spec != pull.spec:
@@ -577,6 +584,7 @@ def jacrev(
     del _preallocate_and_copy  # how results are put together is the compiler's business
 
     @functools.wraps(func)
+    @apart("torch.func.jacrev")
     def wrapper(*args: Any) -> Any:
         _refuse_complex("jacrev", args, True)
         chosen, alone = _one_argument(func, argnums, args)
@@ -619,6 +627,7 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
 
     @functools.wraps(func)
+    @apart("torch.func.jacfwd")
     def wrapper(*args: Any) -> Any:
         _refuse_complex("jacfwd", args, True)
         chosen, alone = _one_argument(func, argnums, args)

@@ -9,6 +9,7 @@ import jtorch as torch
 from jtorch import Tensor
 
 from .._C import _disabled_torch_function_impl
+from .._src.protocol.recorded import recorder
 from .._src.tensor.module_state import outside_jax
 from ..types import Device, _dtype
 
@@ -42,6 +43,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         """``data`` as a parameter that shares its memory."""
         if data is None:
             data = torch.empty(0)
+        if (found := recorder()) is not None:
+            found.finish("nn.Parameter")  # gradients gather in the object itself, which so must have data
         kind = type(data)
         if kind is Tensor or kind is Parameter:
             made = Tensor._make_subclass(cls, data, requires_grad)

@@ -12,6 +12,7 @@ from typing import Any
 
 import jtorch as torch
 from jtorch._src.aten.state import STATE
+from jtorch._src.protocol.recorded import recorder
 from jtorch._src.refusals import stand_ins as _refusals
 from jtorch._src.tensor.running import UNSAVED
 
@@ -281,11 +282,15 @@ def checkpoint(
             raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
         if context_fn is not noop_context_fn or debug is not False:
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+        if recorder() is not None:  # what a graph keeps is for who compiles it to decide
+            return function(*args)
         return CheckpointFunction.apply(function, preserve, *args)
     if debug if _debug is None else _debug:
         raise NotImplementedError("checkpoint(debug=True) is not offered by jtorch: it keeps no log of operations")
     if determinism_check not in ("default", "none"):
         raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
+    if recorder() is not None:
+        return function(*args, **kwargs)
     first, second = context_fn()
     surroundings = _Surroundings(preserve)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 
+import numpy as np
 import pytest
 
 import jtorch as torch
@@ -325,3 +326,21 @@ def test_optimisers_update_fake_parameters(kind: type[torch.optim.Optimizer]) ->
         optimizer.step()
     averages = [s["exp_avg"] for s in optimizer.state.values() if "exp_avg" in s]
     assert all(isinstance(a, FakeTensor) for a in averages) and len(averages) == (0 if kind is torch.optim.SGD else 4)
+
+
+def test_numbers_in_indices_are_constants() -> None:
+    with FakeTensorMode() as mode:
+        x = mode.from_tensor(torch.randn(3, 4))
+        for index in ([0, 1], np.array([0, 1]), range(2)):
+            assert tuple(x[index].shape) == (2, 4)
+            assert tuple(x[:, index].shape) == (3, 2)
+        x[[0, 1]] = 1.0
+        assert torch.logdet(mode.from_tensor(torch.eye(2))).shape == ()
+
+
+def test_masks_that_are_written_to_decide_no_size() -> None:
+    with FakeTensorMode() as mode:
+        x = mode.from_tensor(torch.randn(4, 3).t())
+        x[x > 0] = 1.0
+        assert tuple(x.index_put((x > 0,), torch.ones(())).shape) == (3, 4)
+        assert x.index_put((x > 0,), torch.ones(())).stride() == (1, 3)

@@ -33,3 +33,11 @@ def test_refuses() -> None:
         torch.fake_quantize_per_tensor_affine(x, 0.5, 7, 0, 4).tolist()
     with pytest.raises(RuntimeError, match="dimensions of scale and zero-point are not consistent"):
         torch.fake_quantize_per_channel_affine(x, torch.ones(2), torch.zeros(2), 1, 0, 4)
+
+
+def test_dtypes_of_scales_and_zero_points_of_channels() -> None:
+    x, scale, zero = torch.ones(3, 4), torch.ones(3), torch.zeros(3, dtype=torch.int32)
+    with pytest.raises(RuntimeError, match="Scale must be Float or BFloat16, found Double"):
+        torch.fake_quantize_per_channel_affine(x, scale.double(), zero, 0, 0, 255)
+    with pytest.raises(RuntimeError, match="Zero-point must be Int32, Float or Half, found Long"):
+        torch.fake_quantize_per_channel_affine(x, scale, zero.long(), 0, 0, 255)

@@ -209,7 +209,7 @@ def logdet(input: Tensor) -> Any:
     if input._aval.torch_dtype.is_complex:
         return NotImplemented
     sign, size = A._linalg_slogdet.default(input)[:2]
-    return A.where.self(A.eq.Scalar(sign, -1.0), _as_tensor(math.nan, size), size)
+    return A.where.self(A.eq.Scalar(sign, -1.0), A.lift_fresh.default(_as_tensor(math.nan, size)), size)
 
 
 @route(L.cholesky)

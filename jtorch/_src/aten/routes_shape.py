@@ -577,7 +577,8 @@ def _plain_item(item: Any, t: Any) -> Any:
         return item
     if isinstance(item, Tensor) and item._aval.ndim == 0 and item._aval.dtype.kind in "iu" and item._aval.dtype != np.uint8:
         return _place(A._local_scalar_dense.default(item))
-    return _plain(item, t)
+    found = _plain(item, t)
+    return A.lift_fresh.default(found) if isinstance(found, Tensor) and found is not item and not isinstance(item, Tensor) else found
 
 
 def _place(n: Any) -> Any:

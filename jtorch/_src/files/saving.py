@@ -9,10 +9,12 @@ import pickle
 from typing import Any
 
 from .. import hooks
+from ..protocol.recorded import apart
 
 DEFAULT_PROTOCOL = 2
 
 
+@apart("torch.save")
 def save(
     obj: object,
     f: Any,

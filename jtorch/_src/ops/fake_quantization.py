@@ -80,7 +80,7 @@ def fake_quantize_per_channel_affine(input: Array, scale: Array, zero_point: Arr
     Gradient: that of the identity where nothing was clipped, else 0.
 
     Raises:
-        RuntimeError: if sizes or bounds do not fit.
+        RuntimeError: if dtypes, sizes or bounds do not fit.
 
     Example:
         >>> import jtorch as torch
@@ -88,6 +88,11 @@ def fake_quantize_per_channel_affine(input: Array, scale: Array, zero_point: Arr
         tensor([[0.5000],
                 [0.2500]])
     """
+    for name, x, kinds in (("Scale", scale, ("Float", "BFloat16")), ("Zero-point", zero_point, ("Int", "Float", "Half"))):
+        found = dtypes.from_np(x.dtype).scalar_name
+        if found not in kinds:
+            wanted = "Float or BFloat16" if name == "Scale" else "Int32, Float or Half"
+            raise RuntimeError(f"{name} must be {wanted}, found {found}")
     at = canonical_dim(axis, input.ndim)
     for name, x in (("scale", scale), ("zero-point", zero_point)):
         if x.ndim != 1:
