@@ -70,11 +70,9 @@ def _inlined(call: Call, avals: tuple[Aval, ...]) -> tuple[Any, Any] | None:
 def _tracer() -> Callable[..., tuple[Any, Any]] | None:
     """What traces a function outside of JAX's caches, which keep every shape; None if this JAX does not do so as expected."""
     try:
-        from jax._src.core import DebugInfo
-        from jax._src.interpreters.partial_eval import trace_to_jaxpr_dynamic
-        from jax._src.linear_util import wrap_init
+        from . import quick
 
-        described = DebugInfo("kernel", "kernel", None, None)
+        described = quick.core.DebugInfo("kernel", "kernel", None, None)
 
         def trace(fn: Callable[..., Any], ins: list[tuple[tuple[int, ...], np.dtype]]) -> tuple[Any, Any]:
             trees = []
@@ -84,9 +82,7 @@ def _tracer() -> Callable[..., tuple[Any, Any]] | None:
                 trees.append(tree)
                 return leaves
 
-            jaxpr, _, consts = trace_to_jaxpr_dynamic(
-                wrap_init(flat, debug_info=described), [jax.core.ShapedArray(shape, dtype) for shape, dtype in ins]
-            )
+            jaxpr, consts = quick.trace(flat, [jax.core.ShapedArray(shape, dtype) for shape, dtype in ins], described)
             return jex.ClosedJaxpr(jaxpr, consts), trees[0].unflatten([v.aval for v in jaxpr.outvars])
 
         with jax.disable_jit():
