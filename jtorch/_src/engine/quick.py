@@ -17,7 +17,7 @@ import numpy as np
 from jax import lax
 from jax._src import core, literals, mesh, source_info_util
 from jax._src.dtypes import canonicalize_value
-from jax._src.interpreters.partial_eval import DynamicJaxprTrace, DynamicJaxprTracer, TracingEqn
+from jax._src.interpreters.partial_eval import DynamicJaxprTrace, DynamicJaxprTracer, TracingEqn, const_fold_rules
 from jax.extend import core as jex
 
 #: Python integers that fit every dtype of integers.
@@ -219,10 +219,13 @@ class Trace(DynamicJaxprTrace):
         if known is not None:
             ins = [x if isinstance(x, DynamicJaxprTracer) and x._trace is self else self.to_jaxpr_tracer(x, self.info) for x in tracers]
             avals = [x.aval for x in ins]
-            if primitive is not lax.convert_element_type_p or self.get_const(ins[0]) is None:  # of constants they are computed at once
-                found = known(avals, params)
-                if found is not None:
-                    return ins[0] if found is avals[0] and primitive in _FORWARDED else self.noted(primitive, ins, params, found)
+            found = known(avals, params)
+            if found is not None and primitive is lax.convert_element_type_p and (constant := self.get_const(ins[0])) is not None:
+                folded = const_fold_rules[primitive]([constant], params, [found])  # JAX converts numbers at once
+                if folded is not None:
+                    return self.new_const(folded[0], self.info, found)
+            elif found is not None:
+                return ins[0] if found is avals[0] and primitive in _FORWARDED else self.noted(primitive, ins, params, found)
         return super().process_primitive(primitive, tracers, params)
 
     def noted(self, primitive: Any, ins: list[Any], params: dict[str, Any], aval: Any) -> Tracer:
