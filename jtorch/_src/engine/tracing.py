@@ -18,6 +18,11 @@ from jax.extend import core as jex
 from .signalled import is_signalled
 from .values import Aval
 
+try:  # it needs private names of JAX
+    from . import quick
+except (ImportError, AttributeError):
+    quick: Any = None
+
 if TYPE_CHECKING:
     from .calls import Call
 
@@ -70,8 +75,6 @@ def _inlined(call: Call, avals: tuple[Aval, ...]) -> tuple[Any, Any] | None:
 def _tracer() -> Callable[..., tuple[Any, Any]] | None:
     """What traces a function outside of JAX's caches, which keep every shape; None if this JAX does not do so as expected."""
     try:
-        from . import quick
-
         described = quick.core.DebugInfo("kernel", "kernel", None, None)
 
         def trace(fn: Callable[..., Any], ins: list[tuple[tuple[int, ...], np.dtype]]) -> tuple[Any, Any]:
