@@ -8,6 +8,7 @@ timed, making its arguments is not. PyTorch's first call of the same in the same
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import random
 import statistics
@@ -34,6 +35,8 @@ def _samples(count: int) -> Iterator[tuple[str, Callable[..., Any], Callable[...
 
     order = [op for op in OPS if op.full_name not in FAILING]
     random.Random(0).shuffle(order)
+    gc.collect()
+    gc.freeze()  # a collection that looks through all of the database's objects takes half a second of whichever call it falls on
     found = 0
     for op in order:
         known = op.supported_dtypes("cpu")

@@ -19,6 +19,11 @@ from jax.interpreters.partial_eval import dce_jaxpr
 from .signalled import is_signalled
 from .values import Aval
 
+try:  # it needs private names of JAX
+    from . import quick
+except (ImportError, AttributeError):
+    quick: Any = None
+
 if TYPE_CHECKING:
     from .calls import Call
 
@@ -80,30 +85,48 @@ def _inlined(call: Call, avals: tuple[Aval, ...]) -> tuple[Any, Any] | None:
 @functools.cache
 def _tracer() -> Callable[..., tuple[Any, Any]] | None:
     """What traces a function outside of JAX's caches, which keep every shape; None if this JAX does not do so as expected."""
-    try:
-        from jax._src.core import DebugInfo
-        from jax._src.interpreters.partial_eval import trace_to_jaxpr_dynamic
-        from jax._src.linear_util import wrap_init
+    for way in (_quickly, _by_jax):
+        try:
+            trace = _with_tree(way)
+            with jax.disable_jit():
+                closed, out = trace(
+                    lambda x, y: (x, jax.numpy.where(x > y, x, y)), [((2,), np.dtype("float32")), ((), np.dtype("float32"))]
+                )
+            names = {e.primitive.name for e in closed.jaxpr.eqns}
+            right = out[1].shape == (2,) and out[1].dtype == np.float32 and "select_n" in names and not names & {"jit", "pjit"}
+            if right and len(closed.jaxpr.invars) == 2:
+                return trace
+        except Exception:  # of names that this JAX has not
+            pass
+    return None
 
-        described = DebugInfo("kernel", "kernel", None, None)
 
-        def trace(fn: Callable[..., Any], ins: list[tuple[tuple[int, ...], np.dtype]]) -> tuple[Any, Any]:
-            trees = []
+def _with_tree(way: Callable[..., tuple[Any, Any]]) -> Callable[..., tuple[Any, Any]]:
+    def trace(fn: Callable[..., Any], ins: list[tuple[tuple[int, ...], np.dtype]]) -> tuple[Any, Any]:
+        trees = []
 
-            def flat(*args: Any) -> list[Any]:
-                leaves, tree = jax.tree.flatten(fn(*args))
-                trees.append(tree)
-                return leaves
+        def flat(*args: Any) -> list[Any]:
+            leaves, tree = jax.tree.flatten(fn(*args))
+            trees.append(tree)
+            return leaves
 
-            jaxpr, _, consts = trace_to_jaxpr_dynamic(
-                wrap_init(flat, debug_info=described), [jax.core.ShapedArray(shape, dtype) for shape, dtype in ins]
-            )
-            return jex.ClosedJaxpr(jaxpr, consts), trees[0].unflatten([v.aval for v in jaxpr.outvars])
+        jaxpr, consts = way(flat, [jax.core.ShapedArray(shape, dtype) for shape, dtype in ins])
+        return jex.ClosedJaxpr(jaxpr, consts), trees[0].unflatten([v.aval for v in jaxpr.outvars])
 
-        with jax.disable_jit():
-            closed, out = trace(lambda x, y: (x, jax.numpy.where(x > y, x, y)), [((2,), np.dtype("float32")), ((), np.dtype("float32"))])
-        names = {e.primitive.name for e in closed.jaxpr.eqns}
-        right = out[1].shape == (2,) and out[1].dtype == np.float32 and "select_n" in names and not names & {"jit", "pjit"}
-        return trace if right and len(closed.jaxpr.invars) == 2 else None
-    except Exception:
-        return None
+    return trace
+
+
+def _quickly(flat: Callable[..., list[Any]], ins: list[Any]) -> tuple[Any, Any]:
+    """By the trace that notes common equations itself."""
+    return quick.trace(flat, ins, quick.core.DebugInfo("kernel", "kernel", None, None))
+
+
+def _by_jax(flat: Callable[..., list[Any]], ins: list[Any]) -> tuple[Any, Any]:
+    """By JAX's own trace, where ``quick`` does not find the private names that it needs."""
+    from jax._src.core import DebugInfo
+    from jax._src.interpreters.partial_eval import trace_to_jaxpr_dynamic
+    from jax._src.linear_util import wrap_init
+
+    described: Any = DebugInfo("kernel", "kernel", None, None)
+    jaxpr, _, consts = trace_to_jaxpr_dynamic(wrap_init(flat, debug_info=described), ins)
+    return jaxpr, consts

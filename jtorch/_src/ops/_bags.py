@@ -13,6 +13,7 @@ from jax import lax
 from ..engine.host.rules import CALL, Equation
 from ._declare import Array
 from ._hosted import hosted
+from .searching import ranks
 
 #: XLA adds up to so many columns at once, each element's sums in registers, and for more columns reads the indices again.
 _AT_ONCE = 16
@@ -89,7 +90,7 @@ def _sums_of_many(table: Array, indices: Array) -> Array:
 
 def bag_of_each(offsets: Array, n: int) -> Array:
     """The bag that each of ``n`` positions belongs to: the last one whose offset is not beyond it."""
-    return jnp.searchsorted(offsets, jnp.arange(n, dtype=offsets.dtype), side="right").astype(np.int32) - np.int32(1)
+    return ranks(offsets, lax.iota(offsets.dtype, n), True).astype(np.int32) - np.int32(1)
 
 
 def sums_of_unequal_bags(table: Array, indices: Array, offsets: Array, weights: Array | None, last: bool, padding: int) -> Array:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from ._declare import Array, Number, defvjp, guard, op
 from ._facts import schemas
 from ._kernel import cast
 from ._numeric import wide
 from .optim import _as, _exact
+from .searching import ranks
 
 
 def _added(shape: tuple[int, ...], at: tuple[Array, ...] | Array, values: Array) -> Array:
@@ -142,5 +144,4 @@ defvjp(_spmm, _spmm_rule)
 @op(namespace="_C", aten="_convert_indices_from_csr_to_coo", differentiable=False)
 def _rows_of(compressed: Array, count: int) -> Array:
     """The row of each of ``count`` elements, from the places where rows begin."""
-    places = jnp.arange(count, dtype=compressed.dtype)
-    return jnp.searchsorted(compressed, places, side="right").astype(compressed.dtype) - np.asarray(1, compressed.dtype)
+    return ranks(compressed, lax.iota(compressed.dtype, count), True).astype(compressed.dtype) - np.asarray(1, compressed.dtype)

@@ -10,6 +10,7 @@ import enum
 import functools
 import importlib
 import math
+import operator
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -26,6 +27,9 @@ _HOLDERS = frozenset(
     "custom_lin".split()
 )
 _Literal = jex.Literal
+#: What is data as it is. A tuple of nothing else is, too.
+PLAIN = frozenset((type(None), bool, int, float, complex, str, bytes))
+name_of = functools.cache(operator.attrgetter("name"))  # of dtypes: NumPy puts their names together each time
 
 
 class Unstaged(Exception):
@@ -175,6 +179,8 @@ _NOTHING: Any = object()
 
 def _plain(x: Any) -> Any:
     """A parameter as data: jaxprs as recipes, arrays as NumPy's, primitives as something that has their name."""
+    if type(x) in PLAIN or (type(x) is tuple and PLAIN.issuperset(map(type, x))):
+        return x
     if x is None or isinstance(x, (bool, int, float, complex, str, bytes, np.dtype, np.generic, np.ndarray, enum.Enum)):
         return x
     if isinstance(x, type) and issubclass(x, np.generic):
@@ -217,26 +223,28 @@ def unpacked(data: Any) -> Recipe:
 
 def _pack(x: Any) -> Any:
     kind = type(x)
-    if x is None or kind in (bool, int, float, complex, str, bytes):
+    if kind in PLAIN:
         return x
     if kind is tuple:
-        return ("t", *[_pack(i) for i in x])
+        return ("t", *(x if PLAIN.issuperset(map(type, x)) else [_pack(i) for i in x]))
+    if kind is Step:
+        return ("n", kind.__module__, "Step", *[_pack(i) for i in x])
     if kind is list:
         return ("l", *[_pack(i) for i in x])
     if kind is dict:
         return ("d", *[(k, _pack(v)) for k, v in x.items()])
     if kind is Spec:
-        return ("s", x.dtype.name, x.shape if Size not in map(type, x.shape) else tuple([_pack(n) for n in x.shape]))
+        return ("s", name_of(x.dtype), x.shape if Size not in map(type, x.shape) else tuple([_pack(n) for n in x.shape]))
     if kind is Size:
         return ("z", x.text)
     if kind is SimpleNamespace:
         return ("p", x.name)
     if isinstance(x, np.dtype):
-        return ("y", x.name)
+        return ("y", name_of(x))
     if isinstance(x, np.generic):
         return ("g", x.dtype.name, x.tobytes())
     if isinstance(x, np.ndarray) and x.dtype.itemsize:
-        return ("a", x.dtype.name, x.shape, x.tobytes())
+        return ("a", name_of(x.dtype), x.shape, x.tobytes())
     if isinstance(x, enum.Enum):
         return ("e", kind.__module__, kind.__qualname__, x.name)
     if isinstance(x, tuple) and hasattr(x, "_fields"):

@@ -22,6 +22,8 @@ CODE_AFTER = 4
 LARGE = 1 << 15
 #: Values of no more bytes that depend on constants alone are computed when the program is made.
 FOLDED = 1 << 12
+#: Types whose values are hashable, and equal only where they are the same.
+_PLAIN = frozenset((type(None), bool, int, str))
 
 
 class Program:
@@ -360,8 +362,11 @@ def _key(s: Step, at: dict[int, int]) -> Any:
 
 def _is_plain(x: Any) -> bool:
     """Whether a parameter is hashable, and equal to no other (as 0.0 is to -0.0)."""
+    kind = type(x)
+    if kind in _PLAIN or (kind is tuple and _PLAIN.issuperset(map(type, x))):
+        return True
     if isinstance(x, tuple):
-        return type(x) is not Recipe and all(map(_is_plain, x))
+        return kind is not Recipe and all(map(_is_plain, x))
     return x is None or isinstance(x, (int, str, np.dtype, enum.Enum))
 
 
