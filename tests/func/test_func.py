@@ -542,3 +542,21 @@ def test_anomalies_inside_vmap() -> None:
         with pytest.raises(RuntimeError, match="'SqrtBackward0' returned nan values in its 0th output"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             torch.vmap(torch.func.grad(lambda x: x.sqrt().sum()))(-torch.ones(3))
+
+
+@pytest.mark.parametrize("name", ["vmap", "jvp", "jacfwd", "functionalize"])
+def test_modules_with_backward_hooks_are_run_without_them(name):
+    # PyTorch's examples of ``vmap``, and operands of ``jvp``, require no gradient, so that there is nothing to hook.
+    layer, x, calls = torch.nn.Linear(3, 2), torch.arange(12.0).reshape(4, 3), []
+    layer.register_full_backward_hook(lambda *_: calls.append(1))
+    found = {
+        "vmap": lambda: vmap(layer)(x),
+        "jvp": lambda: jvp(layer, (x,), (torch.ones_like(x),))[1],
+        "jacfwd": lambda: jacfwd(layer)(x).sum((2, 3)),
+        "functionalize": lambda: torch.func.functionalize(layer)(x),
+    }[name]()
+    plain = {"vmap": layer(x), "functionalize": layer(x)}.get(name, layer.weight.sum(1).expand(4, 2))
+    torch.testing.assert_close(found.detach(), plain.detach())
+    calls.clear()
+    found.sum().backward()
+    assert calls == []

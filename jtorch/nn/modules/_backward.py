@@ -10,6 +10,7 @@ import jtorch as torch
 from jtorch import Tensor
 from jtorch.autograd import Function
 from jtorch.autograd.engine import check_changed
+from jtorch.autograd.grad_mode import MODE
 
 
 class BackwardHookFunction(Function):
@@ -109,6 +110,8 @@ def _through(on_backward: Any, materialize: bool, args: tuple[Any, ...]) -> tupl
     """
     index = [i for i, arg in enumerate(args) if isinstance(arg, Tensor)]
     if not (torch.is_grad_enabled() and any(args[i].requires_grad for i in index)):
+        return args, None
+    if MODE.transforms and MODE.transforms[-1] is None:  # examples of ``vmap``, and ``jvp``: in PyTorch these require no gradient
         return args, None
     result = list(args)
     for i, new in zip(index, BackwardHookFunction.apply(on_backward, materialize, *(args[i] for i in index)), strict=True):
