@@ -206,7 +206,9 @@ class Trace(DynamicJaxprTrace):
 
     def var_to_tracer(self, var: Any, source_info: Any, parent: Any = None) -> Any:
         """A result of an equation."""
-        return super().var_to_tracer(var, source_info, parent) if var.aval.has_qdd else Tracer(self, var.aval, var, source_info, parent)
+        if getattr(var.aval, "has_qdd", False):
+            return super().var_to_tracer(var, source_info, parent)
+        return Tracer(self, var.aval, var, source_info, parent)
 
     def _new_const(self, aval: Any, c: Any, source_info: Any) -> Any:
         found: Any = super()._new_const(aval, c, source_info)
