@@ -296,7 +296,8 @@ for _name in ("__truediv__", "__rtruediv__"):
     setattr(Tracer, _name, _operator(_name, _FLOATS))
 for _name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
     setattr(Tracer, _name, _operator(_name, _REALS, compares=True))
-Tracer.__hash__ = None  # type: ignore[assignment]
+_class: Any = Tracer
+_class.__hash__ = None
 
 
 def trace(fn: Callable[..., Sequence[Any]], ins: Sequence[Any], described: Any) -> tuple[Any, Sequence[Any]]:
