@@ -10,6 +10,7 @@ from jtorch._src.engine import calls, sized, tracing
 from jtorch._src.engine.calls import Call, Guarded, shapes_of
 from jtorch._src.engine.host.fitted import told
 from jtorch._src.engine.host.recipes import recipe_of
+from jtorch._src.engine.host.sizes import value_of
 from jtorch._src.engine.sized import Family, Kin
 from jtorch._src.engine.values import aval_of, default_device
 from jtorch._src.ops._kernel import forget_calls
@@ -211,3 +212,25 @@ def test_values_of_sizes(traced):
 def test_small_sizes_are_traced(traced):
     _, served = _run(jnp.sum, (*FIRST, 19, 1, 2, 3, 4))
     assert served == [19]
+
+
+# ---- sizes as texts
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("7", 7), ("n", 5), ("2*n + 1", 11), ("-n + 3", -2), ("n^2 - m", 18), ("floordiv(n, 2)", 2), ("mod(n + 1, 4)", 2), ("max(n, m)", 7)],
+)
+def test_sizes_as_texts(text, value):
+    assert value_of(text, {"n": 5, "m": 7}) == value
+
+
+@pytest.mark.parametrize("text", ["n < m", "n != 0", "m >= n + 1", "n == 5"])
+def test_comparisons_as_texts(text):
+    assert value_of(text, {"n": 5, "m": 7}) is True
+
+
+@pytest.mark.parametrize("text", ["__import__('os')", "n.real", "(lambda: 1)()", "[n]", "n if m else 1", "max(*n)", "'n'", "n < m < n"])
+def test_texts_are_no_code(text):
+    with pytest.raises(ValueError, match="no size"):
+        value_of(text, {"n": 5, "m": 7})
