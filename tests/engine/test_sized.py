@@ -41,8 +41,12 @@ def traced(monkeypatch):
     forget_calls()
 
 
+LEAVES = []
+
+
 def _random(*shape):
-    return torch.randn(*shape, requires_grad=True)
+    LEAVES.append(torch.randn(*shape, requires_grad=True))
+    return LEAVES[-1]
 
 
 def _positions(n, count):
@@ -89,8 +93,12 @@ CASES = {
 SIZES = (11, 23, 37, 5, 8, 32, 64, 96, 256)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_gives_what_tracing_gives(name, traced, monkeypatch):
+#: Those whose second derivatives are looked at, too.
+TWICE = ("softmax", "layer_norm", "linear", "matmul", "mean", "var", "cumsum", "index_select", "cross_entropy", "slice", "view")
+
+
+@pytest.mark.parametrize(("name", "twice"), [*[(name, False) for name in CASES], *[(name, True) for name in TWICE]])
+def test_gives_what_tracing_gives(name, twice, traced, monkeypatch):
     served = []
     real = sized.fitting
 
@@ -113,8 +121,12 @@ def test_gives_what_tracing_gives(name, traced, monkeypatch):
 
     monkeypatch.setattr(sized, "fitting", checked)
     for n in SIZES:
+        LEAVES.clear()
         out = CASES[name](n)
-        if out.requires_grad:
+        if twice:
+            gradients = torch.autograd.grad((out * out).sum(), LEAVES, create_graph=True)
+            sum([(g * g).sum() for g in gradients]).backward()
+        elif out.requires_grad:
             (out * out).sum().backward()
         out.sum().item()
     assert served

@@ -175,12 +175,17 @@ def fitting(call: Call, avals: tuple[Aval, ...]) -> Sized | None:
 
 
 def _source(kin: Kin, avals: tuple[Aval, ...]) -> Sized | None:
-    """What that is for all sizes from which a call is derived, if its operands are those that follow from that."""
+    """What that is for all sizes from which a call is derived, if its operands are those that follow from that.
+
+    None for derivatives of derivatives: the pattern of what these are of tells nothing of the operands that a derivative has beside.
+    """
     if kin.source is None:
         return None
     call, its = kin.source
+    if call.kin is None or call.kin.source is not None or kin.operands is None:
+        return None
     found = fitting(call, its)
-    if found is None or kin.operands is None or call.kin is None:
+    if found is None:
         return None
     outs = kin.items[len(call.kin.items) + len(its) :]
     return found if kin.operands(its, outs) == avals else None
