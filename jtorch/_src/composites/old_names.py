@@ -48,7 +48,7 @@ def __rdiv__(self: Tensor, other: Any) -> Any:
         >>> torch.tensor([2.0, 4.0]).__rdiv__(1)
         tensor([0.5000, 0.2500])
     """
-    return self.__rtruediv__(other)
+    return BOUND["reciprocal"].core(self) * other
 
 
 @composite(namespace="Tensor", operands=("self",))

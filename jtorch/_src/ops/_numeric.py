@@ -73,7 +73,7 @@ def wide(x: Array) -> Array:
     return x.astype(np.float32) if is_float(x) and x.dtype.itemsize < 4 else x
 
 
-def number(value: float, x: Array) -> Array:
+def number(value: Any, x: Array) -> Array:
     """A constant, or a size, in the dtype of ``x``; infinite where that cannot hold it."""
     if jax.export.is_symbolic_dim(value):
         return jnp.asarray(value, x.dtype)
