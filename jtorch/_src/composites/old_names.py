@@ -48,7 +48,10 @@ def __rdiv__(self: Tensor, other: Any) -> Any:
         >>> torch.tensor([2.0, 4.0]).__rdiv__(1)
         tensor([0.5000, 0.2500])
     """
-    return BOUND["reciprocal"].core(self) * other
+    try:
+        return BOUND["reciprocal"].core(self) * other
+    except TypeError:
+        return NotImplemented
 
 
 @composite(namespace="Tensor", operands=("self",))
