@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import enum
 import functools
-import importlib
 import json
+import sys
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
@@ -370,10 +370,15 @@ def _member_to_json(value: Any) -> dict[str, Any]:
 
 
 def _member_from_json(data: dict[str, Any]) -> Any:
+    """The member that ``_member_to_json`` has written. A text imports no module: it may come with a file."""
     if data.get("__enum__") is not True:
         return data
     module, _, path = data["fqn"].partition(":")
-    kind: Any = functools.reduce(getattr, path.split("."), importlib.import_module(module))
+    if module not in sys.modules:
+        raise NotImplementedError(f"Deserializing members of {data['fqn']} in pytree needs its module: import {module} first.")
+    kind: Any = functools.reduce(getattr, path.split("."), sys.modules[module])
+    if not (isinstance(kind, type) and issubclass(kind, enum.Enum)):
+        raise TypeError(f"{data['fqn']} is no enumeration")
     return kind[data["name"]]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import enum
+import sys
 from typing import Any
 
 import pytest
@@ -113,6 +114,16 @@ def test_members_of_enumerations_are_written() -> None:
     spec = P.TreeSpec(dict, [Kind.ONE], [P.treespec_leaf()])
     text = P.treespec_dumps(spec)
     assert '\\"__enum__\\": true' in text and P.treespec_loads(text) == spec
+
+
+@pytest.mark.parametrize(
+    ("fqn", "error"), [("antigravity:Kind", NotImplementedError), ("os:environ", TypeError), ("json:JSONDecoder", TypeError)]
+)
+def test_texts_of_members_import_nothing(fqn: str, error: type[Exception]) -> None:
+    text = P.treespec_dumps(P.TreeSpec(dict, [Kind.ONE], [P.treespec_leaf()]))
+    with pytest.raises(error):
+        P.treespec_loads(text.replace(f"{Kind.__module__}:{Kind.__qualname__}", fqn))
+    assert "antigravity" not in sys.modules
 
 
 def test_immutable_containers_have_paths() -> None:
