@@ -98,6 +98,13 @@ class Fitting(NamedTuple):
         """Shapes and dtypes of the results."""
         return [(_fitted(shape, self.sizes), dtype) for shape, dtype in self.form.outs]
 
+    def checks(self) -> tuple[Any, ...]:
+        """The checks on values: elementwise kernels state none."""
+        return ()
+
+    def teach(self, call: Call) -> None:
+        """Tells a call what tracing it would have shown: nothing that is not the same for all sizes."""
+
     def recipe(self) -> Recipe:
         """What computes them."""
         sizes = self.sizes

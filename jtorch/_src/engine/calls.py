@@ -254,17 +254,17 @@ def abstract(call: Call, avals: tuple[Aval, ...] = ()) -> Aval | tuple[Aval, ...
 _abstract: weakref.WeakKeyDictionary[Call, dict[tuple[Aval, ...], Any]] = weakref.WeakKeyDictionary()
 
 
-def _described(call: Call, avals: tuple[Aval, ...], place: Any) -> tuple[Aval | tuple[Aval, ...], tuple[Any, ...], Any]:
+def _described(
+    call: Call, avals: tuple[Aval, ...], place: Any
+) -> tuple[Aval | tuple[Aval, ...], tuple[Any, ...], any_size.Fitting | sized.Sized | None]:
     """The result avals of ``call`` on ``place``, and its checks on values: from what it is for all sizes, which comes last, from what an
     earlier process kept, or by tracing the kernel."""
     symbolic = not all(type(n) is int for a in avals for n in a.shape)  # sizes of an export: facts of one process
-    if call.general is not None and not symbolic and (fitting := any_size.fitting(call, avals)) is not None:
+    fitting = None if symbolic else _fitting(call, avals)
+    if fitting is not None:
         outs = tuple([aval_of(shape, dtype, place) for shape, dtype in fitting.outs()])
-        return outs[0] if fitting.form.single else outs, (), fitting
-    if not symbolic and (found := sized.fitting(call, avals)) is not None:
-        outs = tuple([aval_of(shape, dtype, place) for shape, dtype in found.outs()])
-        found.teach(call)
-        return outs[0] if found.form.single else outs, found.checks(), found
+        fitting.teach(call)
+        return outs[0] if fitting.form.single else outs, fitting.checks(), fitting
     key = None if symbolic else programs.key_of("shapes", call.identity, avals)
     fact = programs.remembered(key)
     if fact is not None:
@@ -285,6 +285,12 @@ def _described(call: Call, avals: tuple[Aval, ...], place: Any) -> tuple[Aval | 
     if not symbolic:
         sized.met(call, avals)
     return outs, checks, None
+
+
+def _fitting(call: Call, avals: tuple[Aval, ...]) -> any_size.Fitting | sized.Sized | None:
+    """What a call is for all sizes: as an elementwise kernel from its first call on, or as its family has shown."""
+    found = None if call.general is None else any_size.fitting(call, avals)
+    return sized.fitting(call, avals) if found is None else found
 
 
 def _of_symbols(outs: Aval | tuple[Aval, ...]) -> bool:
