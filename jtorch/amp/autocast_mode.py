@@ -14,7 +14,7 @@ import jtorch as torch
 from .._src.facts.errors import type_name
 from .._src.protocol.recorded import RECORDED
 from ..dispatch import TorchFunctionMode, push_mode, redispatch_function, remove_mode
-from .policies import table
+from .policies import callables, policy_of
 
 
 class _State(threading.local):
@@ -186,12 +186,12 @@ class _Casting(TorchFunctionMode):
 
     def refresh(self) -> None:
         """Takes on the functions that have a policy for an enabled device type."""
-        self.acts_on = {f for kind, on in _state.enabled.items() if on for f in table(kind)}
+        self.acts_on = callables(tuple([kind for kind, on in _state.enabled.items() if on]))
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         kind = _device_of((args, kwargs)) or ""  # no tensors: no policy
-        policy = table(kind).get(func) if _state.enabled.get(kind) else None
+        policy = policy_of(func, kind) if _state.enabled.get(kind) else None
         if policy is None:  # a function written with others, which have their policies
             push_mode(self)
             try:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from .._src.aten.functions import flat
+from .._src.aten.overloads import OpOverload, OpOverloadPacket
 from .._src.bind.cores import COMPOSITES
 from .._src.bind.everything import PUBLIC
 from .._src.bind.forms import paths_of
@@ -37,3 +39,39 @@ def table(kind: str) -> dict[Any, str]:
     if word := policy(OPS["reciprocal"].autocast, kind):
         found[PUBLIC["Tensor.__rtruediv__"]] = word
     return found
+
+
+@functools.cache
+def _operators(kind: str) -> dict[str, str]:
+    """The policy of each of ATen's operators by name: that of the function which it is."""
+    found: dict[str, str] = {}
+    for record in (*OPS.values(), *COMPOSITES):
+        if record.autocast and (word := policy(record.autocast, kind)):
+            name = getattr(record, "through", None) or getattr(record, "aten", None) or flat(record.path)
+            found[name.partition(".")[0]] = word
+    return found
+
+
+def policy_of(func: Any, kind: str) -> str | None:
+    """The policy of a public callable, or of an operator."""
+    if isinstance(func, OpOverload):
+        func = func._overloadpacket
+    if isinstance(func, OpOverloadPacket):
+        return _operators(kind).get(func.__name__) if func._namespace == "aten" else None
+    return table(kind).get(func)
+
+
+class Callables(set[Any]):
+    """What has a policy for some types of devices: public callables, and operators, which are only looked up when they are called."""
+
+    def __init__(self, kinds: tuple[str, ...]) -> None:
+        self.kinds = kinds
+        super().__init__([f for kind in self.kinds for f in table(kind)])
+
+    def __contains__(self, func: object) -> bool:
+        if set.__contains__(self, func):
+            return True
+        return isinstance(func, (OpOverload, OpOverloadPacket)) and any(policy_of(func, kind) for kind in self.kinds)
+
+
+callables = functools.cache(Callables)
