@@ -32,6 +32,9 @@ def root(tmp_path_factory):
         "from . import nn as nn\n_C = sys.modules['jtorch._C'] = types.ModuleType('jtorch._C')\n"
     )
     (package / "nn" / "__init__.py").write_text("from . import functional as functional\n")
+    (package / "_inner").mkdir()
+    (package / "_inner" / "__init__.py").write_text("from .namesake import namesake as namesake\n")
+    (package / "_inner" / "namesake.py").write_text("def namesake():\n    return 1\n")
     (package / "nn" / "functional.py").write_text("x = 1\n")
     (package / "late.py").write_text("loaded = True\n")
     real = folder / "torch"
@@ -173,6 +176,10 @@ def test_torch_means_jtorch(run):
         assert importlib.util.find_spec('torch.nothing') is None
         assert importlib.metadata.version('torch') == torch.__version__ == importlib.metadata.version('Torch')
         assert importlib.metadata.distribution('torch').metadata['Name'] == 'torch'
+        import torch._inner.namesake
+        from torch._inner.namesake import namesake
+        assert torch._inner.namesake is namesake and namesake() == 1  # the function, not the module that it comes from
+        assert sys.modules['torch._inner.namesake'] is sys.modules['jtorch._inner.namesake']
         for name in ('torch.nothing', 'torch.nn.nothing', 'torch.elsewhere'):
             try:
                 importlib.import_module(name)

@@ -52,6 +52,7 @@ class _Loader(importlib.abc.Loader):
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self.spec  # the import system has just set its own
         module.__name__ = _public(self.name)  # programs look at it, and errors of imports show it
+        _keep_namesakes(self.name, module)
         if self.name == "jtorch" and (withheld := sys.modules.get("jtorch._src.protocol.withheld")) is not None:
             withheld.withhold()
 
@@ -63,6 +64,15 @@ class _Loader(importlib.abc.Loader):
         """The code of ``jtorch.x``, for ``python -m torch.x``."""
         found = importlib.util.find_spec(self.name)
         return found.loader.get_code(self.name) if found is not None else None
+
+
+def _keep_namesakes(name: str, module: ModuleType) -> None:
+    """Has the import system find modules that a package has under the name of a function of theirs: it gives what it loads that name."""
+    for attribute, x in list(vars(module).items()) if hasattr(module, "__path__") else ():
+        hidden = None if isinstance(x, ModuleType) else sys.modules.get(f"{name}.{attribute}")
+        if hidden is not None:
+            hidden.__name__ = _public(f"{name}.{attribute}")
+            sys.modules.setdefault(hidden.__name__, hidden)
 
 
 class _Distribution(importlib.metadata.Distribution):
