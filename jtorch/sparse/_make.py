@@ -431,7 +431,15 @@ def _refuse_conversion(input: SparseTensor, kind: Any, blocksize: Any, asked: st
 
 
 def to_compressed(input: Any, kind: Any, blocksize: Any = None, dense_dim: int | None = None, asked: str = "") -> Any:
-    """The tensor in a compressed layout. ``asked`` is the function that was called: what PyTorch's refuses is refused."""
+    """The tensor in a compressed layout, with indices of the dtype that those of another one have. ``asked`` is the function that was
+    called: what PyTorch's refuses is refused."""
+    found = _compressed(input, kind, blocksize, dense_dim, asked)
+    if not isinstance(input, SparseTensor) or input._kind not in COMPRESSED or input._at[0].dtype is found._at[0].dtype:
+        return found
+    return make(kind, tuple([x.to(input._at[0].dtype) for x in found._at]), found._vals, found._dims)
+
+
+def _compressed(input: Any, kind: Any, blocksize: Any, dense_dim: int | None, asked: str) -> Any:
     name = {
         layouts.sparse_csr: "to_sparse_csr", layouts.sparse_csc: "to_sparse_csc", layouts.sparse_bsr: "to_sparse_bsr",
         layouts.sparse_bsc: "to_sparse_bsc",

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._src.facts import layouts
 from ._make import dense_dim, empty
-from ._tensor import SparseTensor, become, coo, could_not_run, nnz, sparse_dim, sparse_op
+from ._tensor import COMPRESSED, NAMES, SparseTensor, become, coo, could_not_run, make, nnz, sparse_dim, sparse_op
 
 #: What torch says after each refusal to resize.
 _ADVICE = (
@@ -47,6 +47,7 @@ def may_resize(input: SparseTensor, size: Sequence[int], sparse: int, dense: int
 @sparse_op("sparse_resize_")
 def sparse_resize_(input: Any, size: Sequence[int], sparse: int, dense: int) -> Any:
     """Changes the size in place; the specified elements stay."""
+    _coo_alone("sparse_resize_", input)
     may_resize(input, size, sparse, dense)
     if nnz(input):
         old, new = input._dims, tuple(size)
@@ -60,6 +61,7 @@ def sparse_resize_(input: Any, size: Sequence[int], sparse: int, dense: int) -> 
 @sparse_op("sparse_resize_and_clear_")
 def sparse_resize_and_clear_(input: Any, size: Sequence[int], sparse: int, dense: int) -> Any:
     """Changes the size in place and forgets all elements."""
+    _coo_alone("sparse_resize_and_clear_", input)
     if sparse + dense != len(size):
         raise RuntimeError(
             f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = {sparse}, dense_dim = {dense}"
@@ -71,5 +73,33 @@ def sparse_resize_and_clear_(input: Any, size: Sequence[int], sparse: int, dense
 def resize_as_sparse_(input: Any, the_template: Any, *, memory_format: layouts.memory_format | None = None) -> Any:
     """Changes the size in place to that of another sparse tensor."""
     if not isinstance(input, SparseTensor) or not isinstance(the_template, SparseTensor) or memory_format is not None:
+        if isinstance(input, SparseTensor) and input._kind in COMPRESSED and memory_format is None:
+            raise RuntimeError(_OTHER.format("Strided"))
         raise could_not_run("resize_as_", input)
+    if input._kind in COMPRESSED:
+        return _resize_compressed(input, the_template)
     return sparse_resize_(input, tuple(the_template._dims), sparse_dim(the_template), dense_dim(the_template))
+
+
+_OTHER = "resize_as_sparse_compressed_: src  expected sparse compressed tensor layout but got {}"
+
+
+def _resize_compressed(input: SparseTensor, template: SparseTensor) -> Any:
+    """Takes over size and places of a template in the same layout; values stay in their order, and zeros follow."""
+    if template._kind not in COMPRESSED:
+        raise RuntimeError(_OTHER.format("Sparse"))
+    if template._kind is not input._kind:
+        mine, its = NAMES[input._kind], NAMES[template._kind]
+        raise RuntimeError(
+            f"resize_as_sparse_compressed_tensor_: self and src must have the same layout, but got: self ({mine}) and source ({its})"
+        )
+    values = input._vals.detach().new_zeros(template._vals.shape)
+    count = min(values.numel(), input._vals.numel())
+    values.view(-1)[:count] = input._vals.detach().reshape(-1)[:count]
+    places = tuple([x.to(input._at[0].dtype).clone() for x in template._at])
+    return become(input, make(input._kind, places, values, template._dims))
+
+
+def _coo_alone(name: str, input: Any) -> None:
+    if input._kind in COMPRESSED:
+        raise could_not_run(name, input)
