@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -17,6 +18,11 @@ from jtorch._src.neighbours.torchvision import boxes, regions
 @pytest.fixture(autouse=True)
 def _operators() -> None:
     _torchvision.define()
+
+
+def roi_align(*given: Any) -> jax.Array:
+    """The kernel as one program, instead of one for each of its operations."""
+    return jax.jit(lambda maps, rois: regions.roi_align(maps, rois, *given[2:]))(*given[:2])
 
 
 def bilinear(image: np.ndarray, y: float, x: float) -> float:
@@ -57,7 +63,7 @@ def maps() -> np.ndarray:
 @pytest.mark.parametrize("ratio", [2, 3, -1])
 @pytest.mark.parametrize("aligned", [False, True])
 def test_roi_align(maps: np.ndarray, ratio: int, aligned: bool) -> None:
-    got = np.asarray(regions.roi_align(torch.tensor(maps).jax(), torch.tensor(ROIS).jax(), 0.75, 2, 3, ratio, aligned))
+    got = np.asarray(roi_align(torch.tensor(maps).jax(), torch.tensor(ROIS).jax(), 0.75, 2, 3, ratio, aligned))
     assert got.shape == (4, 8, 2, 3)
     for k, roi in enumerate(ROIS):
         for c in (0, 5):
@@ -69,10 +75,10 @@ def test_roi_align(maps: np.ndarray, ratio: int, aligned: bool) -> None:
 
 def test_chunks_give_the_same(maps: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
     operands = torch.tensor(maps).jax(), torch.tensor(np.tile(ROIS, (3, 1))).jax()
-    whole = [regions.roi_align(*operands, 1.0, 2, 2, ratio, True) for ratio in (2, 0)]
+    whole = [roi_align(*operands, 1.0, 2, 2, ratio, True) for ratio in (2, 0)]
     monkeypatch.setattr(regions, "_CHUNK", 1000)
     for ratio, expected in zip((2, 0), whole, strict=True):
-        np.testing.assert_allclose(regions.roi_align(*operands, 1.0, 2, 2, ratio, True), expected, atol=1e-12)
+        np.testing.assert_allclose(roi_align(*operands, 1.0, 2, 2, ratio, True), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("ratio", [2, 0])
@@ -220,16 +226,17 @@ def test_nms() -> None:
 
 
 def test_rotated_boxes() -> None:
+    box_iou_rotated = jax.jit(boxes.box_iou_rotated)
     one = torch.tensor([[0.0, 0, 2, 2, 0], [0, 0, 2, 2, 45], [5, 5, 4, 2, 90]], dtype=torch.float64)
-    got = np.asarray(boxes.box_iou_rotated(one.jax(), one.jax()))
+    got = np.asarray(box_iou_rotated(one.jax(), one.jax()))
     octagon = 8 * (math.sqrt(2) - 1)
     expected = np.eye(3)
     expected[0, 1] = expected[1, 0] = octagon / (8 - octagon)
     np.testing.assert_allclose(got, expected, atol=1e-9)
     upright = torch.tensor([[5.0, 5, 2, 4, 0]], dtype=torch.float64)
-    np.testing.assert_allclose(boxes.box_iou_rotated(one[2:].jax(), upright.jax()), [[1.0]], atol=1e-9)
+    np.testing.assert_allclose(box_iou_rotated(one[2:].jax(), upright.jax()), [[1.0]], atol=1e-9)
     beside = torch.tensor([[5.0, 6, 2, 4, 0]], dtype=torch.float64)
-    np.testing.assert_allclose(boxes.box_iou_rotated(one[2:].jax(), beside.jax()), [[6 / 10]], atol=1e-9)
+    np.testing.assert_allclose(box_iou_rotated(one[2:].jax(), beside.jax()), [[6 / 10]], atol=1e-9)
 
 
 def test_what_is_not_there() -> None:
