@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..facts.dtypes import BY_NAME
-from .everything import F, T
+import jtorch as torch
+from jtorch.nn import functional
 
 __all__ = ["_masked_softmax", "_native_multi_head_attention", "_transform_bias_rescale_qkv", "_transformer_encoder_layer_fwd"]
 
@@ -21,7 +21,7 @@ def _masked_softmax(self: Any, mask: Any, dim: int | None = None, mask_type: int
     Raises:
         RuntimeError: for masks that are not bool, or whose shape is not that of their kind.
     """
-    if mask.dtype is not BY_NAME["bool"]:
+    if mask.dtype is not torch.bool:
         raise RuntimeError("Mask should be a boolean tensor")
     if self.dim() == 4 and mask.dim() == 2 and mask_type != 2:
         if mask_type is None:
@@ -38,7 +38,7 @@ def _masked_softmax(self: Any, mask: Any, dim: int | None = None, mask_type: int
             mask = mask.reshape(batch, 1, 1, length)
     elif mask.shape != self.shape:
         raise RuntimeError("For mask_type == 2 mask shape should match input shape")
-    return F.softmax(self.masked_fill(mask, -math.inf), -1 if dim is None else dim)
+    return functional.softmax(self.masked_fill(mask, -math.inf), -1 if dim is None else dim)
 
 
 def _transform_bias_rescale_qkv(qkv: Any, qkv_bias: Any, num_heads: int) -> Any:
@@ -87,13 +87,13 @@ def _native_multi_head_attention(
         raise RuntimeError("`embed_dim` must divide evenly by `num_heads`")
     sources = (query, key, value)
     if query is key is value:
-        projected = F.linear(query, qkv_weight)
+        projected = functional.linear(query, qkv_weight)
     else:
-        projected = T.cat([F.linear(x, w) for x, w in zip(sources, qkv_weight.chunk(3), strict=True)], 2)
+        projected = torch.cat([functional.linear(x, w) for x, w in zip(sources, qkv_weight.chunk(3), strict=True)], 2)
     q, k, v = _transform_bias_rescale_qkv(projected, qkv_bias, num_head)
     scores = q @ k.transpose(-1, -2)
-    weights = F.softmax(scores, -1) if mask is None else _masked_softmax(scores, mask.to(BY_NAME["bool"]), 3, mask_type)
-    found = F.linear((weights @ v).transpose(1, 2).flatten(2), proj_weight, proj_bias)
+    weights = functional.softmax(scores, -1) if mask is None else _masked_softmax(scores, mask.to(torch.bool), 3, mask_type)
+    found = functional.linear((weights @ v).transpose(1, 2).flatten(2), proj_weight, proj_bias)
     if not need_weights:
         return found, None
     return found, weights.mean(1) if average_attn_weights else weights
@@ -112,14 +112,14 @@ def _transformer_encoder_layer_fwd(
         )[0]
 
     def feed(x: Any) -> Any:
-        hidden = F.linear(x, ffn_weight_1, ffn_bias_1)
-        return F.linear(F.gelu(hidden) if use_gelu else F.relu(hidden), ffn_weight_2, ffn_bias_2)
+        hidden = functional.linear(x, ffn_weight_1, ffn_bias_1)
+        return functional.linear(functional.gelu(hidden) if use_gelu else functional.relu(hidden), ffn_weight_2, ffn_bias_2)
 
     def norm_1(x: Any) -> Any:
-        return F.layer_norm(x, (embed_dim,), norm_weight_1, norm_bias_1, eps)
+        return functional.layer_norm(x, (embed_dim,), norm_weight_1, norm_bias_1, eps)
 
     def norm_2(x: Any) -> Any:
-        return F.layer_norm(x, (embed_dim,), norm_weight_2, norm_bias_2, eps)
+        return functional.layer_norm(x, (embed_dim,), norm_weight_2, norm_bias_2, eps)
 
     if norm_first:
         src = src + attend(norm_1(src))
