@@ -127,6 +127,9 @@ _LAZY_NAMES = {
         "_debug_has_internal_overlap", "_grouped_mm", "_int_mm", "_shape_as_tensor",
     ), "_src.bind.underscored"),
     **dict.fromkeys((
+        "_masked_softmax", "_native_multi_head_attention", "_transform_bias_rescale_qkv", "_transformer_encoder_layer_fwd",
+    ), "_src.bind.fused_layers"),
+    **dict.fromkeys((
         "DoubleStorage", "FloatStorage", "HalfStorage", "LongStorage", "IntStorage", "ShortStorage", "CharStorage", "ByteStorage",
         "BoolStorage", "BFloat16Storage", "ComplexDoubleStorage", "ComplexFloatStorage",
         "Storage", "_storage_classes",

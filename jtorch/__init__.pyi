@@ -86,6 +86,10 @@ from ._src.bind.conditions import _check_tensor_all_with as _check_tensor_all_wi
 from ._src.bind.conditions import _check_type as _check_type
 from ._src.bind.conditions import _check_value as _check_value
 from ._src.bind.conditions import _check_with as _check_with
+from ._src.bind.fused_layers import _masked_softmax as _masked_softmax
+from ._src.bind.fused_layers import _native_multi_head_attention as _native_multi_head_attention
+from ._src.bind.fused_layers import _transform_bias_rescale_qkv as _transform_bias_rescale_qkv
+from ._src.bind.fused_layers import _transformer_encoder_layer_fwd as _transformer_encoder_layer_fwd
 from ._src.bind.underscored import _addmm_activation as _addmm_activation
 from ._src.bind.underscored import _aminmax as _aminmax
 from ._src.bind.underscored import _assert_async as _assert_async

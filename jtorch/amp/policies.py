@@ -8,7 +8,9 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from .._src import hooks
 from .._src.aten.functions import flat
+from .._src.aten.kernels import POLICIES
 from .._src.aten.overloads import OpOverload, OpOverloadPacket
 from .._src.bind.cores import COMPOSITES
 from .._src.bind.everything import PUBLIC
@@ -20,8 +22,9 @@ def policy(stated: str, kind: str) -> str:
     """The policy for a type of device that a declaration states: one for all (``"lower"``), or by device (``"cpu lower, cuda widest"``).
 
     ``lower`` runs in the lower precision, ``float32`` in float32, ``widest`` in that of the widest operand; of the CPU alone are
-    ``matrices`` (lower, but for vectors), ``state`` (lower, but in the state's dtype) and ``result`` (float32, with a lower result). What
-    is stated for CUDA holds for all devices but the CPU.
+    ``matrices`` (lower, but for vectors), ``state`` (lower, but in the state's dtype), ``result`` (float32, with a lower result) and
+    ``edges`` (float32 for what mirrors or repeats edges, but for volumes mirrored). What is stated for CUDA holds for all devices but the
+    CPU.
     """
     parts = [part.split() for part in stated.split(", ")]
     by_device = {part[0]: part[-1] for part in parts if len(part) == 2}
@@ -48,7 +51,10 @@ def _operators(kind: str) -> dict[str, str]:
     for record in (*OPS.values(), *COMPOSITES):
         if record.autocast and (word := policy(record.autocast, kind)):
             name = getattr(record, "through", None) or getattr(record, "aten", None) or flat(record.path)
-            found[name.partition(".")[0]] = word
+            found.update(dict.fromkeys([name.partition(".")[0], *map(flat, paths_of(record))], word))
+    hooks.operator_kernels.get()  # which state the rest
+    for name, stated in POLICIES.items():
+        found[name] = policy(stated, kind)
     return found
 
 

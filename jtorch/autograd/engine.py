@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from .._src.engine import SPECIAL, Value, record
 from .._src.facts.errors import not_offered
 from .._src.facts.layouts import is_dense
-from .._src.facts.size import Size
+from .._src.facts.size import SYMBOLIC, Size
 from .._src.facts.warned_once import outside, warn_once
 from .._src.hooks import vmap
 from .._src.hooks import walking as walking_hook
@@ -19,6 +19,7 @@ from .._src.ops._kernel import Fixed, T, call_of
 from .._src.tensor.module_state import check_state
 from .._src.tensor.own_attributes import OwnRef
 from .._src.tensor.running import converted
+from .._src.tensor.shape_env import visible
 from .._src.tensor.writing import INFERENCE, assign
 from ..core import Tensor, from_value, requiring
 from ..dispatch import ACTIVE, LAYOUTS, of_layout
@@ -85,17 +86,18 @@ def _root_grads(roots: Sequence[Any], grads: Sequence[Any], batched: bool = Fals
 
 
 def _check_root_grad(i: int, g: Tensor, aval: Any, batched: bool) -> None:
-    shape, its = Size(aval.shape), g.shape
+    sizes = visible(aval.shape) if SYMBOLIC else aval.shape
+    shape, its = Size(sizes), g.shape
     if batched:
         its = Size(tuple(its)[1:])
-        if tuple(its) != aval.shape:
+        if tuple(its) != sizes:
             raise RuntimeError(
                 "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes of the "
                 "remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: "
                 f"grad_output[{i}] has a shape of {its} and output[{i}] has a shape of {shape}. If you only want some tensors in "
                 "`grad_output` to be considered batched, consider using vmap."
             )
-    elif tuple(its) != aval.shape:
+    elif tuple(its) != sizes:
         raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {its} and output[{i}] has a shape of {shape}.")
     if aval.torch_dtype.is_complex != g.dtype.is_complex:
         raise RuntimeError(

@@ -88,6 +88,18 @@ def test_tracing_without_data_and_without_sizes():
     assert [str(g) for g in guarded.shape_env.guards] == ["s1 == 4"]
 
 
+def test_gradients_that_are_given_have_symbolic_sizes():
+    def f(x):
+        y = torch.cond(x.sum() > 0, lambda x: x * x, lambda x: x.clone(), (x,))
+        return torch.autograd.grad((x * 3, y), (x,), (torch.ones_like(x), torch.full_like(y, 2.0)))
+
+    graph = make_fx(f, tracing_mode="symbolic")(torch.ones(4, requires_grad=True))
+    assert graph.shape_env.guards == []
+    assert graph(torch.tensor([1.0, 2.0], requires_grad=True))[0].tolist() == [7.0, 11.0]
+    with pytest.raises(RuntimeError, match=r"Mismatch in shape: grad_output\[0\] has a shape of torch.Size\(\[2\]\) and output\[0\] has"):
+        make_fx(lambda x: torch.autograd.grad(x * 3, x, torch.ones(2)), tracing_mode="symbolic")(torch.ones(4, requires_grad=True))
+
+
 def test_composite_operators_can_stay_whole():
     net = torch.nn.Sequential(torch.nn.Linear(4, 2), torch.nn.Dropout())
     graph = make_fx(net, tracing_mode="fake", pre_dispatch=True)(torch.ones(3, 4))

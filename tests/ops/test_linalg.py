@@ -82,6 +82,13 @@ def test_least_squares() -> None:
     assert torch.linalg.lstsq(TALL, b).singular_values.shape == (0,)
 
 
+def test_views_of_solutions() -> None:
+    solution = torch.linalg.lstsq(torch.eye(2).mul(0.5), torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])).solution
+    assert solution.stride() == (1, 2)
+    np.testing.assert_allclose(solution.t().numpy(), [[2, 8], [4, 10], [6, 12]], rtol=1e-5)
+    np.testing.assert_allclose(solution[1].numpy(), [8, 10, 12], rtol=1e-5)
+
+
 def test_determinants() -> None:
     sign, logarithm = torch.linalg.slogdet(SQUARE)
     close(sign * logarithm.exp(), torch.linalg.det(SQUARE))

@@ -21,7 +21,15 @@ CALLS = [
     "o.avg_pool3d(v.bfloat16(), [1, 1, 1])", "o.linalg_vecdot(a, a)", "o.linalg_inv_ex(h)[0]", "o.linalg_qr(h)[0]", "o.softmax.int(h, 1)",
     "o.layer_norm(h, [3])", "o.add(a, a)", "o.mul(h, h)", "o.relu(h)", "o.sum(h)", "o.mv(a, a[0])", "o.dot(a[0], a[0])",
     "o.convolution(i, i, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1)", "o.mm(a.double(), a.double())", "n._C._nn.linear(a, a)",
-    "n._C._nn.mse_loss(h, h)",
+    "n._C._nn.mse_loss(h, h)", "o.reflection_pad1d(h, [1, 1])", "o.reflection_pad3d(v.bfloat16(), [0] * 6)",
+    "o.replication_pad3d(v.bfloat16(), [1] * 6)",
+    "n._C._nn.reflection_pad2d(b.bfloat16(), [1] * 4)", "o.pad(h, [1, 1], 'reflect')", "o.pad(h, [1, 1])", "n.nn.functional.pad(h, (1, 1))",
+    "n.nn.functional.pad(h, (1, 1), mode='reflect')", "n.nn.functional.pad(h, (1, 1), mode='circular')",
+    "n.nn.ReplicationPad2d(1)(b.bfloat16())",
+    "n.nn.functional.pad(v.bfloat16(), (0,) * 6, mode='reflect')", "n.nn.functional.pad(v.bfloat16(), (1,) * 6, 'replicate')",
+    "o.inverse(h)",
+    "o.nll_loss(h, t)", "o.adaptive_max_pool3d(v.bfloat16(), [1, 1, 1])[0]", "n.nn.functional.adaptive_max_pool3d(v.bfloat16(), 1)",
+    "n.qr(h)[0]", "o.orgqr(h, h[0])", "o._addmm_activation(a[0], a, a)",
 ]  # fmt: skip
 
 

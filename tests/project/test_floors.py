@@ -24,6 +24,7 @@ FLOORS = {
     **dict.fromkeys((f"_src.tensor.{name}" for name in (
         "aliases", "described", "recorded", "looking",
         "cells", "overwriting", "setting", "view_steps", "running", "writing", "view_history", "result_strides", "resizing", "module_state",
+        "shape_env", "size_texts", "symbols",
     )), 2),
     "_src.tensor": 3, "_src.bind": 3, "_src.draws": 3, "_src.borders": 3, "_src.composites": 3, "random": 3, "return_types": 3,
     "": 4, "_C": 4, "_ops": 4, "_src.aten": 4, "linalg": 4, "fft": 4, "special": 4, "overrides": 4, "func": 4, "functional": 4,
@@ -37,7 +38,8 @@ FLOORS = {
     "_src.tensor.legacy_classes": 4, "utils._pytree": 3, "utils._pytree_nodes": 3,
     # written on the public namespace
     "_src.keeping.command": 5, "_src.start.typings": 5, "_src.refusals.functions": 5, "_src.tensor.legacy_storage": 5,
-    "_src.bind.underscored": 5, "_src.bind.conditions": 5, "_src.borders.streams": 5, "_src.files": 5, "_src.neighbours": 5,
+    "_src.bind.underscored": 5, "_src.bind.fused_layers": 5,
+    "_src.bind.conditions": 5, "_src.borders.streams": 5, "_src.files": 5, "_src.neighbours": 5,
     "autograd._profiler_modes": 5, "autograd.functional": 5, "autograd.gradcheck": 5, "autograd.jacobians": 5,
     "autograd.sparse_inputs": 5, "cuda.amp": 5, "cpu.amp": 5, "_C._nn": 5, "_C._distributed_c10d": 5, "storage": 5,
 }  # fmt: skip

@@ -18,15 +18,20 @@ from .pulling import through
 
 #: Kernels by packet name, or by packet and overload name: functions with the schema's parameters.
 KERNELS: dict[str, Callable[..., Any]] = {}
+#: What ``autocast`` does to operators that are no public functions, by packet name: as declarations of functions state it.
+POLICIES: dict[str, str] = {}
 _PREFIXES = {"linalg_": "linalg.", "special_": "special.", "fft_": "fft."}
 
 
-def kernel(*operators: OpOverload | OpOverloadPacket | str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def kernel(*operators: OpOverload | OpOverloadPacket | str, autocast: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares how operators run, with all their overloads or one; as text where it is not certain that there are such."""
 
     def declare(body: Callable[..., Any]) -> Callable[..., Any]:
         for operator in operators:
-            KERNELS[operator if isinstance(operator, str) else operator.__name__] = body
+            name = operator if isinstance(operator, str) else operator.__name__
+            KERNELS[name] = body
+            if autocast:
+                POLICIES[name] = autocast
         return body
 
     return declare

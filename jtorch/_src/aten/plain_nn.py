@@ -349,9 +349,11 @@ for _n in (2, 3):
 
 
 def _padding(mode: str, name: str) -> None:
-    @kernel(*[getattr(A, f"{name}{n}d") for n in (1, 2, 3)])
     def forward(self: Tensor, padding: Any) -> Any:
         return F.pad(self, tuple(padding), mode=mode)
+
+    for n in (1, 2, 3):
+        kernel(getattr(A, f"{name}{n}d"), autocast="cpu float32" if (mode, n) != ("reflect", 3) else "")(forward)
 
 
 _padding("reflect", "reflection_pad")

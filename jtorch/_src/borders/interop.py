@@ -352,7 +352,7 @@ def _name_of_function(function: Any) -> str:
     caller = getattr(function, "__globals__", {}).get("_caller")
     if isinstance(function, TensorProperty) or space == "Tensor":
         return f"TensorBase.{function.__name__}"
-    if caller is None or caller.func is not function or not caller.native:
+    if getattr(caller, "func", None) is not function or not caller.native:
         module = getattr(function, "__module__", None)
         return function.__qualname__ if module in ("builtins", None) else f"{module}.{function.__qualname__}"
     if not space:

@@ -176,12 +176,12 @@ def lstsq(input: Tensor, b: Any, rcond: float | None = None, *, driver: str | No
         raise RuntimeError("This function doesn't handle types other than float and double")
     rtol = _tolerance(driver, dtypes.finfo(input.dtype).eps, max(m, n), rcond)
     solution = L.pinv(input, rtol=rtol) @ right
+    columns([solution], ())  # before views of it are made, which take on its strides
     rank = input.new_empty((0,), dtype=dtypes.int64) if driver == "gels" else L.matrix_rank(input, rtol=rtol).expand(batch)
     values = L.svdvals(input.detach()) if driver in ("gelsd", "gelss") else input.new_empty((0,), dtype=input.dtype.to_real())
     residuals = solution.reshape(-1)[:0].abs()  # empty, but with a history, as in torch
     if m > n and driver != "gelsy" and (driver == "gels" or bool((rank == n).all())):
         residuals = (input @ solution - right).abs().square().sum(-2)
-    columns([solution], ())
     found = (*named((solution.squeeze(-1) if vector else solution, residuals), "LinalgLstsqBackward0"), rank, values)
     made = make("linalg_lstsq", ("solution", "residuals", "rank", "singular_values"))(found)
     return made if out is None else write_out(made, out, "linalg_lstsq", facts=facts_of(lstsq))

@@ -234,7 +234,7 @@ def _autocast_to_reduced_precision(self: Tensor, cuda_enabled: bool, cpu_enabled
     return self.to(dtype) if wanted and self.dtype is dtypes.float32 else self
 
 
-@composite(namespace="Tensor", operands=("self", "mat1", "mat2"), ignored=True)
+@composite(namespace="Tensor", operands=("self", "mat1", "mat2"), ignored=True, autocast="cpu lower")
 @schemas("(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, bool use_gelu=False) -> Tensor ; =out")
 def _addmm_activation(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False) -> Any:
     """``relu`` (or ``gelu``, with ``use_gelu``) of ``addmm``.

@@ -401,7 +401,7 @@ def adaptive_max_pool2d(
 derivative(A.adaptive_max_pool2d, results=(0,), self=lambda g, self, result1: A.adaptive_max_pool2d_backward.default(g, self, result1))
 
 
-@op(namespace="nn.functional", aten="adaptive_max_pool3d", native=False)
+@op(namespace="nn.functional", aten="adaptive_max_pool3d", native=False, autocast="cpu float32")
 @schemas("(Tensor self, int[3] output_size) -> (Tensor, Tensor) ; =out:out,indices")
 def adaptive_max_pool3d(
     input: Array, output_size: int | tuple[int | None, ...] | None, return_indices: bool = False
@@ -472,7 +472,7 @@ def adaptive_max_pool2d_with_indices(
     return _adaptive_max("adaptive_max_pool2d", 2, input, output_size, True)
 
 
-@op(namespace="nn.functional", aten="adaptive_max_pool3d", native=False, node="AdaptiveMaxPool3DBackward0")
+@op(namespace="nn.functional", aten="adaptive_max_pool3d", native=False, node="AdaptiveMaxPool3DBackward0", autocast="cpu float32")
 def adaptive_max_pool3d_with_indices(
     input: Array,
     output_size: int | tuple[int | None, ...] | None,

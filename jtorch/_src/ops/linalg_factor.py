@@ -126,6 +126,7 @@ def _warn_of_qr() -> None:
     aten="qr",
     strides="columns",
     out_dtype="expected",
+    autocast="cpu float32",
     node="LinalgQrBackward0",
     through="linalg_qr",
     implicit=True,

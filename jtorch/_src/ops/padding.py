@@ -80,7 +80,15 @@ def _node_of_pad(made: Made) -> str:
     }.get(str(mode), "ConstantPadNdBackward0")
 
 
-@shape(namespace="nn.functional", aten="pad", strides="image if mode != 'circular'", native=False, node=_node_of_pad, implicit=True)
+@shape(
+    namespace="nn.functional",
+    aten="pad",
+    strides="image if mode != 'circular'",
+    native=False,
+    node=_node_of_pad,
+    autocast="cpu edges",
+    implicit=True,
+)
 @schemas('(Tensor self, SymInt[] pad, str mode="constant", float? value=None) -> Tensor')
 def pad(input: Array, pad: tuple[int, ...], mode: str = "constant", value: Number | None = None) -> Array:
     """Pads the last dimensions: with ``value`` (``"constant"``), mirrored (``"reflect"``), by the edge (``"replicate"``), or around
