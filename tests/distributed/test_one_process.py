@@ -251,3 +251,10 @@ def test_parameters_of_an_optimizer_in_parts() -> None:
     ):
         with pytest.raises(kind, match=words):
             ZeroRedundancyOptimizer(params, torch.optim.SGD, lr=0.1)
+
+
+def test_the_launcher_takes_the_time_to_end_in() -> None:
+    from jtorch.distributed.run import config_from_args, parse_args
+
+    config = config_from_args(parse_args(["--shutdown-timeout=3", "--nproc-per-node=1", "train.py"]))[0]
+    assert config.shutdown_timeout == 3
