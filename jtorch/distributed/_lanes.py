@@ -81,7 +81,7 @@ class Lane:
         self._count = 0
         #: Why nothing works any more.
         self.broken: str | None = None
-        self._busy = False
+        self._busy = self._closed = False
         self._thread = threading.Thread(target=self._work, daemon=True, name="jtorch collectives")
         self._thread.start()
         LANES.add(self)
@@ -89,15 +89,16 @@ class Lane:
     def submit(self, function: Callable[[Lane], Any]) -> Ticket:
         """Has the thread call ``function``, after what it was given before."""
         ticket = Ticket()
-        if self.broken is None:
+        if self.broken is None and not self._closed:
             self._tasks.put((ticket, function))
-        else:  # the thread may be waiting for good
-            ticket.error = DistBackendError(self.broken)
+        else:  # the thread may be waiting for good, or have ended
+            ticket.error = DistBackendError(self.broken or "the group has been destroyed")
             ticket.finish()
         return ticket
 
     def close(self) -> None:
         """Ends the thread and the connections, after what is to be done."""
+        self._closed = True
         self._tasks.put(None)
 
     def give_up(self, reason: str) -> None:

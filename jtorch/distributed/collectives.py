@@ -46,10 +46,9 @@ def check_tensors(values: Any, name: str) -> None:
         TypeError: for it.
     """
     if not isinstance(values, (list, tuple)) or not all(isinstance(t, Tensor) for t in values):
-        kinds = [type(v) for v in values] if isinstance(values, (list, tuple)) else ""
+        told = f" with elements of type {[type(v) for v in values]}." if isinstance(values, (list, tuple)) else " instead."
         raise TypeError(
-            f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n"
-            f"             but got {type(values)} with elements of type {kinds}."
+            f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n             but got {type(values)}{told}"
         )
 
 
@@ -88,14 +87,21 @@ def outside(group: Any) -> bool:
     return group is not None and not isinstance(group, (ProcessGroup, str)) and group == GroupMember.NON_GROUP_MEMBER
 
 
-def root_of(pg: ProcessGroup, rank: int | None, in_group: int | None, name: str) -> int:
-    """The place in the group of a rank that is given as a global or a group rank."""
+def root_of(pg: ProcessGroup, rank: int | None, in_group: int | None, name: str, default: int | None = 0) -> int:
+    """The place in the group of a rank that is given as a global or a group rank.
+
+    Raises:
+        ValueError: if both are given, or neither where there is no default, or the group has not that rank.
+        RuntimeError: for a place that the group has not.
+    """
     if in_group is not None:
         if rank is not None:
             raise ValueError("Can't specify both group_rank and global_rank")
         root = in_group
     elif rank is None:
-        root = 0
+        if default is None:
+            raise ValueError("Must specify global_rank or group_rank")
+        root = default
     elif pg is GroupMember.WORLD:
         root = rank
     elif rank not in pg.ranks:
@@ -252,7 +258,7 @@ def reduce(
     if outside(group):
         return None
     pg = world(group)
-    root = root_of(pg, dst, group_dst, "reduce")
+    root = root_of(pg, dst, group_dst, "reduce", default=None)
     kind = operation(op, numpy_dtype(tensor), "reduce")
     task = reducing(f"reduce to {root}", taken(tensor), kind, shape_words(tensor))
     return start("reduce", pg, task, lambda total: written(tensor, total) if pg.rank() == root else None, [tensor], async_op)
@@ -274,7 +280,7 @@ def broadcast(
     if outside(group):
         return None
     pg = world(group)
-    root = root_of(pg, src, group_src, "broadcast")
+    root = root_of(pg, src, group_src, "broadcast", default=None)
     array = taken(tensor)
     what = what_is_done(f"broadcast from {root}", array.dtype.name, shape_words(tensor))
 
@@ -599,7 +605,9 @@ def all_to_all_single(
     for sizes, t in ((output_split_sizes, output), (input_split_sizes, input)):
         if not t.dim():
             raise RuntimeError("all_to_all_single splits its tensors along the first dimension, which tensors without dimensions have not")
-        if sizes and (len(sizes) != n or sum(sizes) != t.shape[0] or min(sizes) < 0):
+        if sizes and len(sizes) != n:
+            raise RuntimeError("Number of tensor splits not equal to group size")
+        if sizes and (sum(sizes) != t.shape[0] or min(sizes) < 0):
             raise RuntimeError("Split sizes doesn't match total dim 0 size")
         if not sizes and t.shape[0] % n:
             raise RuntimeError("Tensor's dim 0 does not divide equally across group size")

@@ -10,7 +10,16 @@ from typing import Any
 
 import jtorch as torch
 
-from .group import ProcessGroup, get_rank, get_world_size, init_process_group, is_initialized, new_group, world
+from .group import (
+    ProcessGroup,
+    _resolve_process_group,
+    get_rank,
+    get_world_size,
+    init_process_group,
+    is_initialized,
+    new_group,
+    world,
+)
 
 __all__ = ["DeviceMesh", "init_device_mesh"]
 
@@ -149,7 +158,10 @@ class DeviceMesh:
     def _group_of(self, dim: int) -> Any:
         if not self._groups:
             raise RuntimeError("DeviceMesh process groups not initialized!")
-        return self._groups[dim]
+        found = self._groups[dim]
+        if isinstance(found, ProcessGroup) and found.has_ended():  # of a world that is no more: the next has its own of that name
+            found = self._groups[dim] = _resolve_process_group(found.group_name)
+        return found
 
     def get_all_groups(self) -> list[Any]:
         """The groups, one for each dimension."""
@@ -201,7 +213,7 @@ class DeviceMesh:
         kept = sorted(dims)
         mesh = self.mesh[index].permute([kept.index(d) for d in dims])
         made = self._of(mesh, names)
-        made._groups = [self._groups[d] for d in dims] if self._groups else []
+        made._groups = [self._group_of(d) for d in dims] if self._groups else []
         _KNOWN.setdefault(made._key(), made)
         return made
 

@@ -44,6 +44,7 @@ class ProcessGroup:
         self._rank = ranks.index(STATE.rank)
         self._lane: Any = Alone() if len(ranks) == 1 else None
         self.bound_device_id: device | None = None
+        self._ended = False
 
     def _set_seconds(self, timeout: datetime.timedelta) -> None:
         self.timeout, self._seconds = timeout, timeout.total_seconds()
@@ -85,8 +86,13 @@ class ProcessGroup:
 
     def shutdown(self) -> None:
         """Ends the group's connections."""
+        self._ended = True
         if self._lane is not None:
             self._lane.close()
+
+    def has_ended(self) -> bool:
+        """Whether it was destroyed."""
+        return self._ended
 
     def _words(self) -> str:
         return f"group {self.group_name} ({self.group_desc}) of ranks {list(self.ranks)}"
@@ -372,6 +378,7 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
 
     Raises:
         AssertionError: if there is no default group.
+        ValueError: if the group has been destroyed.
     """
     if group == GroupMember.NON_GROUP_MEMBER:
         return
@@ -379,9 +386,10 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
     if found is None:
         raise AssertionError("Process group cannot be None")
     if found is not GroupMember.WORLD:
+        if found not in STATE.groups:
+            raise ValueError("Invalid process group specified")
         found.shutdown()
-        if found in STATE.groups:
-            STATE.groups.remove(found)
+        STATE.groups.remove(found)
         return
     _forget()
 
@@ -512,7 +520,7 @@ def new_group(
         if not 0 <= rank < STATE.size:
             raise ValueError(f"Rank {rank} is out of range. Valid ranks are 0 to {STATE.size - 1} (world_size={STATE.size})")
     if len(set(given)) != len(given):
-        raise ValueError("the new group's rank should be within the world_size set by init_process_group without repetition")
+        raise ValueError(f"ranks list must not contain duplicate entries, got {given}")
     chosen = tuple(sorted(given) if sort_ranks else given)
     if use_local_synchronization:
         same = STATE.made_of.get(chosen, 0)  # also those that have ended, whose keys the store may still have

@@ -78,6 +78,7 @@ def get_args_parser() -> argparse.ArgumentParser:
     option("master-port", type=int, default=29500, help="a port of machine 0 (static)")
     option("local-addr", type=str, default=None, help="the address of this machine")
     option("signals-to-handle", type=str, default="SIGTERM,SIGINT,SIGHUP,SIGQUIT", help="accepted; these four are handled")
+    option("shutdown-timeout", type=int, default=None, help="seconds that processes have to end before they are killed")
     option("virtual-local-rank", action=_Flag, help="not offered")
     parser.add_argument("training_script", type=str, help="the program")
     parser.add_argument("training_script_args", nargs=argparse.REMAINDER, help="its arguments")
@@ -166,6 +167,7 @@ def config_from_args(args: argparse.Namespace) -> tuple[LaunchConfig, str, list[
         redirects=Std.from_str(args.redirects), tee=Std.from_str(args.tee),
         local_ranks_filter={int(r) for r in args.local_ranks_filter.split(",")} if args.local_ranks_filter else None,
         log_line_prefix_template=os.environ.get("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE"), local_addr=args.local_addr,
+        shutdown_timeout=args.shutdown_timeout,
     )  # fmt: skip
     if args.no_python:
         if args.module:

@@ -206,3 +206,55 @@ def test_meshes_lie_on_the_cpu_whatever_the_default_device_is() -> None:
     assert layer.weight.device.type == "meta"
     with pytest.raises(NotImplementedError, match="Cannot copy out of meta tensor"):
         DeviceMesh("cpu", torch.empty(1, device="meta"))
+
+
+@pytest.mark.usefixtures("group")
+@pytest.mark.parametrize(
+    ("batched", "expected"),
+    [(False, [203.8416, 475.5928, 390.6676, 105.1744]), (True, [203.5099, 479.8365, 386.5638, 105.0004])],
+)
+def test_low_rank_gradients_are_drawn_by_shapes(batched: bool, expected: list[float]) -> None:
+    from jtorch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import PowerSGDState, powerSGD_hook
+
+    net = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 9), nn.Linear(9, 8), nn.Linear(8, 8))
+    for i, p in enumerate(net.parameters()):
+        p.data = torch.linspace(-1, 1, p.numel()).view(p.shape).roll(i)
+    model = nn.parallel.DistributedDataParallel(net)
+    state = PowerSGDState(None, 1, start_powerSGD_iter=2, batch_tensors_with_same_shape=batched, min_compression_rate=1)
+    model.register_comm_hook(state, powerSGD_hook)
+    for _ in range(3):
+        model.zero_grad()
+        model(torch.linspace(-1, 1, 40).view(5, 8)).square().mean().backward()
+    found = [p.grad.abs().sum().item() for p in model.parameters() if p.grad is not None and p.ndim == 2]
+    assert found == pytest.approx(expected, rel=1e-4)  # PyTorch's
+    assert state.compression_stats() == (pytest.approx(305 / 99), 305, 99)
+
+
+@pytest.mark.usefixtures("group")
+def test_placements_that_do_not_fit_are_refused() -> None:
+    mesh = init_device_mesh("cpu", (1,))
+    with pytest.raises(AssertionError, match="Sharding dim 3 greater than tensor ndim 2"):
+        distribute_tensor(torch.ones(2, 2), mesh, [Shard(3)])
+    with pytest.raises(RuntimeError, match="unsupported placements x on device mesh dimension 0"):
+        distribute_tensor(torch.ones(2, 2), mesh, ["x"])  # type: ignore[list-item]
+
+
+@pytest.mark.usefixtures("group")
+def test_parameters_of_an_optimizer_in_parts() -> None:
+    from jtorch.distributed.optim import ZeroRedundancyOptimizer
+
+    for params, kind, words in (
+        ([], ValueError, "ZeroRedundancyOptimizer got an empty parameter list"),
+        (3, TypeError, "should be an iterable of Tensors or dicts, but got int"),
+        ([1], TypeError, "should be an iterable of Tensors or dicts"),
+        (torch.ones(2), TypeError, "should be an iterable of Tensors, but got"),
+    ):
+        with pytest.raises(kind, match=words):
+            ZeroRedundancyOptimizer(params, torch.optim.SGD, lr=0.1)
+
+
+def test_the_launcher_takes_the_time_to_end_in() -> None:
+    from jtorch.distributed.run import config_from_args, parse_args
+
+    config = config_from_args(parse_args(["--shutdown-timeout=3", "--nproc-per-node=1", "train.py"]))[0]
+    assert config.shutdown_timeout == 3

@@ -227,7 +227,8 @@ def set_model_state_dict(
 
     Raises:
         ValueError: for ``broadcast_from_rank0`` without ``full_state_dict``.
-        RuntimeError: for an empty state where none is expected, and for names that lack or are too many, if ``strict``.
+        RuntimeError: for an empty state where none is expected, and for names that lack or are too many, if ``strict``
+            (in whole states that are not sent from rank 0: that are too many).
     """
     from ..fsdp._wrapper import as_shards
 
@@ -247,6 +248,8 @@ def set_model_state_dict(
     if options.full_state_dict:
         assign = any(isinstance(value, torch.Tensor) and value.device.type == "meta" for value in own.values())
         state = {name: _fitted(value, own.get(name)) for name, value in state.items()}
+        if not options.broadcast_from_rank0:  # what lacks in a whole state stays as it is, as in PyTorch
+            state = {**own, **state}
     with as_shards(model):
         return model.load_state_dict(state, strict=options.strict, assign=assign)
 

@@ -246,7 +246,8 @@ class Agent:
     def _end(self, number: int) -> None:
         for worker in self._workers:
             worker.signal(number)
-        end = time.monotonic() + _GRACE
+        told = self.config.shutdown_timeout or os.environ.get("TORCH_ELASTIC_SHUTDOWN_TIMEOUT") or _GRACE
+        end = time.monotonic() + float(told)
         for worker in self._workers:
             try:
                 worker.process.wait(max(0.0, end - time.monotonic()))

@@ -37,6 +37,7 @@ class LaunchConfig:
     log_line_prefix_template: str | None = None
     metrics_cfg: dict[str, str] = field(default_factory=dict)
     local_addr: str | None = None
+    shutdown_timeout: int | None = None
 
     def __post_init__(self) -> None:
         if self.min_nodes != self.max_nodes:

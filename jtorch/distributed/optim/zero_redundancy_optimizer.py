@@ -16,6 +16,26 @@ from ..algorithms.join import Join, JoinHook
 __all__ = ["ZeroRedundancyOptimizer"]
 
 
+def _checked(params: Any) -> list[Any]:
+    """Parameters or groups of them as a list.
+
+    Raises:
+        TypeError: for something else.
+        ValueError: if there are none.
+    """
+    if isinstance(params, torch.Tensor):
+        raise TypeError(f"`params` argument should be an iterable of Tensors, but got {torch.typename(params)}")
+    try:
+        found = list(params)
+    except TypeError:
+        raise TypeError(f"`params` argument should be an iterable of Tensors or dicts, but got {torch.typename(params)}") from None
+    if not found:
+        raise ValueError("ZeroRedundancyOptimizer got an empty parameter list")
+    if not all(isinstance(p, torch.Tensor) for p in found) and not all(isinstance(p, dict) for p in found):
+        raise TypeError("`params` argument should be an iterable of Tensors or dicts")
+    return found
+
+
 class ZeroRedundancyOptimizer(torch.optim.Optimizer):
     """An optimizer of the class ``optimizer_class`` for this process's share of the parameters.
 
@@ -46,7 +66,7 @@ class ZeroRedundancyOptimizer(torch.optim.Optimizer):
         self._optimizer_class, self._optim_defaults = optimizer_class, defaults
         self._whole: dict[str, Any] | None = None
         self.optim: Any = None
-        super().__init__(params, defaults)
+        super().__init__(_checked(params), defaults)
         self._deal()
         self._join_config: Any = None
 
@@ -63,10 +83,7 @@ class ZeroRedundancyOptimizer(torch.optim.Optimizer):
         for p in (p for g in self.param_groups[:-1] for p in g["params"]):
             loads[self._owner[id(p)]] += p.numel()
         self._assign(group, loads)
-        mine = [p for p in group["params"] if self._owner[id(p)] == self.rank]
-        if mine:
-            self.optim.add_param_group({**{k: v for k, v in group.items() if k != "params"}, "params": mine})
-            self._kept_groups.append(len(self.param_groups) - 1)
+        self.optim.add_param_group(self._share(group))
 
     def _assign(self, group: dict[str, Any], loads: list[int]) -> None:
         """Gives each parameter of a group to the process with the least."""
@@ -80,24 +97,19 @@ class ZeroRedundancyOptimizer(torch.optim.Optimizer):
         loads, self._owner = [0] * self.world_size, {}
         for group in self.param_groups:
             self._assign(group, loads)
-        own = []
-        for group in self.param_groups:
-            mine = [p for p in group["params"] if self._owner[id(p)] == self.rank]
-            own.append({**{k: v for k, v in group.items() if k != "params"}, "params": mine})
-        kept = [g for g in own if g["params"]]
-        self._kept_groups = [i for i, g in enumerate(own) if g["params"]]
-        self.optim = self._optimizer_class(kept, **self._optim_defaults) if kept else None
-        if self.optim is None:  # more processes than parameters
-            self.optim = self._optimizer_class([torch.zeros(0, requires_grad=True)], **self._optim_defaults)
-            self._kept_groups = []
-        for group, i in zip(self.optim.param_groups, self._kept_groups, strict=False):
+        self.optim = self._optimizer_class([self._share(group) for group in self.param_groups], **self._optim_defaults)
+        for group, public in zip(self.optim.param_groups, self.param_groups, strict=True):
             for key, value in group.items():
-                self.param_groups[i].setdefault(key, value)
+                public.setdefault(key, value)
+
+    def _share(self, group: dict[str, Any]) -> dict[str, Any]:
+        """A group with this process's parameters alone; there may be none."""
+        return {**group, "params": [p for p in group["params"] if self._owner[id(p)] == self.rank]}
 
     def _settings(self, back: bool = False) -> None:
         """Gives the share's groups the settings of the public ones, or the other way round (schedulers change the public ones)."""
-        for group, i in zip(self.optim.param_groups, self._kept_groups, strict=False):
-            source, target = (group, self.param_groups[i]) if back else (self.param_groups[i], group)
+        for group, public in zip(self.optim.param_groups, self.param_groups, strict=True):
+            source, target = (group, public) if back else (public, group)
             for key, value in source.items():
                 if key != "params":
                     target[key] = value

@@ -342,7 +342,8 @@ def distribute_tensor(
         src_data_rank: whose elements count; None for each process's own.
 
     Raises:
-        RuntimeError: for a tensor with history.
+        RuntimeError: for a tensor with history, and for what is no placement.
+        AssertionError: for a dimension that the tensor has not.
         ValueError: if the number of placements is wrong, or for a DTensor with others.
     """
     mesh = device_mesh or current_mesh()
@@ -356,6 +357,11 @@ def distribute_tensor(
             "`placements` must have the same length as `device_mesh.ndim`! "
             f"Found placements length: {len(given)}, and device_mesh.ndim: {mesh.ndim}."
         )
+    for i, p in enumerate(given):
+        if not (_is_shard_like(p) or isinstance(p, (Replicate, Partial))):
+            raise RuntimeError(f"Trying to distribute tensor with unsupported placements {p} on device mesh dimension {i}!")
+        if _is_shard_like(p) and p.dim >= tensor.ndim:
+            raise AssertionError(f"Sharding dim {p.dim} greater than tensor ndim {tensor.ndim}")
     assert_no_mixed_partial_types(given)
     if isinstance(tensor, DTensor):
         if tensor.device_mesh != mesh:
@@ -366,9 +372,6 @@ def distribute_tensor(
                 "`redistribute` instead?"
             )
         return tensor
-    for i, p in enumerate(given):
-        if not (_is_shard_like(p) or isinstance(p, (Replicate, Partial))):
-            raise RuntimeError(f"Trying to distribute tensor with unsupported placements {p} on device mesh dimension {i}!")
     goal = normalized(given, tensor.ndim)
     local = tensor.detach()
     if mesh.get_coordinate() is None:

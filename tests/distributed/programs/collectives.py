@@ -9,6 +9,8 @@ from _cases import RANK, WORLD, raises, run, same
 
 import jtorch as torch
 import jtorch.distributed as dist
+from jtorch.distributed.device_mesh import init_device_mesh
+from jtorch.distributed.tensor import Shard, distribute_tensor
 
 
 def check_operators_that_write_and_those_with_gradients() -> None:
@@ -56,6 +58,20 @@ def check_groups_that_have_been_destroyed() -> None:
     dist.destroy_process_group(group)
     with raises(ValueError, "is not registered"):
         dist.get_rank(group)
+    with raises(ValueError, "Invalid process group specified"):
+        dist.destroy_process_group(group)
+    used = dist.new_group([0, 1, 2])
+    dist.all_reduce(torch.ones(1), group=used)
+    dist.destroy_process_group(used)
+    with raises(dist.DistBackendError, "the group has been destroyed"):  # and nobody waits
+        dist.all_reduce(torch.ones(1), group=used)
+    for call in (dist.broadcast, dist.reduce):
+        with raises(ValueError, "Must specify global_rank or group_rank"):
+            call(torch.ones(1))
+    with raises(ValueError, "ranks list must not contain duplicate entries, got [0, 0]"):
+        dist.new_group([0, 0])
+    with raises(RuntimeError, "Number of tensor splits not equal to group size"):
+        dist.all_to_all_single(torch.zeros(3), torch.zeros(3), [3], [1, 1, 1])
     with raises(ValueError, "Can't specify both group_rank and global_rank"):
         dist.broadcast(torch.ones(1), src=0, group_src=0)
 
@@ -587,6 +603,7 @@ def check_destroyed_and_made_again() -> None:
     import os
 
     before = dist.new_group([0, 1, 2])
+    spread = distribute_tensor(torch.arange(4.0), init_device_mesh("cpu", (WORLD,)), [Shard(0)])
     for _ in range(2):
         dist.destroy_process_group()
         assert not dist.is_initialized()
@@ -594,6 +611,7 @@ def check_destroyed_and_made_again() -> None:
         t = torch.ones(1)
         dist.all_reduce(t)
         same(t, [3.0])
+        same((spread * 2).full_tensor(), [0.0, 2.0, 4.0, 6.0])  # a mesh finds the new world's groups
     assert before is not None
     dist.destroy_process_group()
     store = dist.TCPStore("127.0.0.1", int(os.environ["MASTER_PORT"]), WORLD, RANK == 0)

@@ -66,6 +66,9 @@ def check_states() -> None:
     assert torch.allclose(torch.tensor(losses[0]), torch.tensor(losses[1:]), atol=1e-6), losses
     flat = get_optimizer_state_dict(model, opt, options=StateDictOptions(flatten_optimizer_state_dict=True))
     assert "state.blocks.0.up.weight.exp_avg" in flat
+    part = {"blocks.0.up.bias": torch.full((7,), 0.5)}  # the rest of a whole state stays as it is
+    assert not set_model_state_dict(other, part, options=StateDictOptions(full_state_dict=True)).missing_keys
+    assert torch.equal(other.blocks[0].up.bias.full_tensor(), part["blocks.0.up.bias"])
     with raises(ValueError, "full_state_dict must be True"):
         set_model_state_dict(model, {}, options=StateDictOptions(broadcast_from_rank0=True))
 

@@ -63,6 +63,13 @@ class PowerSGDState:
         self.error_dict: dict[int, torch.Tensor] = {}
         self.q_memory_dict: dict[int, list[torch.Tensor]] = {}
         self.iter = 0
+        #: How many numbers there were, and how many were sent for them.
+        self.total_numel_before_compression = self.total_numel_after_compression = 0
+
+    def compression_stats(self) -> tuple[float, int, int]:
+        """How many times fewer numbers were sent than there were, how many there were, and how many were sent."""
+        before, after = self.total_numel_before_compression, self.total_numel_after_compression
+        return before / after if after else 0, before, after
 
     def maybe_increase_iter(self, bucket: Any) -> None:
         """Counts a step, at its last bucket."""
@@ -86,6 +93,20 @@ def _orthogonal(matrix: torch.Tensor, epsilon: float) -> torch.Tensor:
             column = column - (done * column).sum() * done
         columns.append(column / (column.norm() + epsilon))
     return torch.stack(columns, 1)
+
+
+def _alike(matrices: list[torch.Tensor]) -> list[list[torch.Tensor]]:
+    """The matrices of each shape, in the order in which shapes come first: that in which PyTorch draws numbers for them."""
+    found: dict[Any, list[torch.Tensor]] = {}
+    for matrix in matrices:
+        found.setdefault(matrix.shape, []).append(matrix)
+    return list(found.values())
+
+
+def _random(same: list[torch.Tensor], rank: int) -> tuple[torch.Tensor, ...]:
+    """A narrow matrix to begin with for each matrix of one shape."""
+    rows, columns = same[0].shape
+    return torch.randn(len(same), columns, min(rows, columns, rank), dtype=same[0].dtype).unbind(0)
 
 
 def _summed(tensors: list[torch.Tensor], group: Any) -> list[torch.Tensor]:
@@ -112,13 +133,18 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Any:
     for gradient in bucket.gradients():
         matrix = gradient.view(gradient.shape[0], -1) if gradient.ndim else gradient.view(1, 1)
         rank = min(*matrix.shape, state.matrix_approximation_rank)
-        (matrices if state._shrinks(matrix.shape[0], matrix.shape[1], rank) else others).append(matrix)
+        shrinks = state._shrinks(matrix.shape[0], matrix.shape[1], rank)
+        (matrices if shrinks else others).append(matrix)
+        state.total_numel_before_compression += matrix.numel()
+        state.total_numel_after_compression += sum(matrix.shape) * rank if shrinks else matrix.numel()
+    alike = _alike(matrices)
+    matrices = [matrix for same in alike for matrix in same]
     qs = state.q_memory_dict.get(index) if state.warm_start else None
     if qs is None:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(state.rng.randint(1_000_000_000)))
-            ranks = [min(*m.shape, state.matrix_approximation_rank) for m in matrices]
-            qs = [torch.randn(m.shape[1], k, dtype=m.dtype) for m, k in zip(matrices, ranks, strict=True)]
+            drawn = alike if state.batch_tensors_with_same_shape else [[m] for m in matrices]
+            qs = [q for same in drawn for q in _random(same, state.matrix_approximation_rank)]
     qs = [_orthogonal(q, state.orthogonalization_epsilon) for q in qs]
     for matrix, total in zip(others, _summed(others, group), strict=True):
         matrix.copy_(total / world)
@@ -145,6 +171,8 @@ def batched_powerSGD_hook(state: PowerSGDState, bucket: Any) -> Any:
     index, buffer = bucket.index(), bucket.buffer()
     n = buffer.numel()
     side = math.ceil(math.sqrt(n))
+    state.total_numel_before_compression += n
+    state.total_numel_after_compression += side * state.matrix_approximation_rank * 2
     flat = torch.cat([buffer, torch.zeros(side * side - n, dtype=buffer.dtype)])
     if state.use_error_feedback and index in state.error_dict:
         flat = flat + state.error_dict[index]
