@@ -82,6 +82,8 @@ class Lane:
         #: Why nothing works any more.
         self.broken: str | None = None
         self._busy = self._closed = False
+        #: Nothing is given to the thread after it was told to end.
+        self._given = threading.Lock()
         self._thread = threading.Thread(target=self._work, daemon=True, name="jtorch collectives")
         self._thread.start()
         LANES.add(self)
@@ -89,17 +91,20 @@ class Lane:
     def submit(self, function: Callable[[Lane], Any]) -> Ticket:
         """Has the thread call ``function``, after what it was given before."""
         ticket = Ticket()
-        if self.broken is None and not self._closed:
-            self._tasks.put((ticket, function))
-        else:  # the thread may be waiting for good, or have ended
-            ticket.error = DistBackendError(self.broken or "the group has been destroyed")
-            ticket.finish()
+        with self._given:
+            if self.broken is None and not self._closed:
+                self._tasks.put((ticket, function))
+                return ticket
+        # the thread may be waiting for good, or have ended
+        ticket.error = DistBackendError(self.broken or "the group has been destroyed")
+        ticket.finish()
         return ticket
 
     def close(self) -> None:
         """Ends the thread and the connections, after what is to be done."""
-        self._closed = True
-        self._tasks.put(None)
+        with self._given:
+            self._closed = True
+            self._tasks.put(None)
 
     def give_up(self, reason: str) -> None:
         """Has all that comes fail: the processes are no longer at the same place."""
