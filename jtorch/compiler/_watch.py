@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import gc
 import sys
 import types
@@ -26,6 +27,10 @@ _TRUSTED = frozenset(("jtorch", "torch",
                       "jax", "jaxlib", "etils", "numpy", "importlib", "warnings", "linecache", "tokenize", "functools", "contextlib",
                       "typing", "inspect", "weakref", "abc", "threading", "copy", "ast", "dis", "re", "enum", "dataclasses",
                       "collections"))  # fmt: skip
+
+#: What answers or shows something by values, so that PyTorch ends its graph there. What gives numbers, or tensors whose sizes data decide,
+#: PyTorch's graphs hold.
+_ANSWERS = frozenset(("equal", "allclose", "is_nonzero", "__repr__", "__str__"))
 
 
 class Draw:
@@ -56,6 +61,7 @@ class Watch:
         impure: the first thing seen that a program cannot repeat, in words.
         reads: whether a value was read on the host that is not the same in each run.
         line: where one was first read.
+        decides: where one first answered a question that Python code then acts on.
     """
 
     def __init__(self, capture: Any) -> None:
@@ -69,6 +75,7 @@ class Watch:
         self.impure: str | None = None
         self.reads = False
         self.line: tuple[str, int] | None = None
+        self.decides: tuple[str, int] | None = None
         self.hinted = False
         self._known: dict[Any, bool] = {}
 
@@ -133,9 +140,12 @@ class Watch:
 
     def _note_read(self, frame: Any, v: Any) -> None:
         """Notes that a value is read, computed already or not, which constants of the function may be."""
-        if not self.reads and id(v) not in self.made and not self._capture.arranging:
-            self.reads = True
-            self.line = self.line or _user_line(frame)
+        if (self.reads and self.decides) or id(v) in self.made or self._capture.arranging:
+            return
+        self.line = self.line or _user_line(frame)
+        if self.decides is None and _is_answer(frame):
+            self.decides = _user_line(frame)
+        self.reads = True
 
     def _learn(self, code: types.CodeType, scope: dict[str, Any]) -> None:
         self.codes[code] = scope
@@ -177,6 +187,19 @@ def _user_line(frame: Any) -> tuple[str, int] | None:
             return frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back
     return None
+
+
+def _is_answer(frame: Any) -> bool:
+    """Whether the program asks by a branch (not by ``bool()`` or ``assert``), or by a function that answers."""
+    name = ""
+    while frame is not None and is_library(frame.f_globals.get("__name__")):
+        name, frame = frame.f_code.co_name, frame.f_back
+    if name != "__bool__" or frame is None:
+        return name in _ANSWERS
+    following = [i for i in dis.get_instructions(frame.f_code) if i.offset >= frame.f_lasti and i.opname not in ("CACHE", "TO_BOOL")]
+    if following[0].opname.startswith("CALL"):
+        return False
+    return not (following[0].opname.startswith("POP_JUMP") and "ASSERT" in (following[1].opname + str(following[1].argval)).upper())
 
 
 _RUN = Watch.run.__code__
