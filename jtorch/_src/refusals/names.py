@@ -114,7 +114,7 @@ _LINES: dict[str, str] = {
         distributed.flight_recorder.fr_trace: main
     """,
     reasons.EXPORT: """
-        export: ShapesCollection CustomDecompTable export_for_training draft_export
+        export: CustomDecompTable export_for_training draft_export
         export.decomp_utils: CustomDecompTable
         export._trace: _export
         _export: capture_pre_autograd_graph

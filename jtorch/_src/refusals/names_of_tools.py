@@ -75,7 +75,7 @@ LINES: dict[str, str] = {
     """,
     reasons.EXPORT: """
         export: AdditionalInputs Constraint
-        export.dynamic_shapes: AdditionalInputs Constraint
+        export.dynamic_shapes: Constraint
     """,
     reasons.SELECTIVE: """
         utils.checkpoint: GraphExecGroup
