@@ -74,7 +74,7 @@ LINES: dict[str, str] = {
             skip_guard_on_inbuilt_nn_modules_unsafe
     """,
     reasons.EXPORT: """
-        export: AdditionalInputs Constraint
+        export: Constraint
         export.dynamic_shapes: Constraint
     """,
     reasons.SELECTIVE: """
