@@ -286,8 +286,7 @@ def attention(
     scores = aten.matmul.default(aten.mul.Scalar(query, factor), aten.transpose.int(key, -2, -1))
     if is_causal:
         ones = aten.full.default(list(scores.shape[-2:]), True, dtype=torch.bool, device=query.device)
-        outside = aten.logical_not.default(aten.tril.default(ones))
-        scores = aten.masked_fill.Scalar(scores, outside, float("-inf"))
+        scores = aten.masked_fill.Scalar(scores, aten.triu.default(ones, 1), float("-inf"))
     if attn_mask is not None:
         scores = aten.add.Tensor(scores, attn_mask)
     weights = aten._softmax.default(scores, -1, False)
