@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -268,6 +269,49 @@ def mse_loss(self: Any, target: Any, reduction: int = 1) -> Any:
 
 def _reduced(loss: Any, reduction: int) -> Any:
     return aten.mean.default(loss) if reduction == 1 else aten.sum.default(loss) if reduction == 2 else loss
+
+
+# ---- attention -------------------------------------------------------------------------------------------------------------------
+
+
+@_core(aten._scaled_dot_product_flash_attention_for_cpu.default)
+def attention(
+    query: Any, key: Any, value: Any, dropout_p: float = 0.0, is_causal: bool = False, *, attn_mask: Any = None, scale: Any = None
+) -> Any:
+    """The softmax of the scaled products, times the values; and the logarithms of the sums."""
+    del dropout_p  # 0, as far as the operator is reached
+    heads = query.shape[1]
+    key, value = _repeated(key, heads), _repeated(value, heads)
+    factor = query.shape[-1] ** -0.5 if scale is None else scale
+    scores = aten.matmul.default(aten.mul.Scalar(query, factor), aten.transpose.int(key, -2, -1))
+    if is_causal:
+        ones = aten.full.default(list(scores.shape[-2:]), True, dtype=torch.bool, device=query.device)
+        scores = aten.masked_fill.Scalar(scores, aten.triu.default(ones, 1), float("-inf"))
+    if attn_mask is not None:
+        scores = aten.add.Tensor(scores, attn_mask)
+    weights = aten._softmax.default(scores, -1, False)
+    if attn_mask is not None:  # rows without a finite score give zeros
+        some = aten.any.dim(aten.ne.Scalar(scores, float("-inf")), -1, True)
+        weights = aten.where.self(some, weights, aten.full_like.default(weights, 0))
+    return _laid_as(aten.matmul.default(weights, value), query), aten.logsumexp.default(scores, [-1])
+
+
+def _laid_as(x: Any, other: Any) -> Any:
+    """A tensor in the memory order of another, which views that follow may need."""
+    strides = other.stride()
+    order = sorted(range(x.dim()), key=functools.cmp_to_key(lambda a, b: -1 if strides[a] > strides[b] else int(strides[a] < strides[b])))
+    if order == list(range(x.dim())):
+        return x
+    moved = aten.clone.default(aten.permute.default(x, order), memory_format=torch.contiguous_format)
+    return aten.permute.default(moved, [order.index(d) for d in range(x.dim())])
+
+
+def _repeated(x: Any, heads: int) -> Any:
+    """Keys or values for ``heads`` heads of queries."""
+    if x.shape[1] == heads:
+        return x
+    n, few, *rest = x.shape
+    return aten.reshape.default(aten.expand.default(aten.unsqueeze.default(x, 2), [n, few, heads // few, *rest]), [n, heads, *rest])
 
 
 # ---- read from kernels -----------------------------------------------------------------------------------------------------------------

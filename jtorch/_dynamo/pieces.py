@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import gc
 import inspect
 import operator
 import re
@@ -25,6 +26,7 @@ import numpy as np
 import jtorch as torch
 from jtorch._src.aten.wrapping import become
 from jtorch._src.protocol.recorded import RECORDED
+from jtorch._src.tensor.symbols import GuardOnDataDependentSymNode
 from jtorch._subclasses._constants import leaves
 from jtorch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from jtorch.amp.autocast_mode import _enter_autocast, _exit_autocast, casting, enabled_now
@@ -39,7 +41,8 @@ from jtorch.fx.node import Node
 from jtorch.overrides import TorchFunctionMode
 
 from .arguments import fingerprint, makes_leaf, mapped, node_target, placed, writable
-from .exc import BackendCompilerFailed
+from .exc import BackendCompilerFailed, UserError
+from .read_numbers import SYMBOLS, Numbers, same_shape
 
 #: What asks a tensor, and changes nothing.
 _WRITING = frozenset(
@@ -59,9 +62,12 @@ class Break(Exception):
 class Piece:
     """One graph that is being recorded, and the tensors in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, whole: bool = False) -> None:
         self.graph = Graph()
-        self.mode = FakeTensorMode(allow_non_fake_inputs=True)  # numbers that functions make tensors of on their way
+        #: What data decide, where nothing may end the piece.
+        self.numbers = Numbers(self.graph) if whole else None
+        # Functions make tensors of numbers on their way, which the mode takes.
+        self.mode = FakeTensorMode(allow_non_fake_inputs=True) if self.numbers is None else self.numbers.mode
         self.inputs: list[Any] = []
         self.kinds: list[Any] = []
         self.placeholders: dict[int, tuple[Any, Any, Node]] = {}
@@ -101,8 +107,10 @@ class Compiled:
         try:
             with recorder, exporting(export=False):
                 result = self.fn(*args, **kwargs)
-                recorder.finish(None)
-            return result
+                return recorder.finish(None, result)
+        except GuardOnDataDependentSymNode as error:
+            recorder.abandon()
+            raise UserError(f"{error}\n{_where(traceback.extract_tb(error.__traceback__))}") from None
         finally:
             RECORDED.recorder = None
             recorder.abandon()
@@ -114,7 +122,7 @@ class Recorder(TorchFunctionMode):
     def __init__(self, compiled: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         super().__init__()
         self.compiled = compiled
-        self.piece = Piece()
+        self.piece = Piece(compiled.fullgraph)
         self.busy = False
         self.names = _names(compiled.fn, args, kwargs)
         owner = compiled.fn if isinstance(compiled.fn, torch.nn.Module) else getattr(compiled.fn, "__self__", None)
@@ -149,25 +157,20 @@ class Recorder(TorchFunctionMode):
             return self._broken(func, args, kwargs, "saved_tensors_hooks")
         if forward_ad._current_level >= 0:
             return self._broken(func, args, kwargs, "forward mode")
-        odd = next((x for x in leaves((args, kwargs)) if not writable(x)), None)
+        odd = next((x for x in leaves((args, kwargs)) if not writable(x) and not isinstance(x, SYMBOLS)), None)
         if odd is not None:
             return self._broken(func, args, kwargs, f"{name} is given a {type(odd).__name__}")
         if any(type(t) not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer, FakeTensor) for t in tensors):
             return self._broken(func, args, kwargs, f"{name} of a {type(tensors[0]).__name__}")
         piece = self.piece
-        try:
-            given, named = mapped(self._fake, args), {k: mapped(self._fake, v) for k, v in kwargs.items()}
-            if name in ("__getitem__", "__setitem__"):
-                index = placed(given[1])
-                piece.placed = piece.placed or index is not given[1]
-                given = (given[0], index, *given[2:])
-            versions = [t._version for t in leaves((given, named)) if isinstance(t, FakeTensor)]
-            with piece.mode:
-                out = func(*given, **named)
-        except Exception as error:
-            return self._broken(func, args, kwargs, f"{name}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+        given, named, versions, out, failed = self._tried(func, args, kwargs)
+        if failed:  # (not within that block: an error that the call raises by itself is none during another)
+            return self._broken(func, args, kwargs, failed)
         if out is None and name != "__setitem__":
             return self._broken(func, args, kwargs, f"{name} returns nothing")
+        if isinstance(out, SYMBOLS) and tensors and piece.numbers is not None:
+            piece.numbers.track(out, self._node(func, args, kwargs))
+            return out
         if out is not None and not any(isinstance(t, FakeTensor) for t in leaves(out)):
             # A question about metadata, or a value: what it says of a real tensor may have been changed by what is recorded.
             return out if not self._has_values(out, tensors) else self._broken(func, args, kwargs, f"{name} gives a {type(out).__name__}")
@@ -180,6 +183,23 @@ class Recorder(TorchFunctionMode):
             del out, given, named
             self.finish(f"{name} changes a tensor that is not the function's own")
         return result
+
+    def _tried(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, list[int], Any, str]:
+        """A call on tensors without data: its arguments and their versions, the result, and what failed."""
+        name, piece = getattr(func, "__name__", ""), self.piece
+        try:
+            given, named = mapped(self._fake, args), {k: mapped(self._fake, v) for k, v in kwargs.items()}
+            if name in ("__getitem__", "__setitem__"):
+                index = placed(given[1])
+                piece.placed = piece.placed or index is not given[1]
+                given = (given[0], index, *given[2:])
+            versions = [t._version for t in leaves((given, named)) if isinstance(t, FakeTensor)]
+            with piece.mode:
+                return given, named, versions, func(*given, **named), ""
+        except GuardOnDataDependentSymNode:
+            raise
+        except Exception as error:
+            return (), {}, [], None, f"{name}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
 
     def applied(self, function: Any, args: tuple[Any, ...]) -> Any:
         """A custom function's call: a node, if it can be told without data what the function gives."""
@@ -271,6 +291,9 @@ class Recorder(TorchFunctionMode):
         piece.casting = now
 
     def _argument(self, x: Any) -> Any:
+        if isinstance(x, SYMBOLS) and self.piece.numbers is not None:
+            self.piece.key.append(("number", repr(x)))
+            return self.piece.numbers.node(x)
         if not isinstance(x, torch.Tensor):
             return x.item() if isinstance(x, np.generic) else x
         result = self.piece.results.get(id(x))
@@ -283,6 +306,8 @@ class Recorder(TorchFunctionMode):
         piece = self.piece
         if isinstance(out, FakeTensor):
             node.meta["example_value"] = node.meta["val"] = copy.deepcopy(out)  # (which nobody but the graph has)
+            if piece.numbers is not None:
+                piece.numbers.track(out, node)
             if out._node is not None:
                 out._node, out._nr = self._history(), 0  # its own would keep alive what the program has forgotten
             for _, fake, placed in piece.placeholders.values():
@@ -319,8 +344,8 @@ class Recorder(TorchFunctionMode):
         self.finish(reason)
         return func(*args, **kwargs)
 
-    def finish(self, reason: str | None) -> None:
-        """Has the piece compiled and run; tensors that it gave become what was computed."""
+    def finish(self, reason: str | None, result: Any = None) -> Any:
+        """Has the piece compiled and run; tensors that it gave become what was computed. Gives ``result``, with numbers for symbols."""
         piece, busy = self.piece, self.busy
         if reason is not None:
             if self.compiled.fullgraph:
@@ -329,21 +354,36 @@ class Recorder(TorchFunctionMode):
             self.compiled.reasons.append((reason, _user_frames()[-1:]))
         self.piece = Piece()
         if not piece.key:
-            return
+            return result
         self.busy = True
         try:
-            self._run(piece)
+            return self._run(piece, result)
         finally:
             self.busy = busy
 
-    def _run(self, piece: Piece) -> None:
+    def _identified(self, piece: Piece) -> tuple[list[Any], Any]:
+        """The results that somebody holds, and what tells the graph from others."""
         live = [(t, node) for ref, node in list(piece.results.values()) if (t := ref()) is not None]
+        names = tuple([n.name for _, n in live])
+        return live, (tuple(piece.kinds), tuple(piece.key), names, piece.begun, tuple(piece.begun_casting.items()))
+
+    def _run(self, piece: Piece, result: Any) -> Any:
+        shown: list[Any] = []
+        numbers: list[Any] = []
+        if piece.numbers is not None:
+            shown = [x for x in leaves(result) if isinstance(x, SYMBOLS)]
+            numbers = [piece.numbers.node(x) for x in shown]
+            piece.key += [*map(repr, shown), *piece.numbers.check()]
+        live, key = self._identified(piece)
+        if piece.numbers is not None and key not in self.compiled.made:
+            live.clear()
+            gc.collect()  # JAX's errors about symbols hold frames, and so tensors, in circles
+            live, key = self._identified(piece)
         for node in reversed(piece.entered):
             piece.graph.call_function(_exit_autocast, (node,))
         if piece.grad != piece.begun:
             piece.graph.call_function(torch._C._set_grad_enabled, (piece.begun,))
-        piece.graph.output(tuple([node for _, node in live]))
-        key = (tuple(piece.kinds), tuple(piece.key), tuple([n.name for _, n in live]), piece.begun, tuple(piece.begun_casting.items()))
+        piece.graph.output(tuple([node for _, node in live] + numbers))
         compiled = self.compiled.made.get(key)
         if compiled is None:
             compiled = self._compiled(piece, key)
@@ -352,13 +392,14 @@ class Recorder(TorchFunctionMode):
             outs = compiled(*piece.inputs)
         torch._C._set_grad_enabled(before)
         outs = list(outs) if isinstance(outs, (list, tuple)) else [outs]
-        if len(outs) != len(live):
-            raise RuntimeError(f"the backend's function gave {len(outs)} results for a graph of {len(live)}")
+        if len(outs) != len(live) + len(shown):
+            raise RuntimeError(f"the backend's function gave {len(outs)} results for a graph of {len(live) + len(shown)}")
         seen: list[Any] = list(piece.inputs)
-        for (t, _), out in zip(live, outs, strict=True):
+        given = {id(x): out for x, out in zip(shown, outs[len(live) :], strict=True)}
+        for (t, _), out in zip(live, outs[: len(live)], strict=True):
             if not isinstance(out, torch.Tensor):
                 raise TypeError(f"the backend's function gave a {type(out).__name__} where the graph gives a tensor")
-            if tuple(out.shape) != tuple(t.shape) or out.dtype is not t.dtype:
+            if not same_shape(out, t) or out.dtype is not t.dtype:
                 raise RuntimeError(
                     f"the backend's function gave a tensor of {list(out.shape)} and {out.dtype} where the graph gives one of "
                     f"{list(t.shape)} and {t.dtype}"
@@ -367,6 +408,7 @@ class Recorder(TorchFunctionMode):
                 out = out.view_as(out)
             seen.append(out)
             become(t, out)
+        return mapped(lambda x: given.get(id(x), x), result) if given else result
 
     def _compiled(self, piece: Piece, key: Any) -> Callable[..., Any]:
         _without_dead(piece.graph)
@@ -457,13 +499,13 @@ def _word(x: Any) -> str:
     return re.sub(r"\W", "_", str(x))
 
 
-def _user_frames() -> list[traceback.FrameSummary]:
-    return [f for f in traceback.extract_stack(sys._getframe()) if "jtorch" not in f.filename.replace("\\", "/").split("/")[:-1]
-            and not f.filename.startswith("<")]  # fmt: skip
+def _user_frames(frames: Any = None) -> list[traceback.FrameSummary]:
+    frames = traceback.extract_stack(sys._getframe()) if frames is None else frames
+    return [f for f in frames if "jtorch" not in f.filename.replace("\\", "/").split("/")[:-1] and not f.filename.startswith("<")]
 
 
-def _where() -> str:
-    return "".join(traceback.format_list(_user_frames()[-1:]))
+def _where(frames: Any = None) -> str:
+    return "".join(traceback.format_list(_user_frames(frames)[-1:]))
 
 
 _functions: weakref.WeakSet[Compiled] = weakref.WeakSet()

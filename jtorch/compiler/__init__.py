@@ -68,7 +68,8 @@ def compile(
     Python objects, or calls what cannot be repeated, it runs as written, with one warning.
 
     Args:
-        fullgraph: raise instead, where the function reads a value.
+        fullgraph: raise instead, where the function decides by a value, as by ``if x.sum() > 0``. What gives numbers (``item``) or tensors
+            whose sizes data decide (``x[mask]``) is no reason, as in PyTorch; the function then runs as it is written.
         dynamic: whether sizes vary from call to call. Each shape has a program of its own, so True says that there may be any number of
             shapes: one is compiled when it comes for the fourth time, and until then runs as written, which waits for no compiler. False
             compiles each shape that comes twice. None begins with that, and goes on as True after 8 shapes, unless

@@ -132,8 +132,11 @@ class Compiled:
         except Refused as refused:
             self.codes = {**self.codes, **capture.watch.codes}
             self.names |= capture.watch.names
-            if self.settings.fullgraph and refused.reads:
-                raise Unsupported(f"fullgraph=True, but {self._name()} cannot be one program: {refused}") from None
+            if self.settings.fullgraph and refused.reads and capture.watch.decides:
+                path, line = capture.watch.decides
+                raise Unsupported(
+                    f"fullgraph=True, but {self._name()} cannot be one program: it decides by a value at {path}:{line}"
+                ) from None
             self.failures[key] = self.failures.get(key, 0) + 1
             if refused.final or self.failures[key] >= _PATIENCE:
                 self._give_up(str(refused))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import gc
 import sys
 import types
@@ -56,6 +57,7 @@ class Watch:
         impure: the first thing seen that a program cannot repeat, in words.
         reads: whether a value was read on the host that is not the same in each run.
         line: where one was first read.
+        decides: where one first answered a question that Python code then acts on.
     """
 
     def __init__(self, capture: Any) -> None:
@@ -69,6 +71,8 @@ class Watch:
         self.impure: str | None = None
         self.reads = False
         self.line: tuple[str, int] | None = None
+        self.decides: tuple[str, int] | None = None
+        self._asked: Any = None  # the call of a function that reads, if what it gives is not known yet
         self.hinted = False
         self._known: dict[Any, bool] = {}
 
@@ -103,10 +107,14 @@ class Watch:
                 self._note_read(frame, None)
         elif event == "return":
             code = frame.f_code
+            if frame is self._asked:
+                self._asked = None
+                if self.decides is None and _is_bool(arg):
+                    self.decides = _user_line(frame)
             if (code is _CONCRETE or code is _PUT) and arg is not None:
                 self.made[id(arg)] = arg
             elif code is _NUMBER and arg is not None:
-                self._note_read(frame, frame.f_locals["t"]._v)
+                self._note_read(frame, frame.f_locals["t"]._v, number=True)
             elif code is _HOSTED and arg is not None:
                 alias = frame.f_locals["alias"]
                 if alias.storage.host is not None:
@@ -131,11 +139,18 @@ class Watch:
         if self._before is not None:
             self._before(frame, event, arg)
 
-    def _note_read(self, frame: Any, v: Any) -> None:
+    def _note_read(self, frame: Any, v: Any, number: bool = False) -> None:
         """Notes that a value is read, computed already or not, which constants of the function may be."""
-        if not self.reads and id(v) not in self.made and not self._capture.arranging:
-            self.reads = True
-            self.line = self.line or _user_line(frame)
+        if (self.reads and self.decides) or id(v) in self.made or self._capture.arranging:
+            return
+        self.line = self.line or _user_line(frame)
+        if self.decides is None:
+            called, answer = _asking(frame)
+            if answer:
+                self.decides = _user_line(frame)
+            elif not number and called is not None and not called.f_code.co_name.startswith("__"):
+                self._asked = called
+        self.reads = True
 
     def _learn(self, code: types.CodeType, scope: dict[str, Any]) -> None:
         self.codes[code] = scope
@@ -177,6 +192,28 @@ def _user_line(frame: Any) -> tuple[str, int] | None:
             return frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back
     return None
+
+
+def _is_bool(x: Any) -> bool:
+    return type(x) is bool
+
+
+def _asking(frame: Any) -> tuple[Any, bool]:
+    """The program's call that comes to a read, and whether it asks by a branch (not by ``bool()`` or ``assert``), or for a text.
+
+    What gives numbers, or tensors whose sizes data decide, is in PyTorch's graphs; functions that give a bool are not.
+    """
+    called = None
+    while frame is not None and is_library(frame.f_globals.get("__name__")):
+        called, frame = frame, frame.f_back
+    name = "" if called is None else called.f_code.co_name
+    if name != "__bool__" or frame is None:
+        return called, name in ("__repr__", "__str__")
+    following = [i for i in dis.get_instructions(frame.f_code) if i.offset >= frame.f_lasti and i.opname not in ("CACHE", "TO_BOOL")]
+    if following[0].opname.startswith("CALL"):
+        return called, False
+    asserted = following[0].opname.startswith("POP_JUMP") and "ASSERT" in (following[1].opname + str(following[1].argval)).upper()
+    return called, not asserted
 
 
 _RUN = Watch.run.__code__

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,21 +12,23 @@ from jtorch._dynamo.exc import UserError
 from jtorch._src.facts.errors import not_offered
 from jtorch._src.refusals import stand_ins as _refusals
 from jtorch._src.tensor import unknowns
-from jtorch._src.tensor.shape_env import ConstraintViolation, ShapeEnv
+from jtorch._src.tensor.shape_env import ShapeEnv
 from jtorch._src.tensor.size_texts import evaluate
 from jtorch.utils import _pytree as pytree
 
 from . import _trace
 from ._asserts import assert_said
-from .dynamic_shapes import ConstraintError, Dim, Plan, Range, Reals, dims, plan, spread
+from ._plan import Plan, plan, spread
+from ._solving import solved
+from .dynamic_shapes import AdditionalInputs, ConstraintError, Dim, Range, Reals, ShapesCollection, dims
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
 from .graph_signature import ExportBackwardSignature, ExportGraphSignature
 from .unflatten import FlatArgsAdapter, UnflattenedModule, unflatten
 
 __all__ = [
-    "Dim", "ExportBackwardSignature", "ExportGraphSignature", "ExportedProgram", "FlatArgsAdapter", "ModuleCallEntry",
-    "ModuleCallSignature", "UnflattenedModule", "default_decompositions", "dims", "export", "load", "register_dataclass", "save",
-    "stablehlo", "unflatten",
+    "AdditionalInputs", "Dim", "ExportBackwardSignature", "ExportGraphSignature", "ExportedProgram", "FlatArgsAdapter", "ModuleCallEntry",
+    "ModuleCallSignature", "ShapesCollection", "UnflattenedModule", "default_decompositions", "dims", "export", "load",
+    "register_dataclass", "save", "stablehlo", "unflatten",
 ]  # fmt: skip
 
 
@@ -44,8 +45,10 @@ def export(
     """``mod`` called once on ``args`` and ``kwargs``, as the graph of operators that it calls; no data is computed with.
 
     Sizes are numbers unless ``dynamic_shapes`` says otherwise: a dict by the arguments' names, or a tuple, with a ``Dim`` for each
-    dimension that varies. A program that decides by such a size in a way that does not hold for all it may have is refused; ``Dim.AUTO``
-    makes it a number instead. The graph is in the shape of PyTorch's: parameters and buffers are inputs, composite operators stay whole.
+    dimension that varies; a ``ShapesCollection``, or ``AdditionalInputs``. A program that decides by such a size in a way that does not
+    hold for all it may have is refused. Of ``Dim.AUTO`` and ``Dim.DYNAMIC`` it is found out which must be equal, or lie within bounds;
+    ``Dim.AUTO`` is a number where that does not help. The graph is in the shape of PyTorch's: parameters and buffers are inputs,
+    composite operators stay whole.
 
     Args:
         strict: PyTorch reads the bytecode then; here both run the module, so that Python code is executed and not kept either way.
@@ -72,20 +75,19 @@ def export(
     if not isinstance(args, tuple):
         raise UserError(f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}")
     kwargs = kwargs or {}
+    if isinstance(dynamic_shapes, (AdditionalInputs, ShapesCollection)):
+        dynamic_shapes = dynamic_shapes.dynamic_shapes(mod, args, kwargs)
     names = _trace.argument_names(mod.forward, args, kwargs)
     values = (*args, *kwargs.values())
     specs = spread(_trace.joined_rest(mod.forward, args, dynamic_shapes), names, values)
     flat = pytree.tree_leaves((args, kwargs))
     made = plan([(source, v, s) for source, v, s in zip(_sources(names, values), flat, specs, strict=True)])
-    while True:
-        env = ShapeEnv(made.symbols, strict=True)
-        try:
-            traced = _trace.trace(mod, args, kwargs, made, env, made.sizes)
-            break
-        except ConstraintViolation as violation:
-            if not made.automatic:
-                raise ConstraintError(str(violation)) from None
-            _some_static(made, flat, str(violation))
+
+    def traced_with(plan: Plan) -> Any:
+        env = ShapeEnv(plan.symbols, strict=True)
+        return _trace.trace(mod, args, kwargs, plan, env, plan.sizes), env
+
+    made, (traced, env) = solved(made, flat, traced_with)
     ranges = _ranges(mod, args, kwargs, made, traced, env)
     signature = ModuleCallSignature([], [], traced.in_spec, traced.out_spec)
     state, constants = _state(mod, traced)
@@ -93,15 +95,6 @@ def export(
         traced.root, traced.graph, traced.signature, state, ranges, [ModuleCallEntry("", signature)], (args, kwargs), constants,
         sizes=made.sizes, names=names,
     )  # fmt: skip
-
-
-def _some_static(made: Plan, flat: list[Any], violation: str) -> None:
-    """Takes for numbers the automatic sizes that a violation speaks of, or all where it speaks of none. (An operator's own words, in
-    brackets, speak of more: of whole shapes.)"""
-    spoken = set(re.findall(r"\bs\d+\b", violation.partition("(")[0])) & made.automatic.keys() or set(made.automatic)
-    for name in spoken:
-        leaf, dim = made.automatic[name]
-        made.static(leaf, dim, flat[leaf].shape[dim])
 
 
 def _sources(names: list[str], values: tuple[Any, ...]) -> list[str]:
@@ -246,6 +239,7 @@ def register_dataclass(cls: type, *, serialized_type_name: str | None = None) ->
         cls,
         lambda x: ([getattr(x, n) for n in fields], None),
         lambda values, _: cls(**dict(zip(fields, values, strict=True))),
+        flatten_with_keys_fn=lambda x: ([(pytree.GetAttrKey(n), getattr(x, n)) for n in fields], None),
         serialized_type_name=serialized_type_name or f"{cls.__module__}.{cls.__qualname__}",
     )
 

@@ -24,7 +24,7 @@ from jtorch.nn.modules.module import register_module_forward_hook, register_modu
 from jtorch.utils import _pytree as pytree
 
 from ._asserts import is_assertion
-from .dynamic_shapes import Plan
+from ._plan import Plan
 from .graph_signature import (
     ConstantArgument,
     ExportGraphSignature,

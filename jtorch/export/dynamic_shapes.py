@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
+import ast
+import inspect
 from typing import Any
 
 import jtorch as torch
 from jtorch._dynamo.exc import UserError
-from jtorch._src.facts.errors import not_offered
 from jtorch._src.refusals import stand_ins as _refusals
 from jtorch._src.tensor.shape_env import ConstraintViolation
 from jtorch.utils import _pytree as pytree
 
-__all__ = ["Dim", "dims", "refine_dynamic_shapes_from_suggested_fixes"]
+__all__ = ["AdditionalInputs", "Dim", "ShapesCollection", "dims", "refine_dynamic_shapes_from_suggested_fixes"]
 
 UNBOUNDED = "int_oo"
 
@@ -101,13 +101,43 @@ def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[D
     return tuple([Dim(name, min=min, max=max) for name in names])
 
 
-def refine_dynamic_shapes_from_suggested_fixes(msg: str, dynamic_shapes: Any) -> Any:  # noqa: ARG001
-    """Not offered: errors suggest no code.
+def refine_dynamic_shapes_from_suggested_fixes(msg: str, dynamic_shapes: Any) -> Any:
+    """``dynamic_shapes`` as an error of ``export`` suggests to write them.
 
     Raises:
-        NotImplementedError: always.
+        AssertionError: if the text suggests nothing.
     """
-    raise not_offered("export.dynamic_shapes.refine_dynamic_shapes_from_suggested_fixes", "errors say which size is at fault, in words")
+    fixes: dict[str, Any] = {}
+    named = {dim.__name__: dim for dim in pytree.tree_leaves(dynamic_shapes) if isinstance(dim, Dim)}
+    for line in msg.partition("Suggested fixes:")[2].splitlines():
+        name, sign, text = line.strip().partition(" = ")
+        if sign:
+            fixes[name] = _read(ast.parse(text, mode="eval").body, {**named, **fixes})
+    if not fixes:
+        raise AssertionError("the message suggests no fixes")
+
+    def fixed(dim: Any) -> Any:
+        if not isinstance(dim, Dim) or dim.root.__name__ not in fixes:
+            return dim
+        root = fixes[dim.root.__name__]
+        return root if dim.root is dim else root * dim.times + dim.plus
+
+    return pytree.tree_map(fixed, dynamic_shapes)
+
+
+def _read(node: ast.AST, named: dict[str, Any]) -> Any:
+    """What a suggestion says: a number, a new dimension, or one that is computed of others."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.Name):
+        return named.get(node.id) or Dim(node.id)
+    if isinstance(node, ast.BinOp):
+        left, right = _read(node.left, named), _read(node.right, named)
+        return left * right if isinstance(node.op, ast.Mult) else left + right if isinstance(node.op, ast.Add) else left - right
+    if isinstance(node, ast.Call):
+        bounds: dict[Any, Any] = {k.arg: _read(k.value, named) for k in node.keywords}
+        return Dim(_read(node.args[0], named), **bounds)
+    raise ValueError(f"{ast.unparse(node)} is no suggestion")
 
 
 class ConstraintError(UserError, ConstraintViolation):
@@ -143,175 +173,116 @@ class Reals(Range):
         return "VR[-oo, oo]"
 
 
-class Plan:
-    """What each leaf of the inputs is traced with.
+class ShapesCollection:
+    """What varies of tensors, told by the tensors themselves: for arguments that are nested or many.
 
-    Attributes:
-        sizes: for each leaf None, or a list with a number or the text of an expression for each dimension.
-        symbols: for ``ShapeEnv``: ``{name: (hint, lowest, highest)}``.
-        ranges: what callers may give.
-        automatic: the symbols that may turn out to be numbers, with the leaf and dimension of each.
+    Example:
+        >>> import jtorch as torch
+        >>> from jtorch.export import Dim, ShapesCollection, export
+        >>> x, shapes = torch.ones(4, 2), ShapesCollection()
+        >>> shapes[x] = {0: Dim("batch")}
+        >>> export(torch.nn.Linear(2, 3), (x,), dynamic_shapes=shapes).module()(torch.ones(7, 2)).shape
+        torch.Size([7, 3])
     """
 
     def __init__(self) -> None:
-        self.sizes: list[list[Any] | None] = []
-        self.symbols: dict[str, tuple[int, int, int | None]] = {}
-        self.ranges: dict[str, Range] = {}
-        self.automatic: dict[str, tuple[int, int]] = {}
-        self.dims: dict[str, str] = {}
-        self._taken: set[int] = set()
-        self._roots: dict[str, tuple[Dim, str]] = {}
+        self._shapes: dict[int, tuple[Any, Any]] = {}
 
-    def name(self, source: str) -> str:
-        """The symbol of a size, as PyTorch names it: by a number made of where the size is found."""
-        number = int(hashlib.sha256(source.encode()).hexdigest(), 16) % 100
-        while number in self._taken:
-            number += 1
-        self._taken.add(number)
-        return f"s{number}"
+    def __setitem__(self, t: Any, shape: Any) -> None:
+        if not isinstance(t, torch.Tensor):
+            raise AssertionError(f"Cannot assign shape to non-tensor or non-_IntWrapper type {type(t)}")
+        known = self._shapes.get(id(t))
+        if known is not None and known[1] != shape:
+            raise AssertionError(f"Shapes assigned to input do not match: expected {known[1]}, got {shape}")
+        self._shapes[id(t)] = t, shape
 
-    def static(self, leaf: int, dim: int, n: int) -> None:
-        """Takes a size for a number after all."""
-        sizes = self.sizes[leaf]
-        assert sizes is not None
-        name = sizes[dim]
-        sizes[dim] = n
-        for mapping in (self.symbols, self.ranges, self.automatic):
-            mapping.pop(name, None)
+    def __getitem__(self, t: Any) -> Any:
+        if id(t) not in self._shapes:
+            self._shapes[id(t)] = t, {}
+        return self._shapes[id(t)][1]
 
+    def __len__(self) -> int:
+        return len(self._shapes)
 
-def _entry(spec: Any, dim: int, ndim: int) -> Any:
-    if spec is None:
-        return None
-    if isinstance(spec, dict):
-        return spec.get(dim, spec.get(dim - ndim))
-    return spec[dim]
+    def dynamic_shapes(self, m: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> dict[str, Any]:
+        """What ``export`` is told, by the arguments' names.
 
+        Raises:
+            ValueError: if a tensor is none of the arguments.
+        """
+        met: set[int] = set()
 
-def plan(leaves: list[tuple[str, Any, Any]]) -> Plan:
-    """The symbols of a program's inputs, each given as (source, value, what varies of it).
+        def told(x: Any) -> Any:
+            if id(x) not in self._shapes:
+                return None
+            met.add(id(x))
+            return self._shapes[id(x)][1]
 
-    Raises:
-        ConstraintError: where the example contradicts what is said of its sizes.
-    """
-    made = Plan()
-    for source, value, spec in leaves:
-        if not isinstance(value, torch.Tensor):
-            if spec is not None and not (isinstance(spec, _Hint) and spec is not Dim.DYNAMIC):
-                raise _user_error(f"Expected {source} to be a tensor, as its dynamic shape is {spec!r}, but it is a {type(value).__name__}")
-            made.sizes.append(None)
-            continue
-        if spec is not None and not isinstance(spec, (dict, list, tuple)):
-            raise _user_error(f"Unexpected dynamic_shape {spec!r} of {source}: expected a dict, list, tuple or None")
-        if isinstance(spec, (list, tuple)) and len(spec) != value.ndim:
-            raise _user_error(f"Expected {value.ndim} entries in the dynamic shape of {source}, one for each dimension, got {len(spec)}")
-        if isinstance(spec, dict) and any(type(d) is not int or not -value.ndim <= d < value.ndim for d in spec):
-            raise _user_error(f"Unexpected dimensions in the dynamic shape {spec!r} of {source}, which has {value.ndim}")
-        sizes: list[Any] = []
-        for d, n in enumerate(value.shape):
-            sizes.append(_size(made, len(made.sizes), f"{source}.size()[{d}]", d, n, _entry(spec, d, value.ndim)))
-        made.sizes.append(sizes)
-    return made
-
-
-def _size(made: Plan, leaf: int, where: str, d: int, n: int, dim: Any) -> Any:
-    if dim is None or dim is Dim.STATIC:
-        return n
-    if type(dim) is int:
-        if dim != n:
-            raise _user_error(f"Static shape constraint of {dim} does not match input size of {n}, for {where}")
-        return n
-    if dim is Dim.AUTO or dim is Dim.DYNAMIC:
-        if n in (0, 1):
-            if dim is Dim.DYNAMIC:
-                raise ConstraintError(f"Constraints violated: {where} is {n} in the example; sizes of 0 and 1 are taken for numbers")
-            return n
-        name = made.name(where)
-        made.symbols[name], made.ranges[name] = (n, 2, None), Range(0, None)
-        if dim is Dim.AUTO:
-            made.automatic[name] = leaf, d
-        return name
-    if not isinstance(dim, Dim):
-        raise _user_error(f"Unexpected dimension {dim!r} for {where}: expected a Dim, a number or None")
-    root = dim.root
-    hint, rest = divmod(n - dim.plus, dim.times)
-    if rest or hint < 0:
-        raise ConstraintError(f"Constraints violated ({dim.__name__})! {where} is {n}: {dim.__name__} for no {root.__name__}")
-    known = made._roots.get(root.__name__)
-    if known is None:
-        name = made.name(where)
-        if n in (0, 1):
-            raise ConstraintError(
-                f"Constraints violated ({root.__name__})! You marked {root.__name__} as dynamic but the example specialized it to be a "
-                f"constant ({n}); sizes of 0 and 1 are taken for numbers. Give an example with a larger size."
+        found = pytree.tree_map(told, _by_name(m, args, kwargs))
+        if met != self._shapes.keys():
+            raise ValueError(
+                "Some tensors that were assigned shapes were not found in args. Maybe such tensors were copied when passing them as args? "
+                "Maybe such tensors are contained in classes that were not registered with pytree?"
             )
-        if hint not in Range(root.min, root.max):
-            raise ConstraintError(
-                f"Constraints violated ({root.__name__})! {where} is {n}, which is outside of {Range(root.min, root.max)}"
-            )
-        made._roots[root.__name__] = root, name
-        made.symbols[name] = hint, max(root.min, 2), root.max
-        made.ranges[name] = Range(root.min, root.max)
-        made.dims[name] = root.__name__
-    else:
-        other, name = known
-        if (other.min, other.max) != (root.min, root.max):
-            raise _user_error(f"Found different definitions {other!r} and {root!r} for the same symbolic dimension")
-        if made.symbols[name][0] != hint:
-            raise ConstraintError(
-                f"Constraints violated ({root.__name__})! {where} is {n}, but {dim.__name__} is "
-                f"{made.symbols[name][0] * dim.times + dim.plus} elsewhere"
-            )
-    factor = name if dim.times == 1 else f"{dim.times}*{name}"
-    return factor if not dim.plus else f"{factor} + {dim.plus}" if dim.plus > 0 else f"{factor} - {-dim.plus}"
+        return found
 
 
-def _user_error(text: str) -> Exception:
-    return UserError(text)
+class AdditionalInputs:
+    """More examples of arguments: the sizes in which they differ from the first are those that vary."""
+
+    def __init__(self) -> None:
+        self._examples: list[tuple[tuple[Any, ...], dict[str, Any] | None]] = []
+
+    def add(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:
+        """Adds an example.
+
+        Raises:
+            AssertionError: if ``args`` is no tuple or ``kwargs`` no dict.
+        """
+        if type(args) is not tuple:
+            raise AssertionError(f"Representative args {args} must be a tuple")
+        if kwargs is not None and type(kwargs) is not dict:
+            raise AssertionError(f"Representative kwargs {kwargs} must be None or a dict")
+        self._examples.append((args, kwargs))
+
+    def dynamic_shapes(self, m: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> dict[str, Any]:
+        """What ``export`` is told, by the arguments' names.
+
+        Raises:
+            ValueError: if examples are nested differently, or differ in what cannot vary.
+        """
+        first = _by_name(m, args, kwargs)
+        return pytree.tree_map(_varying, first, *[_by_name(m, *example) for example in self._examples])
+
+    def verify(self, ep: Any) -> None:
+        """Calls the program with each example, which raises where one does not fit."""
+        module = ep.module()
+        for args, kwargs in self._examples:
+            module(*args, **(kwargs or {}))
 
 
-def spread(dynamic_shapes: Any, names: list[str], args: Any) -> list[Any]:
-    """What varies of each leaf of the arguments, given by name or by position, nested as they are.
+def _varying(*values: Any) -> Any:
+    """What varies of an argument, of which there are several examples."""
+    shapes = [tuple(x.shape) if isinstance(x, torch.Tensor) else None for x in values]
+    if None not in shapes:
+        if len({len(s) for s in shapes if s is not None}) > 1:
+            raise ValueError(f"Node arity mismatch: examples have shapes {shapes}")
+        return tuple([None if len(set(sizes)) == 1 else Dim.DYNAMIC for sizes in zip(*[s for s in shapes if s is not None])])
+    if all(type(x) is int for x in values):
+        return None if len(set(values)) == 1 else Dim.DYNAMIC
+    if any(s is not None for s in shapes) or any(x != values[0] for x in values):
+        raise ValueError(f"The following inputs were found to have differing values, but they cannot be marked as dynamic: {values}.")
+    return None
 
-    Raises:
-        UserError: where it does not fit the arguments.
-    """
-    if dynamic_shapes is None:
-        return [None] * len(pytree.tree_leaves(args))
-    if isinstance(dynamic_shapes, dict):
-        if set(dynamic_shapes) != set(names):
-            raise _user_error(
-                "When `dynamic_shapes` is specified as a dict, its top-level keys must be the arg names "
-                f"{names} of `inputs`, but here they are {list(dynamic_shapes)}."
-            )
-        given = [dynamic_shapes[n] for n in names]
-    elif isinstance(dynamic_shapes, (list, tuple)):
-        given = list(dynamic_shapes)
-        if len(given) != len(names):
-            sizes = f"{len(names)} and {len(given)} items"
-            raise _user_error(f"Detected mismatch between the structure of `inputs` and `dynamic_shapes`: {sizes}")
-    else:
-        raise _user_error(f"Expected dynamic_shapes to be a dict, list, tuple or None, got {type(dynamic_shapes).__name__}")
-    found: list[Any] = []
-    for name, arg, spec in zip(names, args, given, strict=True):
-        found += _spread(name, arg, spec)
+
+def _by_name(m: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> dict[str, Any]:
+    """The arguments of a call by the names of the parameters."""
+    signature = inspect.signature(m.forward if isinstance(m, torch.nn.Module) else m)
+    found = dict(signature.bind(*args, **(kwargs or {})).arguments)
+    for p in signature.parameters.values():
+        if p.kind is p.VAR_KEYWORD:
+            found.update(found.pop(p.name, {}))
     return found
-
-
-def _spread(name: str, arg: Any, spec: Any) -> list[Any]:
-    if spec is None:
-        return [None] * len(pytree.tree_leaves(arg))
-    if isinstance(arg, (list, tuple)) and not isinstance(arg, torch.Size):
-        if not isinstance(spec, (list, tuple)) or len(spec) != len(arg):
-            raise _user_error(f"Detected mismatch between the structure of `inputs` and `dynamic_shapes` at {name}")
-        return [leaf for i, (a, s) in enumerate(zip(arg, spec, strict=True)) for leaf in _spread(f"{name}[{i}]", a, s)]
-    if isinstance(arg, dict):
-        if not isinstance(spec, dict) or set(spec) != set(arg):
-            raise _user_error(f"Detected mismatch between the structure of `inputs` and `dynamic_shapes` at {name}")
-        return [leaf for k in arg for leaf in _spread(f"{name}['{k}']", arg[k], spec[k])]
-    if not pytree.tree_structure(arg).is_leaf():
-        raise _user_error(f"dynamic_shapes of {name}: sizes inside a {type(arg).__name__} cannot be given; use tuples, lists and dicts")
-    return [spec]
 
 
 __getattr__ = _refusals.missing(__name__)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import jtorch as torch
+from jtorch._dynamo.exc import Unsupported
 
 T = torch.tensor
 
@@ -50,8 +51,46 @@ def test_what_is_read_is_read_each_time(case):
     calls = [(T([1.0, -2.0]) * sign, T(n)) for n in (0, 1) for sign in (1, -1) for _ in range(3)]
     compiled = given(READING[case], calls)
     assert "reads a value" in compiled.compiled.reason
-    with pytest.raises(RuntimeError, match="fullgraph=True, but"):
-        torch.compile(READING[case], fullgraph=True)(*calls[0])
+    whole = torch.compile(READING[case], fullgraph=True)
+    if case == "if":
+        with pytest.raises(Unsupported, match=r"fullgraph=True, but .* decides by a value at .*test_reads_and_constants"):
+            whole(*calls[0])
+    else:  # numbers, and sizes that data decide, are in PyTorch's graphs
+        with pytest.warns(UserWarning, match="reads a value"):
+            assert str(whole(*calls[0])) == str(READING[case](*calls[0]))
+
+
+#: What PyTorch's graphs hold, and so is no decision; as a text, since pytest writes assertions in other words.
+ASSERTED = """
+def asserted(x):
+    assert x.sum() > 0
+    return x + bool(x.any()) + max(x[0], x[1]) + (1.0 in x)
+"""
+
+
+def negated(x: torch.Tensor) -> torch.Tensor:
+    return x if not x.any() else -x
+
+
+def joined(x: torch.Tensor) -> Any:
+    return x.sum().item() > 0 and x.any() and x
+
+
+def late(x: torch.Tensor) -> torch.Tensor:
+    return x * x.sum().item() if x.max() > 0 else x
+
+
+@pytest.mark.parametrize("f", [negated, joined, late, lambda x: torch.equal(x, x), lambda x: torch.allclose(x, x), lambda x: [repr(x)]])
+def test_what_is_decided_by_is_no_whole_graph(f: Callable[..., Any]) -> None:
+    with pytest.raises(Unsupported, match="decides by a value"):
+        torch.compile(f, fullgraph=True)(T([1.0, 2.0]))
+
+
+def test_what_is_asserted_is_a_whole_graph() -> None:
+    scope: dict[str, Any] = {"__name__": "asserting"}
+    exec(ASSERTED, scope)
+    with pytest.warns(UserWarning, match="reads a value"):
+        assert torch.compile(scope["asserted"], fullgraph=True)(T([1.0, 2.0])).tolist() == [5, 6]
 
 
 def test_tensors_that_a_function_sees_are_read_each_time():

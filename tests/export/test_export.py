@@ -136,7 +136,7 @@ def test_assumptions_about_sizes_are_refused(module: nn.Module, shape: tuple[int
     with pytest.raises(UserError, match="Constraints violated"):
         export(module, (torch.ones(shape),), dynamic_shapes=({last: Dim("n")},))
     program = export(module, (torch.ones(shape),), dynamic_shapes=({last: Dim.AUTO},))
-    assert program.range_constraints == {}
+    assert str(program.range_constraints) == ("{s77: VR[3, int_oo]}" if isinstance(module, Branches) else "{}")
 
 
 def test_an_automatic_size_that_is_fixed_leaves_others_free() -> None:

@@ -110,7 +110,7 @@ def test_asking_for_a_module_whose_packages_are_absent(monkeypatch: pytest.Monke
         ("ao.pruning.sparsifier.weight_norm_sparsifier", "WeightNormSparsifier"),
         ("utils.benchmark", "Fuzzer"),
         ("utils.benchmark.utils.fuzzer", "FuzzedTensor"),
-        ("export.dynamic_shapes", "AdditionalInputs"),
+        ("export", "CustomDecompTable"),
         ("profiler", "ExecutionTraceObserver"),
     ],
 )

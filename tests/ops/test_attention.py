@@ -124,3 +124,21 @@ def test_mask_and_causal_together(kind: torch.dtype) -> None:
     torch.testing.assert_close(found, expected)
     grads = [torch.autograd.grad(out.sin().sum(), q)[0] for out in (found, expected)]
     torch.testing.assert_close(*grads)
+
+
+def test_result_lies_in_memory_as_the_queries() -> None:
+    heads_inside = torch.randn(2, 3, 4, 8).transpose(1, 2)
+    mask = torch.zeros(3, 3)
+    for fused in (
+        F.scaled_dot_product_attention(heads_inside, heads_inside, heads_inside),
+        F.scaled_dot_product_attention(heads_inside, heads_inside.contiguous(), heads_inside, mask, is_causal=True),
+        F.scaled_dot_product_attention(heads_inside.requires_grad_(), heads_inside, heads_inside),
+    ):
+        assert fused.stride() == (96, 8, 32, 1)
+        assert fused.transpose(1, 2).view(2, 3, 32).shape == (2, 3, 32)
+    for apart in (
+        F.scaled_dot_product_attention(heads_inside, heads_inside, heads_inside, dropout_p=0.5),
+        F.scaled_dot_product_attention(heads_inside, heads_inside, heads_inside, mask.requires_grad_()),
+        F.scaled_dot_product_attention(heads_inside, heads_inside.mT.contiguous().mT, heads_inside),
+    ):
+        assert apart.stride() == (96, 24, 8, 1)

@@ -204,7 +204,13 @@ def _node_of_attention(made: Made) -> str:
     return "ScaledDotProductFlashAttentionForCpuBackward0" if fused else "UnsafeViewBackward0"
 
 
-@op(namespace="_C", aten="_scaled_dot_product_attention_math", saves=("query", "key", "value"), node=_node_of_attention)
+@op(
+    namespace="_C",
+    aten="_scaled_dot_product_attention_math",
+    strides="attended",
+    saves=("query", "key", "value"),
+    node=_node_of_attention,
+)
 @schemas(
     "_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., "
     "bool is_causal=False, Tensor? dropout_mask=None, *, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)",

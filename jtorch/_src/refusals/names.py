@@ -114,7 +114,7 @@ _LINES: dict[str, str] = {
         distributed.flight_recorder.fr_trace: main
     """,
     reasons.EXPORT: """
-        export: ShapesCollection CustomDecompTable export_for_training draft_export
+        export: CustomDecompTable export_for_training draft_export
         export.decomp_utils: CustomDecompTable
         export._trace: _export
         _export: capture_pre_autograd_graph
@@ -140,7 +140,10 @@ _LINES: dict[str, str] = {
         ops.quantized: conv_transpose1d_prepack conv_transpose2d_prepack
             conv_transpose3d_prepack
         _utils: _rebuild_qtensor
-        : _make_per_tensor_quantized_tensor _make_per_channel_quantized_tensor
+        : _make_per_tensor_quantized_tensor _make_per_channel_quantized_tensor _fake_quantize_learnable_per_tensor_affine
+            _fake_quantize_learnable_per_channel_affine _fake_quantize_per_tensor_affine_cachemask_tensor_qparams
+            _fused_moving_avg_obs_fq_helper _choose_qparams_per_tensor _empty_affine_quantized _empty_per_channel_affine_quantized
+            _saturate_weight_to_fp16 _dyn_quant_pack_4bit_weight _wrapped_linear_prepack _wrapped_quantized_linear_prepacked
     """,
     reasons.TORCHSCRIPT: """
         _C: Graph Value Node Block ScriptObject CompilationUnit Argument FunctionSchema _jit_flatten _jit_pass_inline _jit_pass_lint

@@ -74,8 +74,8 @@ LINES: dict[str, str] = {
             skip_guard_on_inbuilt_nn_modules_unsafe
     """,
     reasons.EXPORT: """
-        export: AdditionalInputs Constraint
-        export.dynamic_shapes: AdditionalInputs Constraint
+        export: Constraint
+        export.dynamic_shapes: Constraint
     """,
     reasons.SELECTIVE: """
         utils.checkpoint: GraphExecGroup

@@ -25,6 +25,7 @@ from ..facts.layouts import (
     suggests_channels_last,
 )
 from ..ops._kernel import caches
+from ..ops.attention import fits_fused
 from ..ops.views import view_strides
 from .running import keep_layout, pointwise_strides, preserve_layout
 
@@ -279,6 +280,21 @@ def resized(results: Sequence[Tensor], tensors: Sequence[Tensor], mode: str) -> 
         image(results, tensors)
 
 
+# ---- attention -------------------------------------------------------------------------------------------------------------------
+
+
+def attended(results: Sequence[Tensor], tensors: Sequence[Tensor], attn_mask: Any, keep: Any, enable_gqa: bool) -> None:
+    """Those of the queries where torch's fast kernel computes the result, which makes it like them; else row-major."""
+    query, key, value = tensors[:3]
+    if keep is not None or (isinstance(attn_mask, Tensor) and attn_mask.requires_grad):
+        return
+    if any(t._strides is not None and t._strides[-1] != 1 for t in (query, key, value)):
+        return
+    mask = attn_mask._aval if isinstance(attn_mask, Tensor) else None
+    if fits_fused(query._aval, key._aval, value._aval, mask, enable_gqa):
+        preserve(results, tensors)
+
+
 # ---- Fourier transforms ----------------------------------------------------------------------------------------------------------
 
 
@@ -389,7 +405,7 @@ RULES: dict[str, tuple[Callable[..., None], str]] = {
     "pointwise": (pointwise, _EITHER), "rows": (rows, ""), "turned": (turned, ""), "image": (image, _FIRST),
     "normalized": (normalized, _FIRST), "images": (images, _FIRST), "weighted": (weighted, _EITHER), "signal": (signal, _FIRST),
     "filtered": (filtered, "_ts[1]._strides is not None"),
-    "resized": (resized, _FIRST), "contracted": (contracted, ""), **_fourier_rules(),
+    "resized": (resized, _FIRST), "attended": (attended, _FIRST), "contracted": (contracted, ""), **_fourier_rules(),
 }  # fmt: skip
 
 

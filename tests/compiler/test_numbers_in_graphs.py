@@ -1,0 +1,95 @@
+"""Numbers and sizes that data decide, in the graph of a function that is to be one graph for its backend."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import jtorch as torch
+from jtorch._dynamo.exc import Unsupported, UserError
+
+
+def whole(f: Any) -> tuple[Any, list[list[str]]]:
+    """``f`` as one graph, and the names of the nodes of each graph that is compiled."""
+    graphs: list[list[str]] = []
+
+    def backend(module: Any, inputs: Any) -> Any:
+        del inputs
+        graphs.append([n.name for n in module.graph.nodes if n.op not in ("placeholder", "output")])
+        return module.forward
+
+    return torch.compile(f, backend=backend, fullgraph=True), graphs
+
+
+def sizes(x: torch.Tensor) -> Any:
+    y = x[x > 0]
+    return y * 2, y.shape[0], torch.ones(y.shape[0] + 1)
+
+
+def checked(x: torch.Tensor) -> torch.Tensor:
+    n = x.int().sum().item()
+    torch._check(n >= 0)
+    torch._check(n < 100)
+    return torch.zeros(n)
+
+
+CASES = {
+    "item": lambda x: x * x.sum().item(),
+    "numbers": lambda x: (x + 1, [x.sum().item(), x.int().max().item() + 1], {"a": x.max().item()}),
+    "mask": lambda x: x[x > 0].sum() * x.max().item(),
+    "nonzero": lambda x: x.nonzero() + 1,
+    "unique": torch.unique,
+    "sizes": sizes,
+    "checked": checked,
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_data_decide_is_in_the_graph(case: str) -> None:
+    f = CASES[case]
+    compiled, graphs = whole(f)
+    for values in ([3.0, -1.0, 2.0, 1.0], [0.0, 5.0, -2.0, 1.0], [1.0, -1.0, -2.0, 2.0]):
+        assert str(compiled(torch.tensor(values))) == str(f(torch.tensor(values)))
+    assert len(graphs) == 1
+
+
+def test_nodes_are_those_of_torch() -> None:
+    compiled, graphs = whole(lambda x: x[x > 3] * 2)
+    compiled(torch.arange(6.0))
+    assert graphs == [["gt", "getitem", "sym_size_int", "ge", "_assert_scalar_default", "le", "_assert_scalar_default_1", "mul"]]
+
+
+def test_gradients_pass() -> None:
+    compiled, _ = whole(CASES["mask"])
+    x = torch.tensor([3.0, -1.0, 2.0], requires_grad=True)
+    compiled(x).backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [3, 0, 3]
+
+
+def test_what_was_said_of_numbers_is_checked() -> None:
+    compiled, _ = whole(checked)
+    assert compiled(torch.ones(3)).shape == (3,)
+    with pytest.raises(RuntimeError, match="Runtime assertion failed for expression u0 <= 99"):
+        compiled(torch.full((3,), 50.0))
+
+
+@pytest.mark.parametrize("f", [lambda x: x if x.sum().item() > 3 else -x, lambda x: x[: int(x.sum().item())], lambda x: x * int(x.max())])
+def test_what_decides_by_a_number_is_refused_with_its_line(f: Any) -> None:
+    compiled, _ = whole(f)
+    with pytest.raises(UserError, match=r"data-dependent expression(.|\n)*test_numbers_in_graphs.*\n.*lambda x"):
+        compiled(torch.ones(3))
+
+
+def test_branches_are_refused() -> None:
+    compiled, _ = whole(lambda x: x if x.sum() > 0 else -x)
+    with pytest.raises(Unsupported, match="data-dependent expression"):
+        compiled(torch.ones(3))
+
+
+def test_an_error_of_the_program_is_shown_alone() -> None:
+    compiled = torch.compile(lambda x: x @ x, backend=lambda module, inputs: module.forward)
+    with pytest.raises(RuntimeError, match="cannot be multiplied") as found:
+        compiled(torch.ones(2, 3))
+    assert found.value.__context__ is None
