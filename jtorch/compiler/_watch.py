@@ -209,7 +209,8 @@ def _asking(frame: Any) -> tuple[Any, bool]:
     name = "" if called is None else called.f_code.co_name
     if name != "__bool__" or frame is None:
         return called, name in ("__repr__", "__str__")
-    following = [i for i in dis.get_instructions(frame.f_code) if i.offset >= frame.f_lasti and i.opname not in ("CACHE", "TO_BOOL")]
+    asking = ("CACHE", "TO_BOOL", "COMPARE_OP", "NOT_TAKEN")  # from Python 3.13 on a comparison asks by itself
+    following = [i for i in dis.get_instructions(frame.f_code) if i.offset >= frame.f_lasti and i.opname not in asking]
     if following[0].opname.startswith("CALL"):
         return called, False
     asserted = following[0].opname.startswith("POP_JUMP") and "ASSERT" in (following[1].opname + str(following[1].argval)).upper()
