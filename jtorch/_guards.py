@@ -14,9 +14,8 @@ def detect_fake_mode(inputs: Any = None) -> Any:
     Raises:
         AssertionError: if there are several.
     """
-    from ._subclasses.fake_tensor import FakeTensor, active_mode
-
-    found = [(m, "active fake mode") for m in (active_mode(),) if m is not None]
+    FakeTensor = _fakes().FakeTensor
+    found = [(m, "active fake mode") for m in (active_fake_mode(),) if m is not None]
     found += [(t.fake_mode, f"fake tensor input {i}") for i, t in enumerate(pytree.tree_leaves(inputs)) if isinstance(t, FakeTensor)]
     if not found:
         return None
@@ -29,9 +28,14 @@ def detect_fake_mode(inputs: Any = None) -> Any:
 
 def active_fake_mode() -> Any:
     """The innermost fake mode that is on; None if there is none."""
-    from ._subclasses.fake_tensor import active_mode
+    return _fakes().active_mode()
 
-    return active_mode()
+
+def _fakes() -> Any:
+    """Loaded when a fake tensor may be there."""
+    from ._subclasses import fake_tensor
+
+    return fake_tensor
 
 
 __getattr__ = _refusals.missing(__name__)

@@ -155,6 +155,8 @@ operator_routes = Hook("operator_routes")
 operator_recording = Hook("operator_recording")
 #: Calls of operators: the module.
 operator_calls = Hook("operator_calls")
+#: Calls a function of which a trace shall show no writes.
+functional_tracing = Hook("functional_tracing")
 #: What is said of one of PyTorch's operators.
 operator_tags = Hook("operator_tags")
 #: Loads what enters the operators of a namespace that is asked for one.

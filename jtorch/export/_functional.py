@@ -1,8 +1,4 @@
-"""``run_decompositions``: a program without composite operators and without writes in place.
-
-Fake tensors have no data, so that a write is only this: from then on another node stands for the tensor, for what it is a view of, and
-for the other views of that.
-"""
+"""``run_decompositions``: a program without composite operators and without writes in place."""
 
 from __future__ import annotations
 
@@ -11,13 +7,12 @@ from typing import Any
 
 import jtorch as torch
 from jtorch._decomp import core_aten_decompositions, is_taken_apart, taken_apart
-from jtorch._src.aten.kernels import functional_of
 from jtorch._src.facts.errors import not_offered
 from jtorch._src.tensor.shape_env import hint_of
-from jtorch._src.tensor.symbols import exact
 from jtorch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
 from jtorch.fx import traceback as fx_traceback
-from jtorch.fx.experimental.proxy_tensor import GradTracer, ProxyTorchDispatchMode, PythonKeyTracer, _composites_whole, _running
+from jtorch.fx.experimental._functional import WithoutWrites
+from jtorch.fx.experimental.proxy_tensor import GradTracer, PythonKeyTracer, _composites_whole, _running
 from jtorch.fx.node import Node, map_arg
 
 from ._asserts import computed, is_assertion
@@ -27,19 +22,10 @@ from .graph_signature import ConstantArgument, ExportGraphSignature, InputKind, 
 A = torch.ops.aten
 
 
-class _View:
-    """A view: the tensor it was taken of, and the operator that takes it."""
-
-    def __init__(self, tensor: Any, base: Any, func: Any, values: list[Any]) -> None:
-        self.tensor, self.base, self.func, self.values = tensor, base, func, values
-
-
-class FunctionalMode(ProxyTorchDispatchMode):
+class FunctionalMode(WithoutWrites):
     """Adds operators to a graph: composite ones by their parts, those that write as those that do not."""
 
-    def __init__(self, tracer: PythonKeyTracer, table: dict[Any, Callable[..., Any]]) -> None:
-        super().__init__(tracer, table)
-        self.views: list[_View] = []
+    doing = "ExportedProgram.run_decompositions"
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -55,68 +41,7 @@ class FunctionalMode(ProxyTorchDispatchMode):
                 out = found(*args, **kwargs)
             if out is not NotImplemented:
                 return out
-        if func._schema.writes:
-            return self._written(func, args, kwargs)
-        out = super().__torch_dispatch__(func, types, args, kwargs)
-        if func._schema.is_view:
-            values = func.complete(args, kwargs)
-            for t in out if isinstance(out, (list, tuple)) else [out]:
-                if isinstance(t, FakeTensor) and t is not values[0]:
-                    self.views.append(_View(t, values[0], func, values))
-        return out
-
-    def _written(self, func: Any, args: Any, kwargs: Any) -> Any:
-        values = func.complete(args, kwargs)
-        places = func._schema.outs or func._schema.writes
-        targets = [values[i] for i in places]
-        plain = A.copy.default if func is A.copy_.default else functional_of(func)
-        if plain is None or any(not isinstance(t, torch.Tensor) for t in targets):
-            raise not_offered("ExportedProgram.run_decompositions", f"{func} has no form that does not write")
-        given = [v for i, v in enumerate(values) if i not in func._schema.outs]
-        with self:
-            found = plain(*[x for x, a in zip(given, plain._schema.arguments) if not a.kwarg_only],
-                          **{a.name: x for x, a in zip(given, plain._schema.arguments) if a.kwarg_only})  # fmt: skip
-        results = list(found) if isinstance(found, (list, tuple)) else [found]
-        for target, result in zip(targets, results, strict=True):
-            if plain._schema.is_view:
-                self.views = [view for view in self.views if view.tensor is not result]
-                if any(target is t for view in self.views for t in (view.tensor, view.base)):
-                    raise not_offered("ExportedProgram.run_decompositions", f"{func} of a tensor with views, or of a view")
-                func(*args, **kwargs)  # on the fake tensor itself: whoever holds it sees its new shape
-            elif tuple(exact(result.shape)) != tuple(exact(target.shape)):
-                raise not_offered("ExportedProgram.run_decompositions", f"{func} changes the shape of a tensor in place")
-            if result.dtype is not target.dtype:
-                with self:
-                    result = A._to_copy.default(result, dtype=target.dtype)
-            self.replace(target, result)
-        return targets[0] if len(targets) == 1 else tuple(targets)
-
-    def replace(self, target: Any, result: Any) -> None:
-        """From now on ``target`` has the value of ``result``."""
-        proxy = self.tracer.proxy_of(result)
-        assert proxy is not None
-        self.tracer.known[id(target)] = target, proxy
-        made = next((v for v in reversed(self.views) if v.tensor is target), None)
-        if made is not None:
-            with self:
-                whole = _put(made, result)
-            self.replace(made.base, whole)  # its views, this one too, are taken anew
-            return
-        for view in [v for v in self.views if v.base is target]:
-            self._retake(view)
-
-    def _retake(self, view: _View) -> None:
-        before = len(self.views)
-        with self:
-            again = view.func(*view.values[: view.func._schema.count])
-        del self.views[before:]
-        if isinstance(again, (list, tuple)):
-            raise not_offered("ExportedProgram.run_decompositions", f"a write into what {view.func} was taken of")
-        proxy = self.tracer.proxy_of(again)
-        assert proxy is not None
-        self.tracer.known[id(view.tensor)] = view.tensor, proxy
-        for other in [v for v in self.views if v.base is view.tensor]:
-            self._retake(other)
+        return super().__torch_dispatch__(func, types, args, kwargs)
 
     def _batch_norm(self, values: list[Any]) -> Any:
         x, weight, bias, mean, var, training, momentum, eps = values[:8]
@@ -132,27 +57,6 @@ class FunctionalMode(ProxyTorchDispatchMode):
 
 
 _BATCH_NORMS = frozenset((A.batch_norm.default,))
-
-
-def _put(view: _View, value: Any) -> Any:
-    """The base of a view with another value in the view's place."""
-    base, func = view.base, view.func
-    name, rest = func._opname, view.values[1:]
-    shape = list(base.shape)
-    if name in ("view", "reshape", "unsqueeze", "squeeze", "_unsafe_view", "alias", "detach"):
-        return value if name in ("alias", "detach") else A.view.default(value, shape)
-    if name == "permute":
-        order = [d % base.dim() for d in rest[0]]
-        return A.permute.default(value, [order.index(i) for i in range(base.dim())])
-    if name in ("transpose", "t"):
-        return A.transpose.int(value, *(rest or (0, 1))) if base.dim() > 1 else value
-    if name == "select":
-        return A.select_scatter.default(base, value, *rest)
-    if name == "slice":
-        return A.slice_scatter.default(base, value, *rest)
-    if name == "diagonal":
-        return A.diagonal_scatter.default(base, value, *rest)
-    raise not_offered("ExportedProgram.run_decompositions", f"a write through the view that {func} takes")
 
 
 def decomposed(program: Any, table: dict[Any, Callable[..., Any]] | None) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import jtorch
 
 from .._src import hooks
+from .._src.aten.state import STATE
 from .transforms import inside
 
 
@@ -89,6 +90,13 @@ def _stacked(tensors: tuple[Any, ...], name: str) -> Any:
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
     """``func`` as it is: what it computes is the same, and JAX arrays are never changed in place underneath.
 
+    ``make_fx`` of it gives a graph in which nothing is written in place, but for one ``copy_`` at the end into each argument that ``func``
+    changed. ``remove="mutations_and_views"`` has views be operators that give new tensors, too (``view_copy``).
+
+    Raises:
+        RuntimeError: for another ``remove``.
+        NotImplementedError: while it is traced, for writes without such a form (into an ``as_strided`` view, ``resize_``).
+
     Example:
         >>> import jtorch as torch
         >>> def filled(x):
@@ -110,7 +118,7 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         with inside():
-            return func(*args, **kwargs)
+            return hooks.functional_tracing(func, args, kwargs, remove) if STATE.modes else func(*args, **kwargs)
 
     return wrapped
 

@@ -9,13 +9,12 @@ from ...autograd.grad_mode import MODE
 from ...core import Tensor, lazy_bits
 from ..facts.devices import of_placement
 from ..facts.layouts import contiguous_format, preserve_format, strided
-from ..ops.views import view_strides
 from ..tensor.symbols import exact
 from .generic import generic_rule
 from .overloads import aten
 from .routes_linalg import solve as solve
 from .routes_math import matmul as matmul
-from .routes_shape import contiguous, is_contiguous
+from .routes_shape import contiguous, is_contiguous, strides_as
 from .state import STATE
 
 A = aten
@@ -109,8 +108,7 @@ def strides_of(x: Any) -> list[Any]:
 
 def reshaped(g: Any, shape: Sequence[int]) -> Any:
     """A gradient in another shape: as a view where its memory allows it."""
-    strides = view_strides(g._aval.shape, exact(g.stride()), tuple(shape))
-    if strides is not None:
+    if strides_as(g, tuple(exact(list(shape)))) is not None:
         return A.view.default(g, list(shape))
     return A._unsafe_view.default(A.clone.default(g, memory_format=contiguous_format), list(shape))
 

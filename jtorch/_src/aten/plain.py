@@ -127,6 +127,18 @@ def detach_(self: Tensor) -> Any:
     return self
 
 
+def _filled(name: str) -> None:
+    """The form that does not write of an operator that fills a tensor."""
+
+    @kernel(getattr(A, name))
+    def fill(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return getattr(T.clone(self), f"{name}_")(*args, **kwargs)
+
+
+for _name in ("cauchy", "exponential", "geometric", "random", "uniform", "zero"):
+    _filled(_name)
+
+
 @kernel(A.copy)
 def copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Any:
     del non_blocking

@@ -19,7 +19,8 @@ from ..facts.size import SYMBOLIC
 from ..ops.views import infer_size, view_strides
 from ..tensor.cells import Counter
 from ..tensor.indexing import _check_mask, _consumed, _is_mask, _items, _number, _plain, _too_many
-from ..tensor.symbols import exact
+from ..tensor.shape_env import visible
+from ..tensor.symbols import Undecided, exact
 from .functions import route
 from .overloads import aten
 from .state import Kernel
@@ -56,13 +57,21 @@ def _view_shape(input: Tensor, size: Any) -> Any:
     return A.view.default(input, list(size))
 
 
+def strides_as(t: Any, size: tuple[Any, ...]) -> Any:
+    """The strides of a tensor's memory in another shape, None where there are none; by the example's sizes where others would decide."""
+    try:
+        return view_strides(t._aval.shape, exact(t.stride()), size)
+    except Undecided:
+        return view_strides(visible(t._aval.shape), tuple(t.stride()), visible(size))
+
+
 @route(T.reshape, aten=A.reshape)
 def reshape(self: Tensor, *shape: Any, **kwargs: Any) -> Any:
     """A view where strides allow it, else a contiguous copy seen in the new shape."""
     wanted = size_of((kwargs["shape"],) if "shape" in kwargs else shape)
     aval = self._aval
     size = list(infer_size(tuple(wanted), aval.size))
-    if view_strides(aval.shape, exact(self.stride()), tuple(size)) is not None:
+    if strides_as(self, tuple(size)) is not None:
         return A.view.default(self, size)
     return A._unsafe_view.default(A.clone.default(self, memory_format=contiguous_format), size)
 
@@ -96,7 +105,7 @@ def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
 @route(T.ravel)
 def ravel(self: Tensor) -> Any:
     """One dimension."""
-    if view_strides(self._aval.shape, exact(self.stride()), (self._aval.size,)) is not None:
+    if strides_as(self, (self._aval.size,)) is not None:
         return A.view.default(self, [-1])
     return reshape(self, [-1])
 
@@ -535,7 +544,7 @@ def _looked_up(t: Any, index: Any) -> tuple[Any, list[tuple[int, Any]]]:
     dim = 0
     for position, item in enumerate(items):
         if type(item) is int:
-            n = t._aval.shape[dim]
+            n = visible(t._aval.shape[dim])
             if not -n <= item < n:
                 raise IndexError(f"index {item} is out of bounds for dimension {position} with size {n}")
             t = A.select.int(t, dim, item)

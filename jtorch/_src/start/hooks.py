@@ -225,6 +225,13 @@ def _operator_kernels() -> Any:
     return operator_kernels.LOADED
 
 
+@hooks.functional_tracing.fill
+def _functional_tracing() -> Any:
+    from ...fx.experimental._functional import functional
+
+    return functional
+
+
 @hooks.operator_derivatives.fill
 def _operator_derivatives() -> Any:
     from ..aten import formulas

@@ -1,0 +1,212 @@
+"""Traces whose graphs write nothing in place.
+
+In the graph a write is only this: from then on another node stands for the tensor, for what it is a view of, and for the other views of
+that. Fake tensors have no data; others are written to beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jtorch as torch
+from jtorch._src.aten.kernels import functional_of
+from jtorch._src.facts.errors import not_offered
+from jtorch._src.tensor.symbols import exact
+from jtorch.fx.proxy import Proxy
+from jtorch.utils import _pytree as pytree
+
+from .proxy_tensor import ProxyTorchDispatchMode, PythonKeyTracer, disable_proxy_modes_tracing, get_proxy_mode
+
+A = torch.ops.aten
+
+
+class View:
+    """A view: the tensor it was taken of, the operator that takes it, and which of that one's results it is."""
+
+    def __init__(self, tensor: Any, base: Any, func: Any, values: list[Any], place: int | None) -> None:
+        self.tensor, self.base, self.func, self.values, self.place = tensor, base, func, values, place
+
+
+class WithoutWrites(ProxyTorchDispatchMode):
+    """Adds operators to a graph, those that write as those that do not.
+
+    Attributes:
+        doing: what cannot be done where there is no such operator, for errors.
+    """
+
+    doing = "functionalize"
+
+    def __init__(self, tracer: PythonKeyTracer, table: dict[Any, Callable[..., Any]]) -> None:
+        super().__init__(tracer, table)
+        self.views: list[View] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if not self.enabled:
+            return func(*args, **kwargs)
+        if func._schema.writes:
+            found = self.decompositions.get(func)
+            if found is not None:
+                with self:
+                    out = found(*args, **kwargs)
+                if out is not NotImplemented:
+                    return out
+            return self.written(func, args, kwargs)
+        out = self.added(func, types, args, kwargs)
+        if func._schema.is_view:
+            values = func.complete(args, kwargs)
+            several = isinstance(out, (list, tuple))
+            for i, t in enumerate(out if several else [out]):
+                if isinstance(t, torch.Tensor) and t is not values[0]:
+                    self.views.append(View(t, values[0], func, values, i if several else None))
+        return out
+
+    def added(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Adds an operator that does not write, and runs it."""
+        return super().__torch_dispatch__(func, types, args, kwargs)
+
+    def carried_out(self, func: Any, args: Any, kwargs: Any) -> None:
+        """Runs an operator that writes into tensors that have data."""
+
+    def written(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Adds an operator that writes as one that does not."""
+        values = func.complete(args, kwargs)
+        places = func._schema.outs or func._schema.writes
+        targets = [values[i] for i in places]
+        plain = A.copy.default if func is A.copy_.default else functional_of(func)
+        if plain is None or any(not isinstance(t, torch.Tensor) for t in targets):
+            raise not_offered(self.doing, f"{func} has no form that does not write")
+        given = [v for i, v in enumerate(values) if i not in func._schema.outs]
+        with self:
+            found = plain(*[x for x, a in zip(given, plain._schema.arguments) if not a.kwarg_only],
+                          **{a.name: x for x, a in zip(given, plain._schema.arguments) if a.kwarg_only})  # fmt: skip
+        results = list(found) if isinstance(found, (list, tuple)) else [found]
+        converted: list[Any] = []
+        for target, result in zip(targets, results, strict=True):
+            if plain._schema.is_view:
+                self.views = [view for view in self.views if view.tensor is not result]
+                if any(target is t for view in self.views for t in (view.tensor, view.base)):
+                    raise not_offered(self.doing, f"{func} of a tensor with views, or of a view")
+                func(*args, **kwargs)  # on the tensor itself: whoever holds it sees its new shape
+            elif tuple(exact(result.shape)) != tuple(exact(target.shape)):
+                raise not_offered(self.doing, f"{func} changes the shape of a tensor in place")
+            if result.dtype is not target.dtype:
+                with self:
+                    result = A._to_copy.default(result, dtype=target.dtype)
+            converted.append(result)
+        if not plain._schema.is_view:
+            self.carried_out(func, args, kwargs)
+        for target, result in zip(targets, converted, strict=True):
+            self.replace(target, result)
+        return targets[0] if len(targets) == 1 else tuple(targets)
+
+    def stands_for(self, target: Any, proxy: Proxy) -> None:
+        """From now on a node gives the value of ``target``."""
+        self.tracer.known[id(target)] = target, proxy
+
+    def replace(self, target: Any, result: Any) -> None:
+        """From now on ``target`` has the value of ``result``."""
+        proxy = self.tracer.proxy_of(result)
+        assert proxy is not None
+        self.stands_for(target, proxy)
+        made = next((v for v in reversed(self.views) if v.tensor is target), None)
+        if made is not None:
+            with self:
+                whole = self._put(made, result)
+            self.replace(made.base, whole)  # its views, this one too, are taken anew
+            return
+        for view in [v for v in self.views if v.base is target]:
+            self._retake(view)
+
+    def _retake(self, view: View) -> None:
+        before = len(self.views)
+        with self:
+            again = view.func(*view.values[: view.func._schema.count])
+        del self.views[before:]
+        proxy = self.tracer.proxy_of(again if view.place is None else again[view.place])
+        assert proxy is not None
+        self.stands_for(view.tensor, proxy)
+        for other in [v for v in self.views if v.base is view.tensor]:
+            self._retake(other)
+
+    def _put(self, view: View, value: Any) -> Any:
+        """The base of a view with another value in the view's place."""
+        base, func = view.base, view.func
+        name, rest = func._opname, view.values[1:]
+        shape = list(base.shape)
+        if name in ("view", "reshape", "unsqueeze", "squeeze", "_unsafe_view", "alias", "detach"):
+            return value if name in ("alias", "detach") else A.view.default(value, shape)
+        if name == "permute":
+            order = [d % base.dim() for d in rest[0]]
+            return A.permute.default(value, [order.index(i) for i in range(base.dim())])
+        if name in ("transpose", "t"):
+            return A.transpose.int(value, *(rest or (0, 1))) if base.dim() > 1 else value
+        if name == "select":
+            return A.select_scatter.default(base, value, *rest)
+        if name == "slice":
+            return A.slice_scatter.default(base, value, *rest)
+        if view.place is not None:
+            joined = _joined(base, value, name, rest, view.place)
+            return self._unfit(func) if joined is None else joined
+        if name == "diagonal":
+            return A.diagonal_scatter.default(base, value, *rest)
+        return self._unfit(func)
+
+    def _unfit(self, func: Any) -> Any:
+        raise not_offered(self.doing, f"a write through the view that {func} takes")
+
+
+def _joined(base: Any, value: Any, name: str, rest: list[Any], place: int) -> Any:
+    """``base`` with another value in the place of one of its parts; None for what takes no such parts."""
+    if name == "unbind":
+        return A.select_scatter.default(base, value, rest[0], place)
+    if not name.startswith("split"):
+        return None
+    given, dim = rest[:2]  # the sizes, or that of each
+    start = sum(given[:place]) if isinstance(given, (list, tuple)) else place * given
+    return A.slice_scatter.default(base, value, dim, start, start + value.shape[dim])
+
+
+class _Carried(WithoutWrites):
+    """For a function that is being traced with its data; with ``copies``, views too become operators that give new tensors."""
+
+    def __init__(self, tracer: PythonKeyTracer, table: dict[Any, Callable[..., Any]], copies: bool) -> None:
+        super().__init__(tracer, table)
+        self._copies = copies
+
+    def added(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Adds an operator, and runs it: as the view that it is."""
+        copy = (
+            getattr(getattr(A, f"{func._opname}_copy", None), func._overloadname, None) if self._copies and func._schema.is_view else None
+        )
+        if copy is None or func in self.decompositions:
+            return super().added(func, types, args, kwargs)
+        proxy = self.tracer.create_proxy("call_function", copy, args, kwargs, copy.overloadpacket.__name__)
+        out = func(*args, **kwargs)
+        self.tracer.track(out, proxy)
+        return out
+
+    def carried_out(self, func: Any, args: Any, kwargs: Any) -> None:
+        """Runs an operator that writes into tensors that have data."""
+        func(*args, **kwargs)
+
+
+def functional(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], remove: str) -> Any:
+    """Calls a function; where ``make_fx`` traces it, its writes become other operators, and one each for the arguments that it changed."""
+    outer = get_proxy_mode()
+    if outer is None or not outer.enabled or isinstance(outer, WithoutWrites):
+        return func(*args, **kwargs)
+    tracer = outer.tracer
+    mode = _Carried(tracer, outer.decompositions, remove == "mutations_and_views")
+    given = [t for t in pytree.tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
+    before = [tracer.proxy_of(t) for t in given]
+    with disable_proxy_modes_tracing(), mode:
+        result = func(*args, **kwargs)
+    for t, proxy in zip(given, before, strict=True):
+        now = tracer.proxy_of(t)
+        if proxy is not None and now is not None and now.node is not proxy.node:
+            made = tracer.create_proxy("call_function", A.copy_.default, (proxy, now), {}, "copy_")
+            made.node.meta.update({k: v for k, v in now.node.meta.items() if k in ("val", "tensor_meta")})
+            mode.stands_for(t, proxy)
+    return result
