@@ -297,6 +297,7 @@ def test_decompositions_compute_what_their_operators_do(op: str) -> None:
         "sigmoid_backward.default": (x, y), "tanh_backward.default": (x, y), "_softmax.default": (x, 1, False),
         "_log_softmax.default": (x, 0, False), "native_layer_norm.default": (x, [4], y[0], None, 1e-5), "mse_loss.default": (x, y),
         "dropout.default": (x, 0.5, False),
+        "_scaled_dot_product_flash_attention_for_cpu.default": [torch.randn(2, 3, 5, 4) for _ in range(3)],
     }  # fmt: skip
     found = next(o for o in decomposition_table if str(o) == op)
     args = examples.get(op.removeprefix("aten."), (x,))
