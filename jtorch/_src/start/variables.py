@@ -56,6 +56,8 @@ OTHERS = [
     Variable("PYTORCH_TESTING_DEVICE_ONLY_FOR", "types of devices with commas", "those that `instantiate_device_type_tests` knows"),
     Variable("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE, PYTHON_EXEC, PET_NAME", "as PyTorch's launcher has them",
              "how lines of output begin, which Python runs the processes, and the default of the launcher's option `--name`"),
+    Variable("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "seconds, 30 by default",
+             "how long processes that the launcher has told to end have before it kills them"),
     Variable("TORCH_DISTRIBUTED_DEBUG", "`OFF` (default), `INFO`, `DETAIL`", "what `torch.distributed.get_debug_level()` says at first"),
     Variable("TORCH_MP_PARALLEL_START", "`0` (default), `1`",
              "whether `multiprocessing.spawn` starts processes of a fork server side by side"),
