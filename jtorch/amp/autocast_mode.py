@@ -193,7 +193,7 @@ class _Casting(TorchFunctionMode):
         kind = _device_of((args, kwargs)) or ""  # no tensors: no policy
         policy = policy_of(func, kind) if _state.enabled.get(kind) else None
         if policy == "edges":
-            policy = _policy_of_edges(*args, **kwargs)
+            policy = _policy_of_edges(args, kwargs)
         if policy is None:  # a function written with others, which have their policies
             push_mode(self)
             try:
@@ -238,9 +238,11 @@ def _castable(t: Any, kind: Any) -> bool:
     return t.is_floating_point() and t.dtype is not torch.float64 and t.device.type == kind
 
 
-def _policy_of_edges(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> str | None:
-    del input, value
-    return "float32" if mode == "replicate" or (mode == "reflect" and len(pad) < 6) else None
+def _policy_of_edges(args: Any, kwargs: Any) -> str | None:
+    """The policy of ``pad(input, pad, mode)``, by name or by position."""
+    sizes = args[1] if len(args) > 1 else kwargs.get("pad", ())
+    mode = args[2] if len(args) > 2 else kwargs.get("mode")
+    return "float32" if mode == "replicate" or (mode == "reflect" and len(sizes) < 6) else None
 
 
 def _target(policy: str, kind: Any, tree: Any) -> Any:

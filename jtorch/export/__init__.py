@@ -57,6 +57,7 @@ def export(
         ValueError: if ``mod`` is no module.
         UserError: if the arguments do not fit each other, or something is returned that is no tensor, number or container.
         UserError: if the program does not hold for all sizes.
+        AssertionError: for an additional example that the program may not be given.
         DataDependentOutputException: if it decides by data.
         NotImplementedError: for ``preserve_module_call_signature``.
 
@@ -75,6 +76,7 @@ def export(
     if not isinstance(args, tuple):
         raise UserError(f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}")
     kwargs = kwargs or {}
+    more = dynamic_shapes if isinstance(dynamic_shapes, AdditionalInputs) else None
     if isinstance(dynamic_shapes, (AdditionalInputs, ShapesCollection)):
         dynamic_shapes = dynamic_shapes.dynamic_shapes(mod, args, kwargs)
     names = _trace.argument_names(mod.forward, args, kwargs)
@@ -91,10 +93,13 @@ def export(
     ranges = _ranges(mod, args, kwargs, made, traced, env)
     signature = ModuleCallSignature([], [], traced.in_spec, traced.out_spec)
     state, constants = _state(mod, traced)
-    return ExportedProgram(
+    program = ExportedProgram(
         traced.root, traced.graph, traced.signature, state, ranges, [ModuleCallEntry("", signature)], (args, kwargs), constants,
         sizes=made.sizes, names=names,
     )  # fmt: skip
+    if more is not None:
+        more.verify(program)
+    return program
 
 
 def _sources(names: list[str], values: tuple[Any, ...]) -> list[str]:

@@ -255,10 +255,13 @@ class AdditionalInputs:
         return pytree.tree_map(_varying, first, *[_by_name(m, *example) for example in self._examples])
 
     def verify(self, ep: Any) -> None:
-        """Calls the program with each example, which raises where one does not fit."""
-        module = ep.module()
+        """Checks that the program may be given each example, without running it.
+
+        Raises:
+            AssertionError: for one that it may not.
+        """
         for args, kwargs in self._examples:
-            module(*args, **(kwargs or {}))
+            ep.flat_inputs(args, kwargs or {})
 
 
 def _varying(*values: Any) -> Any:

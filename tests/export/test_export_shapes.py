@@ -134,6 +134,10 @@ def test_more_examples_tell_what_varies() -> None:
     assert more.dynamic_shapes(Sum(), given(5))["x"] == (Dim.DYNAMIC, Dim.DYNAMIC)
     with pytest.raises(AssertionError, match="Guard failed"):
         more.verify(program)
+    unlike = AdditionalInputs()
+    unlike.add((torch.randn(7, 4), {"a": torch.randn(6, 4), "b": [torch.randn(7, 4)]}))
+    with pytest.raises(AssertionError, match="Guard failed"):  # the first example cannot tell that these may differ
+        export(Sum(), given(5), dynamic_shapes=unlike)
     more.add((torch.randn(5, 4), {"a": 3, "b": [2]}))
     with pytest.raises(ValueError, match="differing values"):
         more.dynamic_shapes(Sum(), given(5))

@@ -27,7 +27,7 @@ CALLS = [
     "n.nn.functional.pad(h, (1, 1), mode='reflect')", "n.nn.functional.pad(h, (1, 1), mode='circular')",
     "n.nn.ReplicationPad2d(1)(b.bfloat16())",
     "n.nn.functional.pad(v.bfloat16(), (0,) * 6, mode='reflect')", "n.nn.functional.pad(v.bfloat16(), (1,) * 6, 'replicate')",
-    "o.inverse(h)",
+    "o.inverse(h)", "o.pad(self=h, pad=[1, 1], mode='reflect')",
     "o.nll_loss(h, t)", "o.adaptive_max_pool3d(v.bfloat16(), [1, 1, 1])[0]", "n.nn.functional.adaptive_max_pool3d(v.bfloat16(), 1)",
     "n.qr(h)[0]", "o.orgqr(h, h[0])", "o._addmm_activation(a[0], a, a)",
 ]  # fmt: skip
