@@ -104,6 +104,30 @@ def test_a_part_of_a_program_that_is_traced() -> None:
     torch.testing.assert_close(made(given(0.5)), f(given(0.5)))
 
 
+def test_tensors_from_outside_that_are_changed() -> None:
+    def f(x: torch.Tensor) -> Any:
+        y = x.clone()
+        row = y[0]
+        functionalize(lambda: y.mul_(2))()
+        functionalize(lambda part: part.add_(1))(row)
+        return y + x, row.sin()
+
+    made = make_fx(f)(given())
+    assert writes(made.graph) == ["aten.copy_.default"] * 2
+    torch.testing.assert_close(made(given(0.5)), f(given(0.5)))
+
+
+@pytest.mark.parametrize("views", [lambda y: y[0], lambda y: y.t()[1], lambda y: y.unbind()[2], lambda y: y[1].neg_()])
+def test_views_from_outside_do_not_give_what_they_were(views: Program) -> None:
+    def f(x: torch.Tensor) -> torch.Tensor:
+        y = x.clone()
+        view = views(y)
+        return functionalize(lambda whole: whole.mul_(2).sum() + view)(y)
+
+    with pytest.raises(NotImplementedError, match="a view from outside of the function"):
+        make_fx(f)(given())
+
+
 @pytest.mark.parametrize("name", ["uniform_", "exponential_", "bernoulli_", "zero_"])
 def test_what_fills_has_a_form_that_gives_a_new_tensor(name: str) -> None:
     def f(x: torch.Tensor) -> torch.Tensor:

@@ -6,6 +6,7 @@ that. Fake tensors have no data; others are written to beside it.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ import jtorch as torch
 from jtorch._src.aten.kernels import functional_of
 from jtorch._src.facts.errors import not_offered
 from jtorch._src.tensor.symbols import exact
+from jtorch.fx.node import Node
 from jtorch.fx.proxy import Proxy
 from jtorch.utils import _pytree as pytree
 
@@ -169,18 +171,29 @@ def _joined(base: Any, value: Any, name: str, rest: list[Any], place: int) -> An
 
 
 class _Carried(WithoutWrites):
-    """For a function that is being traced with its data; with ``copies``, views too become operators that give new tensors."""
+    """For a function that is being traced with its data; with ``copies``, views too become operators that give new tensors.
+
+    Attributes:
+        before: the tensors that were there before, by identity, with their proxies.
+    """
 
     def __init__(self, tracer: PythonKeyTracer, table: dict[Any, Callable[..., Any]], copies: bool) -> None:
         super().__init__(tracer, table)
         self._copies = copies
+        self.before: dict[int, tuple[Any, Proxy]] = {key: x for key, x in tracer.known.items() if isinstance(x[0], torch.Tensor)}
+        #: Nodes from outside whose tensors share memory with one that was written to since.
+        self._stale: set[Node] = set()
 
     def added(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Adds an operator, and runs it: as the view that it is."""
-        copy = (
-            getattr(getattr(A, f"{func._opname}_copy", None), func._overloadname, None) if self._copies and func._schema.is_view else None
-        )
-        if copy is None or func in self.decompositions:
+        for t in pytree.tree_leaves((args, kwargs)) if self._stale else ():
+            proxy = self.tracer.proxy_of(t) if isinstance(t, torch.Tensor) else None
+            if proxy is not None and proxy.node in self._stale:
+                raise not_offered(self.doing, f"{func} of a view from outside of the function that something else was written through")
+        copy = None
+        if self._copies and func._schema.is_view and func not in self.decompositions:
+            copy = getattr(getattr(A, f"{func._opname}_copy", None), func._overloadname, None)
+        if copy is None:
             return super().added(func, types, args, kwargs)
         proxy = self.tracer.create_proxy("call_function", copy, args, kwargs, copy.overloadpacket.__name__)
         out = func(*args, **kwargs)
@@ -191,22 +204,53 @@ class _Carried(WithoutWrites):
         """Runs an operator that writes into tensors that have data."""
         func(*args, **kwargs)
 
+    def stands_for(self, target: Any, proxy: Proxy) -> None:
+        """From now on a node gives the value of ``target``."""
+        known = self.before.get(id(target))
+        if known is not None and known[1].node not in self._stale:
+            self._stale |= _sharing(known[1].node) - {known[1].node}
+        super().stands_for(target, proxy)
+
+    def finish(self) -> None:
+        """Adds what writes into the tensors from outside that were changed."""
+        for t, proxy in self.before.values():
+            now = self.tracer.proxy_of(t)
+            if now is not None and now.node is not proxy.node:
+                made = self.tracer.create_proxy("call_function", A.copy_.default, (proxy, now), {}, "copy_")
+                made.node.meta.update({k: v for k, v in now.node.meta.items() if k in ("val", "tensor_meta")})
+                super().stands_for(t, proxy)
+
+
+def _sharing(node: Node) -> set[Node]:
+    """The nodes of a graph that give views of one memory: those that a node was taken of, and all that were taken of them."""
+
+    def of(n: Node) -> Node | None:  # what a view, or one of several, was taken of
+        view = n.target is operator.getitem or getattr(getattr(n.target, "_schema", None), "is_view", False)
+        return n.args[0] if view and isinstance(n.args[0], Node) else None
+
+    while (base := of(node)) is not None:
+        node = base
+    found, left = {node}, [node]
+    while left:
+        more = [user for user in left.pop().users if user not in found and (of(user) in found or _writes_into(user, found))]
+        found.update(more)
+        left += more
+    return found
+
+
+def _writes_into(node: Node, found: set[Node]) -> bool:
+    """Whether a node gives what it writes into, which is one of ``found``."""
+    return bool(getattr(getattr(node.target, "_schema", None), "writes", ())) and bool(node.args) and node.args[0] in found
+
 
 def functional(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], remove: str) -> Any:
-    """Calls a function; where ``make_fx`` traces it, its writes become other operators, and one each for the arguments that it changed."""
+    """Calls a function; where ``make_fx`` traces it, its writes become other operators, and one each for the tensors from outside that it
+    changed."""
     outer = get_proxy_mode()
     if outer is None or not outer.enabled or isinstance(outer, WithoutWrites):
         return func(*args, **kwargs)
-    tracer = outer.tracer
-    mode = _Carried(tracer, outer.decompositions, remove == "mutations_and_views")
-    given = [t for t in pytree.tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
-    before = [tracer.proxy_of(t) for t in given]
+    mode = _Carried(outer.tracer, outer.decompositions, remove == "mutations_and_views")
     with disable_proxy_modes_tracing(), mode:
         result = func(*args, **kwargs)
-    for t, proxy in zip(given, before, strict=True):
-        now = tracer.proxy_of(t)
-        if proxy is not None and now is not None and now.node is not proxy.node:
-            made = tracer.create_proxy("call_function", A.copy_.default, (proxy, now), {}, "copy_")
-            made.node.meta.update({k: v for k, v in now.node.meta.items() if k in ("val", "tensor_meta")})
-            mode.stands_for(t, proxy)
+    mode.finish()
     return result
