@@ -38,7 +38,7 @@ from jtorch.compiler import Unsupported, config, exporting
 from jtorch.fx.graph import Graph
 from jtorch.fx.graph_module import GraphModule
 from jtorch.fx.node import Node
-from jtorch.overrides import TorchFunctionMode
+from jtorch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 from .arguments import fingerprint, makes_leaf, mapped, node_target, placed, writable
 from .exc import BackendCompilerFailed, UserError
@@ -62,10 +62,10 @@ class Break(Exception):
 class Piece:
     """One graph that is being recorded, and the tensors in it."""
 
-    def __init__(self, whole: bool = False) -> None:
+    def __init__(self, recorder: Recorder | None = None) -> None:
         self.graph = Graph()
         #: What data decide, where nothing may end the piece.
-        self.numbers = Numbers(self.graph) if whole else None
+        self.numbers = None if recorder is None else Numbers(self.graph, recorder.is_asked)
         # Functions make tensors of numbers on their way, which the mode takes.
         self.mode = FakeTensorMode(allow_non_fake_inputs=True) if self.numbers is None else self.numbers.mode
         self.inputs: list[Any] = []
@@ -122,11 +122,15 @@ class Recorder(TorchFunctionMode):
     def __init__(self, compiled: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         super().__init__()
         self.compiled = compiled
-        self.piece = Piece(compiled.fullgraph)
+        self.piece = Piece(self if compiled.fullgraph else None)
         self.busy = False
         self.names = _names(compiled.fn, args, kwargs)
         owner = compiled.fn if isinstance(compiled.fn, torch.nn.Module) else getattr(compiled.fn, "__self__", None)
         self.buffers = {id(b) for b in owner.buffers()} if isinstance(owner, torch.nn.Module) else set()
+
+    def is_asked(self) -> bool:
+        """Whether it is the program that asks something now, or goes on after it was recorded."""
+        return RECORDED.recorder is not self or (not self.busy and self in _get_current_function_mode_stack())
 
     # ---- recording -------------------------------------------------------------------------------------------------------------
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import jtorch as torch
 from jtorch._src.tensor import unknowns
 from jtorch._src.tensor.shape_env import ShapeEnv
-from jtorch._src.tensor.symbols import Float, Sym, Truth
+from jtorch._src.tensor.symbols import Float, GuardOnDataDependentSymNode, Sym, Truth
 from jtorch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from jtorch.export._asserts import assert_said
 from jtorch.fx.experimental.proxy_tensor import PythonKeyTracer
@@ -20,11 +22,18 @@ __all__ = ["SYMBOLS", "Numbers", "same_shape"]
 SYMBOLS = (Sym, Float, Truth)
 
 
+def _refuse_text(in_program: Callable[[], bool], number: Any) -> None:
+    if in_program():
+        raise GuardOnDataDependentSymNode(number)
+
+
 class Numbers:
     """The symbols of one graph."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, in_program: Callable[[], bool]) -> None:
+        """``in_program`` tells whether it is the program that asks, or goes on with what it was given."""
         env = ShapeEnv()
+        env.on_text = functools.partial(_refuse_text, in_program)
         self.tracer = PythonKeyTracer()
         self.tracer.graph = graph
         self.data = self.tracer.data = unknowns.of(env)

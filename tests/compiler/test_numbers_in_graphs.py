@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -93,3 +94,23 @@ def test_an_error_of_the_program_is_shown_alone() -> None:
     with pytest.raises(RuntimeError, match="cannot be multiplied") as found:
         compiled(torch.ones(2, 3))
     assert found.value.__context__ is None
+
+
+@pytest.mark.parametrize("f", [lambda x: f"{x.sum().item()}", lambda x: str([x.nonzero().shape[0]]), lambda x: repr(x.sum().item() > 3)])
+def test_texts_of_what_data_decide_are_refused(f: Callable[..., Any]) -> None:
+    with pytest.raises(UserError, match="Could not guard on data-dependent expression"):
+        torch.compile(f, backend=lambda graph, _: graph, fullgraph=True)(torch.arange(4.0))
+
+
+def test_a_number_that_is_kept_elsewhere_has_no_text() -> None:
+    kept: list[Any] = []
+
+    def f(x: torch.Tensor) -> torch.Tensor:
+        kept.append(x.sum().item())
+        return x * kept[0]
+
+    found = torch.compile(f, backend=lambda graph, _: graph, fullgraph=True)(torch.arange(4.0))
+    assert found.tolist() == [0, 6, 12, 18]
+    for asked in (str, repr, float, bool):
+        with pytest.raises(RuntimeError, match="Could not guard on data-dependent expression"):
+            asked(kept[0])

@@ -54,6 +54,8 @@ class ShapeEnv:
         self.guards: list[Guard] = []
         #: What is known of the numbers that are computed from data, once there is one (``unknowns.of``).
         self.data: Any = None
+        #: Called with a number that data decide, of which a text is made.
+        self.on_text: Callable[[Any], None] | None = None
         self.hints: dict[str, int] = {}
         self.ranges: dict[str, tuple[int, int | None]] = {}
         self._number = next(_numbers)

@@ -27,8 +27,9 @@ class GuardOnDataDependentSymNode(RuntimeError):
     """A program decides by a number that is computed from data."""
 
     def __init__(self, cond: Any) -> None:
+        words = cond.words if isinstance(cond, (Sym, Float, Truth)) else cond
         super().__init__(
-            f"Could not guard on data-dependent expression {cond} (unhinted: {cond}).  (Size-like symbols: none)\n\n"
+            f"Could not guard on data-dependent expression {words} (unhinted: {words}).  (Size-like symbols: none)\n\n"
             "consider using data-dependent friendly APIs such as guard_or_false, guard_or_true and statically_known_true."
         )
         self.cond = cond
@@ -52,6 +53,13 @@ def exact(x: Any) -> Any:
 
 
 # ---- what programs see -----------------------------------------------------------------------------------------------------------
+
+
+def _told(x: Any) -> str:
+    """A number's text, which a program that goes on with it may not have where data decide the number."""
+    if x.env.on_text is not None and x.on_data:
+        x.env.on_text(x)
+    return x.words
 
 
 class Sym(SymInt):
@@ -91,8 +99,13 @@ class Sym(SymInt):
         """Whether the example says what it is."""
         return not self.on_data
 
-    def __repr__(self) -> str:
+    @property
+    def words(self) -> str:
+        """It as PyTorch writes it."""
         return shown(self.expr)
+
+    def __repr__(self) -> str:
+        return _told(self)
 
     __str__ = __repr__
 
@@ -163,11 +176,21 @@ class Truth(SymBool):
 
     def expected(self) -> bool:
         """What a program that checks it may go on with: where data decide, it is said to be so, and is checked where the program runs."""
-        if self.env.data is None or not any(self.env.data.among(x) for x in self.sides[1:]):
+        if not self.on_data:
             return bool(self)
         return self.env.data.expect(self)
 
+    @property
+    def on_data(self) -> bool:
+        """Whether data decide it."""
+        return self.env.data is not None and any(self.env.data.among(x) for x in self.sides[1:])
+
     def __repr__(self) -> str:
+        return _told(self)
+
+    @property
+    def words(self) -> str:
+        """It as PyTorch writes it."""
         text = self.text()
         for sign, name in ((" == ", "Eq"), (" != ", "Ne")):
             left, found, right = text.partition(sign)
@@ -362,6 +385,11 @@ class Float(SymFloat):
         return [e for p in self.parts for e in ([p.expr] if type(p) is Sym else p._sizes() if type(p) is Float else [])]
 
     def __repr__(self) -> str:
+        return _told(self)
+
+    @property
+    def words(self) -> str:
+        """It as PyTorch writes it."""
         if self.target == "data":
             return self.parts[0]
         parts = [f"({p!r})" if type(p) is Float and p.target in _SIGNS else repr(p) for p in self.parts]
