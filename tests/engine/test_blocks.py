@@ -96,6 +96,46 @@ def test_operands_laid_out_in_any_way(runs: list[str]) -> None:
     assert runs
 
 
+def test_memory_of_blocks_is_one_run_s(runs: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs read operands from memory that is written again for each block: never by two at once, nor after an error."""
+    made: list[Any] = []
+    real = blocks._tray
+    monkeypatch.setattr(blocks, "_tray", lambda *args: made.append(real(*args)) or made[-1])
+    xs = [_numbers(3, BLOCK + k, seed=k) for k in range(6)]
+    for x in xs:
+        F.gelu(torch.from_numpy(x)).numpy()
+    assert len(made) == 1  # runs one after the other share it
+    assert made[0] is not None
+    every = [b for c in all_calls() for b in (c.blocks or {}).values()]
+    (kernel,) = [b for b in every if b._trays and b._trays[0] is made[0]]
+
+    def gelu(x: np.ndarray) -> None:
+        np.testing.assert_allclose(F.gelu(torch.from_numpy(x)).numpy(), _gelu(x.astype("d")), rtol=1e-5, atol=1e-6)
+
+    inner, calls = kernel.shapes.run, []
+
+    def nested(*args: Any) -> Any:
+        calls.append(args)
+        if len(calls) == 2:  # in the middle of a run: as another thread would
+            gelu(xs[0])
+        return inner(*args)
+
+    monkeypatch.setattr(kernel.shapes, "run", nested)
+    gelu(xs[1])
+    assert len(calls) == 7  # four blocks, and three
+    assert len(made) == 1
+
+    def failing(*args: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(kernel.shapes, "run", failing)
+    with pytest.raises(KeyboardInterrupt):
+        F.gelu(torch.from_numpy(xs[2])).numpy()
+    monkeypatch.setattr(kernel.shapes, "run", inner)
+    gelu(xs[3])
+    assert len(made) == 2
+
+
 @pytest.mark.parametrize(
     "fn",
     [

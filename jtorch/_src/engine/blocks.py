@@ -8,6 +8,7 @@ block ends where the array does, and computes some elements once more: all eleme
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Elements of a block. Smaller arrays are left to NumPy.
 BLOCK = 1 << 16
+#: To which bytes memory must be aligned for XLA to read it where it lies.
+_LINE = 64
 #: Parameters of equations that say nothing but how large arrays are.
 _SIZES = frozenset(("shape", "broadcast_dimensions", "sharding"))
 
@@ -36,11 +39,13 @@ class Blocks:
         shapes: what is known of the kernel once it is compiled; None before.
     """
 
-    __slots__ = ("avals", "call", "due", "left", "shapes")
+    __slots__ = ("_lock", "_trays", "avals", "call", "due", "left", "shapes")
 
     def __init__(self, call: Call, avals: tuple[Aval, ...], left: float, due: float) -> None:
         self.call, self.avals, self.left, self.due = call, avals, left, due
         self.shapes: Shapes | None = None
+        self._lock = threading.Lock()
+        self._trays: list[_Tray | None] | None = None
 
     def run(
         self, arrays: Sequence[Any], numbers: Sequence[Any], outs: Sequence[Aval], moved: Callable[[Any, Any], Any]
@@ -54,13 +59,61 @@ class Blocks:
         results = [np.empty(o.shape, o.dtype) for o in outs]
         flat = [r.reshape(-1) for r in results]
         single = type(self.shapes.outs) is Aval
-        for start in (*range(0, size - BLOCK, BLOCK), size - BLOCK):
-            end = start + BLOCK
-            block = [moved(a[start:end], b.device) if one is None else one for a, b, one in zip(given, self.avals, singles, strict=True)]
-            found = self.shapes.run(*block, *numbers)
-            for r, x in zip(flat, (found,) if single else found, strict=True):
-                r[start:end] = x
+        # Another thread that computes the same at this moment has its own operands made for each block.
+        held = self._lock.acquire(blocking=False)
+        trays = self._trays if held else None
+        if held:
+            # Those of a run that an error ends are not taken again: its program may still read them.
+            self._trays = None
+            trays = trays or [_tray(a, moved) if yes else None for a, yes in zip(self.avals, full, strict=True)]
+        try:
+            for start in (*range(0, size - BLOCK, BLOCK), size - BLOCK):
+                end = start + BLOCK
+                block = list(singles)
+                for i, (a, b, yes) in enumerate(zip(given, self.avals, full, strict=True)):
+                    if not yes:
+                        continue
+                    tray = trays[i] if trays is not None else None
+                    block[i] = moved(a[start:end], b.device) if tray is None else tray.with_numbers(a[start:end])
+                found = self.shapes.run(*block, *numbers)
+                for r, x in zip(flat, (found,) if single else found, strict=True):
+                    r[start:end] = x
+            if held:
+                self._trays = trays
+        finally:
+            if held:
+                self._lock.release()
         return results
+
+
+class _Tray:
+    """Memory for a block that NumPy writes and a compiled program reads, so that no array has to be made for each block.
+
+    What a program reads must not change while it runs: whoever holds the tray has all of its results before it writes again.
+    """
+
+    __slots__ = ("_array", "_memory")
+
+    def __init__(self, memory: np.ndarray, array: Any) -> None:
+        self._memory, self._array = memory, array
+
+    def with_numbers(self, numbers: np.ndarray) -> Any:
+        """The array for the program, which holds these numbers."""
+        np.copyto(self._memory, numbers)
+        return self._array
+
+
+def _tray(aval: Aval, moved: Callable[[Any, Any], Any]) -> _Tray | None:
+    """A tray for operands like this; None where JAX copies what it is given."""
+    room = np.empty(aval.nbytes + _LINE, np.uint8)
+    start = -room.ctypes.data % _LINE
+    memory = room[start : start + aval.nbytes].view(aval.dtype).reshape(aval.shape)
+    array = moved(memory, aval.device)
+    try:
+        shared = array.unsafe_buffer_pointer() == memory.ctypes.data
+    except (AttributeError, RuntimeError):  # not an array of one device
+        return None
+    return _Tray(memory, array) if shared else None
 
 
 class _Unfit(Exception):
