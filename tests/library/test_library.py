@@ -418,3 +418,17 @@ def test_tensors_given_by_name_alone_are_refused() -> None:
             torch.library.register_autograd("named_tensors::named3", lambda ctx, g: (g, None))
         with pytest.raises(NotImplementedError, match="register_vmap with kwarg-only Tensor args"):
             torch.library.register_vmap("named_tensors::named3", lambda info, dims, x, *, y: (x, 0))
+
+
+def test_devices_that_are_left_out_arrive_as_devices():
+    seen = []
+
+    @torch.library.custom_op("tests_devices::placed", mutates_args=())
+    def placed(x: torch.Tensor, device: torch.device = torch.device("cpu:0")) -> torch.Tensor:
+        seen.append(device)
+        return x.clone()
+
+    placed(torch.ones(1))
+    assert seen == [torch.device("cpu:0")]
+    with pytest.raises(ValueError, match=r"opcheck\(op, \.\.\.\): op must be instance of torch\._ops\.OpOverload"):
+        torch.library.opcheck(lambda x: x, (1,))
