@@ -214,6 +214,8 @@ def _mul(a: Any, b: Any) -> Any:
         a, b = b, a
     if not a._dims and isinstance(b, Tensor) and not b.dim():  # the dtypes of both count, but values are a row beside a single number
         dtype = torch.result_type(a, b)
+        if isinstance(b, SparseTensor) and a._sorted and not b._sorted:
+            a, b = b, a
         b = to_dense(b).to(dtype) if isinstance(b, SparseTensor) else b.to(dtype)
         return like(a, a._vals.to(dtype) * b)
     if _is_number(b):

@@ -105,3 +105,17 @@ def test_gradients_of_tensors_without_data(f):
     with FakeTensorMode(allow_non_fake_inputs=True):
         x, y = torch.randn(3, 4, requires_grad=True), torch.randn(4, requires_grad=True)
         assert [g.shape for g in first(f)(x, y)] == [x.shape, y.shape]
+
+
+@pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
+def test_branches_in_branches_take_several_tensors_from_outside(mode):
+    holds, x = [torch.tensor(b) for b in (False, True, False)], torch.ones(2, 3)
+
+    def chosen(level=0):
+        if level == 3:
+            return x.sum()
+        return torch.cond(holds[level], lambda: chosen(level + 1) + 1, lambda: chosen(level + 1) * 3, ())
+
+    graph = make_fx(chosen, tracing_mode=mode, _allow_non_fake_inputs=True)()
+    assert graph().item() == chosen().item() == 57.0
+    assert "detach" not in graph.code

@@ -98,7 +98,8 @@ class PythonKeyTracer(TracerBase):
         elif isinstance(value, torch.Tensor):
             for key in (value, value._read()):
                 self.known[id(key)] = key, proxy
-            proxy.node.meta["val"] = proxy.node.meta["tensor_meta"] = value.detach()
+            with disable_proxy_modes_tracing():
+                proxy.node.meta["val"] = proxy.node.meta["tensor_meta"] = value.detach()
         elif isinstance(value, Sym):
             self.sizes.setdefault(str(value.expr), proxy)
             proxy.node.meta["val"] = value
