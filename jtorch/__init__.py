@@ -124,7 +124,7 @@ _LAZY_NAMES = {
     **dict.fromkeys((
         "_addmm_activation", "_aminmax", "_assert_async", "_assert_tensor_metadata", "_compute_linear_combination",
         "_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo",
-        "_debug_has_internal_overlap", "_grouped_mm", "_int_mm", "_shape_as_tensor",
+        "_debug_has_internal_overlap", "_fused_sdp_choice", "_grouped_mm", "_int_mm", "_shape_as_tensor",
     ), "_src.bind.underscored"),
     **dict.fromkeys((
         "_masked_softmax", "_native_multi_head_attention", "_transform_bias_rescale_qkv", "_transformer_encoder_layer_fwd",

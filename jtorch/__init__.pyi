@@ -106,6 +106,7 @@ from ._src.bind.underscored import _compute_linear_combination as _compute_linea
 from ._src.bind.underscored import _convert_indices_from_coo_to_csr as _convert_indices_from_coo_to_csr
 from ._src.bind.underscored import _convert_indices_from_csr_to_coo as _convert_indices_from_csr_to_coo
 from ._src.bind.underscored import _debug_has_internal_overlap as _debug_has_internal_overlap
+from ._src.bind.underscored import _fused_sdp_choice as _fused_sdp_choice
 from ._src.bind.underscored import _grouped_mm as _grouped_mm
 from ._src.bind.underscored import _int_mm as _int_mm
 from ._src.bind.underscored import _segment_reduce as _segment_reduce

@@ -23,6 +23,7 @@ from jtorch.fx.graph_module import GraphModule
 from jtorch.fx.proxy import Proxy
 from jtorch.utils import _pytree as pytree
 
+from . import gradients
 from .map import mapped
 from .operators import OPERATORS
 from .scan import scanned
@@ -233,11 +234,14 @@ def _capture_cond(mode: Any, pred: Any, true_fn: Any, false_fn: Any, operands: A
     true, false = bodies
     _require_same("cond", "the branches", true, false.flat, false.spec)
     order = _in_order(tracer, true, false)
-    nodes = [_attached(tracer, f"{n}_graph", b.module(order)) for n, b in (("true", true), ("false", false))]
-    chosen = [a if a.requires_grad or not b.requires_grad else b for a, b in zip(true.flat, false.flat, strict=True)]
-    if type(pred) is not Truth and not isinstance(pred, FakeTensor):  # there is data: the branch that is taken
-        with proxy_tensor.disable_proxy_modes_tracing():
+    modules = [true.module(order), false.module(order)]
+    nodes = [_attached(tracer, f"{n}_graph", m) for n, m in zip(("true", "false"), modules, strict=True)]
+    chosen = true.flat
+    if type(pred) is not Truth and not any(isinstance(x, FakeTensor) for x in (pred, *true.flat, *false.flat)):
+        with proxy_tensor.disable_proxy_modes_tracing():  # there is data: the branch that is taken
             chosen = true.flat if bool(pred) else false.flat
+    differentiable = [a.requires_grad or b.requires_grad for a, b in zip(true.flat, false.flat, strict=True)]
+    chosen = gradients.of_cond(pred, modules[0], modules[1], [*values, *order], chosen, differentiable)
     condition = _condition(tracer, pred) if isinstance(pred, Truth) else pred
     _given(tracer, "cond", chosen, condition, *nodes, (*values, *order))
     return pytree.tree_unflatten(chosen, true.spec)
@@ -267,6 +271,7 @@ def _capture_while(mode: Any, cond_fn: Any, body_fn: Any, carried: Any) -> Any:
     if values and not isinstance(values[0], FakeTensor):
         with proxy_tensor.disable_proxy_modes_tracing():
             results = pytree.tree_leaves(control.while_loop(cond_fn, body_fn, carried))
+    results = gradients.underived("while_loop", [*values, *order], results)
     _given(tracer, "while_loop", results, *nodes, tuple(values), tuple(order))
     return pytree.tree_unflatten(results, spec)
 
@@ -294,13 +299,16 @@ def _capture_scan(mode: Any, combine_fn: Any, init: list[Any], xs: list[Any]) ->
         if wrong is not None:
             raise UncapturedHigherOrderOpError(f"scan: {wrong}")
     order = _in_order(tracer, body)
-    node = _attached(tracer, "scan_combine_graph", body.module(order))
+    module = body.module(order)
+    node = _attached(tracer, "scan_combine_graph", module)
     with proxy_tensor.disable_proxy_modes_tracing():
         if isinstance(xs[0], FakeTensor):
             results = [*body.flat[:many], *[_repeated(y, xs[0].shape[0]) for y in body.flat[many:]]]
         else:
             carry, ys = scanned(combine_fn, init, xs)
             results = [*carry, *ys]
+    differentiable = [t.dtype.is_floating_point or t.dtype.is_complex for t in results]
+    results = gradients.of_scan(module, list(init), list(xs), order, results, differentiable)
     _given(tracer, "scan", results, node, list(init), list(xs), tuple(order))
     return results[:many], results[many:]
 
@@ -317,39 +325,46 @@ def _capture_map(mode: Any, f: Any, xs: list[Any], args: tuple[Any, ...]) -> Any
     body = _Body("map", mode, [*inside, *more], names)
     body.run(lambda *_: f(inside, *args), ())
     order = _in_order(tracer, body)
-    node = _attached(tracer, "body_graph", body.module(order))
+    module = body.module(order)
+    node = _attached(tracer, "body_graph", module)
     with proxy_tensor.disable_proxy_modes_tracing():
         results = [_repeated(y, xs[0].shape[0]) for y in body.flat] if isinstance(xs[0], FakeTensor) else mapped(f, xs, *args)
+    results = gradients.of_map(module, list(xs), [*more, *order], results, [y.requires_grad for y in body.flat])
     _given(tracer, "map_impl", results, node, list(xs), [*more, *order])
     return results
 
 
 def _repeated(y: Any, length: Any) -> Any:
     """A tensor without data of as many of the given one's size as there are steps."""
-    return y.new_empty((length, *y.shape)).requires_grad_(y.requires_grad) if y.dtype.is_floating_point else y.new_empty((length, *y.shape))
+    return y.new_empty((length, *y.shape))
 
 
 class _Loose(proxy_tensor.PythonKeyTracer):
     """A tracer whose graph nobody wants: it takes any tensor and size for an input."""
 
     def _constant(self, tensor: Any) -> Any:
-        proxy = self.create_proxy("placeholder", "x", (), {})
+        if self.lift is not None:
+            return self.lift(tensor)
+        proxy = self._placeholder("x")
         self.track(tensor, proxy)
         return proxy
 
+    def _placeholder(self, name: str) -> Any:
+        proxy = self.create_proxy("placeholder", name, (), {})
+        proxy.node.target = proxy.node.name  # which no other one has
+        return proxy
+
     def _size(self, env: Any, text: str) -> Any:
-        return self.sizes.setdefault(text, self.create_proxy("placeholder", "s", (), {}))
+        if self.lift is not None:
+            return super()._size(env, text)
+        return self.sizes.setdefault(text, self._placeholder("s"))
 
 
 def _unrecorded(run: Callable[[Any], Any]) -> Any:
     """The same with tensors that have no data, where nobody wants the graph."""
     mode = proxy_tensor.ProxyTorchDispatchMode(_Loose())
-    proxy_tensor._running.append(mode)
-    try:
-        with mode:
-            return run(mode)
-    finally:
-        proxy_tensor._running.pop()
+    with proxy_tensor.running(mode), mode:
+        return run(mode)
 
 
 _CAPTURES: dict[str, Callable[..., Any]] = {

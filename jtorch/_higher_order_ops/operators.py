@@ -12,7 +12,7 @@ from jtorch.fx.graph_module import GraphModule
 from .map import mapped
 from .scan import scanned
 
-__all__ = ["OPERATORS", "HigherOrderOperator", "graphs_of"]
+__all__ = ["OPERATORS", "HigherOrderOperator", "graphs_of", "map_lists", "scan_lists"]
 
 
 class HigherOrderOperator:
@@ -82,12 +82,22 @@ def _scan(combine_fn: Any, init: Any, xs: Any, additional_inputs: Any = ()) -> t
         found = list(combine_fn(*carry, *x, *more))
         return found[:many], found[many:]
 
-    carry, ys = _captured("scan", scanned, combine, list(init), list(xs))
+    carry, ys = scan_lists(combine, list(init), list(xs))
     return (*carry, *ys)
 
 
+def scan_lists(combine: Callable[..., Any], init: list[Any], xs: list[Any]) -> tuple[list[Any], list[Any]]:
+    """``scan`` of lists of tensors along the first dimension; part of a graph while a program is traced."""
+    return _captured("scan", scanned, combine, init, xs)
+
+
 def _map_impl(f: Any, xs: Any, pos_args: Any = ()) -> tuple[Any, ...]:
-    return tuple(_captured("map", _mapped, lambda x, *more: list(_tuple(f(*x, *more))), list(xs), tuple(pos_args)))
+    return tuple(map_lists(lambda x, *more: list(_tuple(f(*x, *more))), list(xs), tuple(pos_args)))
+
+
+def map_lists(f: Callable[..., Any], xs: list[Any], args: tuple[Any, ...]) -> list[Any]:
+    """``map`` of lists of tensors along the first dimension; part of a graph while a program is traced."""
+    return _captured("map", _mapped, f, xs, args)
 
 
 def _mapped(f: Any, xs: list[Any], args: tuple[Any, ...]) -> list[Any]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._src.engine import Value, record
+from .._src.facts.size import SYMBOLIC
 from .._src.hooks import function_class
 from .._src.ops._declare import OPS
 from .._src.ops._kernel import Fixed, call_of
 from .._src.tensor.running import UNSAVED, converted
+from .._src.tensor.shape_env import visible
 from ..core import Tensor, detached, from_value
 from ..dispatch import LAYOUTS, disabled_torch_dispatch_impl
 from .grad_mode import MODE, enable_grad
@@ -297,8 +299,8 @@ class FunctionNode(Node):
     def _items(self, grads: list[Any], create_graph: bool) -> list[Any]:
         return [None if g is None else _item(g, create_graph) for g in self.run_on_tensors(grads, create_graph)]
 
-    def run_on_tensors(self, grads: list[Any], create_graph: bool) -> list[Any]:
-        """The inputs' gradients, from tensors of any class."""
+    def run_on_tensors(self, grads: list[Any], create_graph: bool, zeros: Callable[[Any], Any] | None = None) -> list[Any]:
+        """The inputs' gradients, from tensors of any class. ``zeros`` makes those that are absent."""
         if self.freed:
             raise RuntimeError(FREED)
         for j, o in self.laid_outputs.items():
@@ -307,7 +309,8 @@ class FunctionNode(Node):
         if self.materialize:
             without = () if self.ctx._materialize_non_diff_grads else self.non_differentiable
             absent = [g is None and a is not None and j not in without for j, (g, a) in enumerate(zip(grads, self.outs, strict=True))]
-            grads = [_zeros(a) if missing else g for missing, g, a in zip(absent, grads, self.outs, strict=True)]
+            zeros = zeros or _zeros
+            grads = [zeros(a) if missing else g for missing, g, a in zip(absent, grads, self.outs, strict=True)]
         backward = _backward_of(self.function)
         enabled, MODE.enabled = MODE.enabled, create_graph
         try:
@@ -373,16 +376,19 @@ def _backward_of(function: Any) -> Any:
 
 def _fitted(name: str | None, i: int, g: Tensor, aval: Any) -> Tensor:
     """A gradient in its input's shape and dtype."""
-    if tuple(g.shape) != aval.shape:
-        lead = g.dim() - len(aval.shape)
-        fits = lead >= 0 and all(n in (1, m) for n, m in zip(aval.shape, g.shape[lead:], strict=True))
+    shape, wanted = tuple(g._aval.shape), tuple(aval.shape)
+    if shape != wanted and SYMBOLIC:  # sizes that are equal for all that is known of them
+        shape, wanted = visible(shape), visible(wanted)
+    if shape != wanted:
+        lead = len(shape) - len(wanted)
+        fits = lead >= 0 and all(n in (1, m) for n, m in zip(wanted, shape[lead:], strict=True))
         if not fits:
             raise RuntimeError(
-                f"Function {name} returned an invalid gradient at index {i} - got {list(g.shape)} but expected shape compatible with "
-                f"{list(aval.shape)}"
+                f"Function {name} returned an invalid gradient at index {i} - got {list(shape)} but expected shape compatible with "
+                f"{list(wanted)}"
             )
-        axes = [*range(lead), *[k + lead for k, n in enumerate(aval.shape) if n == 1 and g.shape[k + lead] != 1]]
-        g = g.sum(axes).reshape(aval.shape)
+        axes = [*range(lead), *[k + lead for k, n in enumerate(wanted) if n == 1 and shape[k + lead] != 1]]
+        g = g.sum(axes).reshape(wanted)
     if g._aval.torch_dtype is not aval.torch_dtype:
         g = g.to(aval.torch_dtype) if type(g) in LAYOUTS else converted(g, aval.torch_dtype)
     return g

@@ -127,7 +127,11 @@ def opcheck(
     Raises:
         OpCheckError: if a test fails, with ``raise_exception``.
     """
-    overload = registry.found(op)
+    try:
+        overload = registry.found(op)
+    except ValueError:
+        what = f"op must be instance of torch._ops.OpOverload, e.g. torch.ops.aten.sin.default, got {type(op)}"
+        raise ValueError(f"opcheck(op, ...): {what}") from None
     names = (test_utils,) if isinstance(test_utils, str) else tuple(test_utils)
     if unknown := [n for n in names if n not in _UTILS]:
         raise ValueError(f"Expected test_utils to be subset of {_UTILS} but got {unknown}")

@@ -566,20 +566,26 @@ def _function_of(op: UserOp) -> Any:
         if op.returns_lists:
             ctx._lengths = output[0]
             output = tuple(_nested(output[0], output[1:]))
-        op.set_up(ctx, op.regroup(counts, flat), list(output) if op.returns_list and isinstance(output, tuple) else output)
+        values = op.regroup(counts, flat)
+        ctx._needed = _given(overload, values)
+        op.set_up(ctx, values, list(output) if op.returns_list and isinstance(output, tuple) else output)
 
     def backward(ctx: Any, *grads: Any) -> Any:
         if op.returns_lists:
             grads = tuple(_nested(ctx._lengths, grads[1:]))
         got = op.gradients(ctx, (list(grads),) if op.returns_list else grads)
         arguments = overload._schema.arguments
-        if len(got) < len(arguments):
-            if len(got) != overload._schema.count:
+        if len(got) < ctx._needed:
+            raise RuntimeError(
+                f"{overload}: the registered backward returned an incorrect number of gradients (expected {len(arguments)}, got {len(got)})"
+            )
+        for place, g in enumerate(got[len(arguments) :], len(arguments) + 1):
+            if g is not None:
                 raise RuntimeError(
-                    f"{overload}: the registered backward returned an incorrect number of gradients (expected {len(arguments)}, got "
-                    f"{len(got)})"
+                    f"function {name}Backward returned a gradient different than None at position {place}, but the corresponding forward "
+                    "input was not a Variable"
                 )
-            got = (*got, *[None] * (len(arguments) - len(got)))
+        got = (*got[: len(arguments)], *[None] * (len(arguments) - len(got)))
         flat: list[Any] = [None]
         for count, a, g in zip(ctx._counts, arguments, got, strict=True):
             if count is not None and a.type.startswith("Tensor"):
@@ -602,6 +608,17 @@ def _function_of(op: UserOp) -> Any:
     methods = {n: staticmethod(f) for n, f in plain.items()}
     kind: Any = type(torch.autograd.Function)
     return kind(name, (torch.autograd.Function,), methods)
+
+
+def _given(overload: Any, values: Sequence[Any]) -> int:
+    """How many arguments PyTorch hands to the kernel by position: the last ones that have their default values are left out."""
+    many = overload._schema.count
+    while many:
+        last, value = overload._schema.arguments[many - 1], values[many - 1]
+        if not last.has_default_value() or isinstance(value, torch.Tensor) or value != last.default_value:
+            break
+        many -= 1
+    return many
 
 
 def _spread(results: Sequence[Any]) -> tuple[Any, ...]:

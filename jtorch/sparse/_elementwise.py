@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,18 @@ from .._src.facts.errors import broadcast_shapes
 from .._src.tensor.running import check_cast, converted, inplace
 from .._src.tensor.writing import check_inplace
 from ..core import Tensor
-from ._make import _unbatched, batch_dims, coalesce, compressed_to_coo, index_tensor, linear, rows_and_columns, to_compressed, to_dense
+from ._make import (
+    _unbatched,
+    batch_dims,
+    blocks_by_place,
+    coalesce,
+    compressed_to_coo,
+    index_tensor,
+    linear,
+    rows_and_columns,
+    to_compressed,
+    to_dense,
+)
 from ._tensor import BLOCKED, COMPRESSED, NAMES, SparseTensor, become, coo, could_not_run, host, like, nnz, sparse_dim, sparse_op
 from ._whole import following, through
 
@@ -200,6 +212,12 @@ def mul(input: Any, other: Any, *, out: Any = None) -> Any:
 def _mul(a: Any, b: Any) -> Any:
     if not isinstance(a, SparseTensor):
         a, b = b, a
+    if not a._dims and isinstance(b, Tensor) and not b.dim():  # the dtypes of both count, but values are a row beside a single number
+        dtype = torch.result_type(a, b)
+        if isinstance(b, SparseTensor) and a._sorted and not b._sorted:
+            a, b = b, a
+        b = to_dense(b).to(dtype) if isinstance(b, SparseTensor) else b.to(dtype)
+        return like(a, a._vals.to(dtype) * b)
     if _is_number(b):
         return like(a, a._vals * b)
     if not isinstance(b, SparseTensor):
@@ -247,13 +265,14 @@ def _look_up(indices: np.ndarray, t: SparseTensor) -> tuple[np.ndarray, np.ndarr
 
 def _blocks_of(d: Tensor, s: SparseTensor) -> Tensor:
     """The blocks of a dense tensor that a blocked one specifies."""
-    if batch_dims(s):
-        parts = [_blocks_of(x, m) for x, m in zip(d.reshape(-1, *d.shape[-2:]).unbind(), _unbatched(s), strict=True)]
+    batch = batch_dims(s)
+    if batch:
+        flat = d.reshape(math.prod(d.shape[:batch]), *d.shape[batch:])
+        parts = [_blocks_of(x, m) for x, m in zip(flat.unbind(), _unbatched(s), strict=True)]
         return torch.stack(parts).reshape(s._vals.shape)
-    p, q = s._vals.shape[-2:]
-    m, n = d.shape[0] // p, d.shape[1] // q
+    tiles = blocks_by_place(d, 0, *s._vals.shape[1:3])
     rows, columns = rows_and_columns(s)
-    return d.reshape(m, p, n, q).transpose(1, 2).reshape(m * n, p, q).index_select(0, rows * n + columns)
+    return tiles.flatten(0, 1).index_select(0, rows * tiles.shape[1] + columns)
 
 
 def _times_dense(s: SparseTensor, d: Tensor) -> SparseTensor:
@@ -261,7 +280,7 @@ def _times_dense(s: SparseTensor, d: Tensor) -> SparseTensor:
         if tuple(d.shape) != tuple(s._dims):
             broadcast_shapes(s._dims, d.shape)
             d = d.expand(tuple(s._dims))
-        if s._kind in BLOCKED and s._vals.dim() == batch_dims(s) + 3:
+        if s._kind in BLOCKED:
             return like(s, s._vals * _blocks_of(d, s))
         if d.dim() == 2:
             return like(s, s._vals * _C._coo_pick(d, torch.stack(list(rows_and_columns(s)))))
@@ -305,22 +324,22 @@ def mul_(input: Any, other: Any) -> Any:
     return inplace(input, to_dense(_mul(input, other)))
 
 
+def _divisor(t: Tensor) -> RuntimeError:
+    return RuntimeError(f"Sparse division requires a scalar or zero-dim dense tensor divisor (got shape {list(t.shape)} for divisor)")
+
+
 @sparse_op("div")
 @following(lambda whole, other, rounding_mode=None, **_: None if rounding_mode else whole / other)
 def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
     """The quotient by a number or a 0-dim dense tensor."""
     if not isinstance(input, SparseTensor):
-        if _is_number(input) and not isinstance(input, Tensor):
-            raise could_not_run("reciprocal", other)
-        raise RuntimeError(
-            f"unsupported tensor layout: {NAMES[other._kind]}" if other._kind in COMPRESSED else "Sparse division requires a dense divisor"
-        )
+        if other._kind in COMPRESSED:
+            raise RuntimeError(f"unsupported tensor layout: {NAMES[other._kind]}")
+        raise _divisor(other)
     if input._kind in COMPRESSED:
         raise RuntimeError(f"unsupported tensor layout: {NAMES[input._kind]}")
     if not _is_number(other):
-        raise RuntimeError(
-            f"Sparse division requires a scalar or zero-dim dense tensor divisor (got shape {list(other.shape)} for divisor)"
-        )
+        raise _divisor(other)
     if rounding_mode is not None:
         input = coalesce(input)
     found = like(input, torch.div(input._vals, other, rounding_mode=rounding_mode))

@@ -175,12 +175,11 @@ def empty_like(t: SparseTensor, kind: Any, dtype: Any, device: Any, requires_gra
         starts = torch.zeros((*t._dims[:batch], n + 1), dtype=dtypes.int64, device=device)
         values = torch.zeros((*t._vals.shape[:batch], 0, *t._vals.shape[batch + 1 :]), dtype=dtype, device=device)
         return _finish(make(kind, (starts, starts[..., :0]), values, t._dims), requires_grad)
-    dense = t._vals.dim() - 1 if kind is t._kind else 0
-    return empty(tuple(t._dims), kind, dtype, device, dense, requires_grad)
+    return empty(tuple(t._dims), kind, dtype, device, dense_dim(t), requires_grad)
 
 
 def empty(size: Sequence[int], kind: Any, dtype: Any, device: Any, dense: int = 0, requires_grad: bool = False) -> SparseTensor:
-    """A sparse tensor without specified elements; the last ``dense`` dimensions of COO are dense."""
+    """A sparse tensor without specified elements; the last ``dense`` dimensions are dense."""
     size = tuple(int(n) for n in size)
     if kind is layouts.sparse_coo:
         s = len(size) - dense
@@ -191,11 +190,11 @@ def empty(size: Sequence[int], kind: Any, dtype: Any, device: Any, dense: int = 
         raise RuntimeError(f"empty_sparse_compressed expected sparse compressed (non-block) tensor layout but got {NAMES[kind]}")
     if len(size) < 2:
         raise RuntimeError(f"torch.empty: Only batched sparse compressed (non-block) tensors are supported, but got size {list(size)}")
-    *batch, rows, cols = size
+    *batch, rows, cols = size[: len(size) - dense]
     n = rows if kind in BY_ROW else cols
     starts = torch.zeros((*batch, n + 1), dtype=dtypes.int64, device=device)
     others = torch.zeros((*batch, 0), dtype=dtypes.int64, device=device)
-    values = torch.zeros((*batch, 0), dtype=dtype, device=device)
+    values = torch.zeros((*batch, 0, *size[len(size) - dense :]), dtype=dtype, device=device)
     return _finish(make(kind, (starts, others), values, size), requires_grad)
 
 
@@ -375,7 +374,7 @@ def _to_coo(t: Any, s: int) -> Any:
         array = array.astype(np.float32)
     there = array != 0
     if s < array.ndim:
-        there = there.reshape(*there.shape[:s], -1).any(-1)
+        there = there.any(tuple(range(s, array.ndim)))
     indices = index_tensor(np.stack(np.nonzero(there)), t)
     values = t[tuple(indices)] if indices.shape[1] else t.reshape(-1)[:0].reshape(0, *t.shape[s:])
     return coo(indices, values, t.shape, True)
@@ -452,15 +451,15 @@ def _compressed(input: Any, kind: Any, blocksize: Any, dense_dim: int | None, as
         if asked:
             _refuse_conversion(input, kind, blocksize, asked, name)
     if kind in BLOCKED:
-        return _to_blocks(_where(input, kind, asked or name), input, kind, blocksize)
+        return _to_blocks(_where(input, kind, asked or name), name, input, kind, blocksize, dense_dim)
     if blocksize is not None:
         raise RuntimeError(f"{name}: conversion from {_word(input)} to {NAMES[kind]} with blocksize argument given is not supported")
     if isinstance(input, SparseTensor):
         if input._kind in COMPRESSED and batch_dims(input):
-            return _batched(kind, [coalesce(compressed_to_coo(m)) for m in _unbatched(input)], tuple(input._dims))
+            return _batched(kind, [coalesce(compressed_to_coo(m)) for m in _unbatched(input)], tuple(input._dims), name)
         c = coalesce(compressed_to_coo(input) if input._kind in COMPRESSED else input)
         if sparse_dim(c) == 3:
-            return _batched(kind, [c.select(0, k) for k in range(c._dims[0])], tuple(c._dims))
+            return _batched(kind, [c.select(0, k) for k in range(c._dims[0])], tuple(c._dims), name)
         return _compress(c, kind)
     if input.dim() < 2:
         raise RuntimeError(f"{name}: conversion from Strided to {NAMES[kind]} needs at least two dimensions, got {input.dim()}")
@@ -468,12 +467,14 @@ def _compressed(input: Any, kind: Any, blocksize: Any, dense_dim: int | None, as
     batch = input.dim() - 2 - dense
     if not batch:
         return _compress(_to_coo(input, 2), kind)
-    flat = input.reshape(-1, *input.shape[batch:])
-    return _batched(kind, [_to_coo(flat[k], 2) for k in range(flat.shape[0])], tuple(input.shape))
+    flat = input.reshape(math.prod(input.shape[:batch]), *input.shape[batch:])
+    return _batched(kind, [_to_coo(flat[k], 2) for k in range(flat.shape[0])], tuple(input.shape), name)
 
 
-def _batched(kind: Any, parts: list[Any], size: tuple[int, ...]) -> SparseTensor:
+def _batched(kind: Any, parts: list[Any], size: tuple[int, ...], name: str) -> SparseTensor:
     """A batch of matrices with as many elements each."""
+    if not parts:
+        raise RuntimeError(f"{name}: Expected product of batch dimensions to be non-zero.")
     counts = {nnz(p) for p in parts}
     if len(counts) > 1:
         raise RuntimeError("Expect the same number of specified elements per batch.")
@@ -502,36 +503,44 @@ def _compress(c: SparseTensor, kind: Any) -> SparseTensor:
     return make(kind, (index_tensor(starts, c), index_tensor(minor, c)), values, c._dims)
 
 
-def _to_blocks(name: str, input: Any, kind: Any, blocksize: Any) -> SparseTensor:
+def blocks_by_place(dense: Tensor, batch: int, p: int, q: int) -> Tensor:
+    """A tensor with its matrices, which stand after ``batch`` dimensions, cut into blocks: ``(*batch, m // p, n // q, p, q, *dense)``."""
+    (m, n), tail = dense.shape[batch : batch + 2], dense.shape[batch + 2 :]
+    return dense.reshape(*dense.shape[:batch], m // p, p, n // q, q, *tail).transpose(batch + 1, batch + 2)
+
+
+def _to_blocks(where: str, name: str, input: Any, kind: Any, blocksize: Any, dense_dims: int | None) -> SparseTensor:
+    """The tensor in blocks; its last ``dense_dims`` dimensions are those of the elements."""
     if blocksize is None:
-        raise RuntimeError(f"{name}: conversion from {_word(input)} to {NAMES[kind]} without blocksize argument given is not supported")
-    dense = to_dense(input) if isinstance(input, SparseTensor) else input
-    p, q = blocksize
-    if dense.shape[-2] % p or dense.shape[-1] % q:
-        raise RuntimeError(
-            f"{name}: tensor sparse size ({dense.shape[-2]},{dense.shape[-1]}) must be divisible by given blocksize ({p},{q})"
-        )
-    *lead, m, n = dense.shape
-    tiles = dense.reshape(*lead, m // p, p, n // q, q).transpose(-3, -2)
-    flat = tiles.reshape(-1, m // p, n // q, p, q)
+        raise RuntimeError(f"{where}: conversion from {_word(input)} to {NAMES[kind]} without blocksize argument given is not supported")
+    if isinstance(input, SparseTensor):
+        dense, tail = to_dense(input), dense_dim(input)
+    else:
+        dense, tail = input, 0 if dense_dims is None else _dense_dims("dense_to_sparse_compressed", input, dense_dims)
+    batch, (p, q) = dense.dim() - 2 - tail, blocksize
+    m, n = dense.shape[batch : batch + 2]
+    if m % p or n % q:
+        raise RuntimeError(f"{where}: tensor sparse size ({m},{n}) must be divisible by given blocksize ({p},{q})")
+    tiles = blocks_by_place(dense, batch, p, q)
+    flat = tiles.reshape(math.prod(dense.shape[:batch]), *tiles.shape[batch:])
     # An element of the matrix of blocks is there if any of its block is: what COO does with dense dimensions.
     parts = [_to_coo(flat[k], 2) for k in range(flat.shape[0])]
-    if isinstance(input, SparseTensor) and not lead:
-        parts = [_with_zeros(input, dense, parts[0], p, q)]
-    made = _batched(kind, parts, (*lead, m // p, n // q, p, q)) if lead else _compress(parts[0], kind)
+    if isinstance(input, SparseTensor) and not batch:
+        parts = [_with_zeros(input, tiles, parts[0], p, q)]
+    made = _batched(kind, parts, tuple(tiles.shape), name) if batch else _compress(parts[0], kind)
     return make(kind, made._at, made._vals, dense.shape)
 
 
-def _with_zeros(source: SparseTensor, dense: Tensor, found: SparseTensor, p: int, q: int) -> SparseTensor:
+def _with_zeros(source: SparseTensor, tiles: Tensor, found: SparseTensor, p: int, q: int) -> SparseTensor:
     """Blocks that hold specified elements are kept where all of them are zero."""
-    c = coalesce(compressed_to_coo(source) if source._kind in COMPRESSED - BLOCKED else source) if source._kind not in BLOCKED else None
-    if c is None:
+    if source._kind in BLOCKED:
         return found
-    places = np.unique(linear(host(c._at[0]) // np.array([[p], [q]]), (dense.shape[0] // p, dense.shape[1] // q)))
+    c = coalesce(compressed_to_coo(source) if source._kind in COMPRESSED else source)
+    size = tuple(tiles.shape[:2])
+    places = np.unique(linear(host(c._at[0]) // np.array([[p], [q]]), size))
     if len(places) == nnz(found):
         return found
-    indices = index_tensor(unravel(places, (dense.shape[0] // p, dense.shape[1] // q)), source)
-    tiles = dense.reshape(dense.shape[0] // p, p, dense.shape[1] // q, q).transpose(1, 2)
+    indices = index_tensor(unravel(places, size), source)
     return coo(indices, tiles[tuple(indices)], found._dims, True)
 
 

@@ -418,3 +418,38 @@ def test_tensors_given_by_name_alone_are_refused() -> None:
             torch.library.register_autograd("named_tensors::named3", lambda ctx, g: (g, None))
         with pytest.raises(NotImplementedError, match="register_vmap with kwarg-only Tensor args"):
             torch.library.register_vmap("named_tensors::named3", lambda info, dims, x, *, y: (x, 0))
+
+
+def test_devices_that_are_left_out_arrive_as_devices():
+    seen = []
+
+    @torch.library.custom_op("tests_devices::placed", mutates_args=())
+    def placed(x: torch.Tensor, device: torch.device = torch.device("cpu:0")) -> torch.Tensor:
+        seen.append(device)
+        return x.clone()
+
+    placed(torch.ones(1))
+    assert seen == [torch.device("cpu:0")]
+    with pytest.raises(ValueError, match=r"opcheck\(op, \.\.\.\): op must be instance of torch\._ops\.OpOverload"):
+        torch.library.opcheck(lambda x: x, (1,))
+
+
+@pytest.mark.parametrize(
+    ("schema", "gave", "fits"),
+    [
+        ("(Tensor a, int x=2, *, int y=3) -> Tensor", 1, True), ("(Tensor a, int x=2) -> Tensor", 3, True),
+        ("(Tensor a, Tensor? b=None) -> Tensor", 1, True), ("(Tensor a, int x) -> Tensor", 1, False),
+    ],
+)  # fmt: skip
+def test_gradients_of_arguments_that_are_left_out(schema, gave, fits):
+    with torch.library._scoped_library("tests_left_out", "FRAGMENT") as lib:
+        lib.define(f"twice{schema}")
+        lib.impl("twice", lambda a, *more, **named: a * 2, "CPU")
+        torch.library.register_autograd("tests_left_out::twice", lambda ctx, g: (g * 2, *[None] * (gave - 1)), lib=lib)
+        a = torch.ones(2, requires_grad=True)
+        out = torch.ops.tests_left_out.twice(a, *[] if fits else [5])
+        if fits:
+            assert torch.autograd.grad(out.sum(), a)[0].tolist() == [2.0, 2.0]
+        else:
+            with pytest.raises(RuntimeError, match="incorrect number of gradients"):
+                out.sum().backward()

@@ -55,3 +55,37 @@ def test_calls(text: str) -> None:
         for a, b in zip(got, want, strict=True):
             if b is not None:
                 np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6)
+
+
+def test_attention_with_the_kernels_that_are_left() -> None:
+    """Where ``sdpa_kernel`` leaves what PyTorch has no kernel for on the CPU, it is refused, and the choice is PyTorch's."""
+
+    def told(n: Any, kinds: list[str], shape: Any, given: Any, f: Any) -> Any:
+        q = n.ones(shape)
+        options = {k: n.ones(4, 4, dtype=n.bool) if k == "attn_mask" else x for k, x in given.items()}
+        with n.nn.attention.sdpa_kernel([getattr(n.nn.attention.SDPBackend, k) for k in kinds]):
+            try:
+                found = f(n)(q, q, q, **options)
+            except RuntimeError as error:
+                return str(error)
+        return found if isinstance(found, int) else tuple(found.shape)
+
+    for kinds in (["MATH"], ["FLASH_ATTENTION"], ["EFFICIENT_ATTENTION"], ["EFFICIENT_ATTENTION", "MATH"], ["FLASH_ATTENTION", "MATH"]):
+        for shape in ((2, 2, 4, 8), (2, 4, 8)):
+            for given in ({}, {"attn_mask": True}, {"is_causal": True}, {"attn_mask": True, "is_causal": True}, {"dropout_p": 0.5}):
+                for f in (lambda n: n.nn.functional.scaled_dot_product_attention, lambda n: n._fused_sdp_choice):
+                    assert told(jtorch, kinds, shape, given, f) == told(torch, kinds, shape, given, f), (kinds, shape, given)
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize("average", [True, False])
+def test_attention_of_nested_tensors(average: bool) -> None:
+    def run(n: Any) -> Any:
+        x, *rest = [n.tensor(_ARRAYS[name]) for name in ("x", "W", "b", "P", "p")]
+        nested = n.nested.nested_tensor([x[0], x[1, :2]])
+        found, weights = n._native_multi_head_attention(nested, nested, nested, 4, 2, *rest, None, True, average)
+        return [t.numpy() for t in found.unbind()], weights[0].numpy()
+
+    (ours, weights), (theirs, expected) = run(jtorch), run(torch)
+    for a, b in zip([*ours, weights], [*theirs, expected], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)

@@ -37,7 +37,7 @@ def _shown(f: Any) -> Any:
             t = f()
         except (RuntimeError, NotImplementedError) as error:
             return type(error).__name__, str(error)[:150]
-    return str(t.layout), tuple(t.shape), str(t.dtype), [(str(p.dtype), p.tolist()) for p in _places(t)], t.values().tolist()
+    return str(t.layout), tuple(t.shape), t.dense_dim(), str(t.dtype), [(str(p.dtype), p.tolist()) for p in _places(t)], t.values().tolist()
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
@@ -88,3 +88,28 @@ def test_more_places_than_before_hold_zeros(layout: str) -> None:
 def test_what_is_refused(layout: str, call: str) -> None:
     found, wanted = (_shown(lambda n=n: eval(call, {"n": n, "t": _made(n, layout, "int64")})) for n in (jtorch, torch))
     assert found == wanted
+
+
+def test_dense_dimensions_batches_and_nothing() -> None:
+    """What has dense dimensions keeps them in blocks too, batches may be of empty matrices, and what is like them has their dimensions."""
+
+    def programs(n: Any) -> Any:
+        for layout in LAYOUTS:
+            blocks = {"blocksize": (2, 1)} if layout[7] == "b" else {}
+            for shape, dense in (((4, 6, 3), 1), ((2, 4, 6), 0), ((2, 2, 2, 2, 2), 1), ((4, 0), 0), ((0, 4, 6), 0), ((2, 0, 6), 0)):
+                of = (n.arange(max(4, int(torch.Size(shape).numel()))).reshape(-1)[: torch.Size(shape).numel()] % 3).float().reshape(shape)
+
+                def made(of: Any = of, layout: str = layout, dense: int = dense, blocks: Any = blocks) -> Any:
+                    return of.to_sparse(layout=getattr(n, layout), dense_dim=dense, **blocks)
+
+                yield made
+                yield lambda made=made: n.zeros_like(made())
+                if len(shape) - dense == 2:
+                    yield lambda of=of, layout=layout, blocks=blocks: of.to_sparse(2).to_sparse(layout=getattr(n, layout), **blocks)
+
+    for number, (ours, theirs) in enumerate(zip(programs(jtorch), programs(torch), strict=True)):
+        assert _shown(ours) == _shown(theirs), number
+    for one, other in (("float32", "float64"), ("float64", "complex64"), ("int64", "float32")):
+        dtypes = {str((n.ones((), dtype=getattr(n, one)).to_sparse() * x).dtype) for n in (jtorch, torch) for x in (
+            n.ones((), dtype=getattr(n, other)), n.ones((), dtype=getattr(n, other)).to_sparse())}  # fmt: skip
+        assert len(dtypes) == 1, (one, other)

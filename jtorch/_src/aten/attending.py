@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..composites.attention import fits_kernel
 from ..facts import dtypes
 from ..facts.attention_kernels import ENABLED
-from ..facts.errors import canonical_dim
 from ..facts.layouts import contiguous_format, strided
-from ..ops.attention import BOTH, fits_fused
-from ..tensor.symbols import exact
+from ..ops.attention import BOTH
 from .overloads import aten
 from .routes_math import matmul
 
@@ -19,16 +18,7 @@ A = aten
 
 def fused(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, enable_gqa: bool) -> bool:
     """Whether PyTorch's kernel for the CPU runs the whole, and nobody sees its products."""
-    if dropout_p or not ENABLED["flash"] or query.device.type == "meta" or (attn_mask is not None and attn_mask._rg):
-        return False
-    q, k, v = query._aval, key._aval, value._aval
-    if not fits_fused(q, k, v, None, enable_gqa):
-        return False
-    if attn_mask is not None:
-        canonical_dim(-2, attn_mask._aval.ndim, wrap_scalar=False)  # PyTorch looks before it chooses
-        if not fits_fused(q, k, v, attn_mask._aval, enable_gqa):
-            return False
-    return all(exact(t.stride())[-1] == 1 for t in (query, key, value))
+    return ENABLED["flash"] and fits_kernel(query, key, value, attn_mask, dropout_p, enable_gqa)
 
 
 def attention(

@@ -64,7 +64,12 @@ def number_like(number: float, like: Any) -> Any:
 
 def made_zeros(shape: Sequence[int], like: Any) -> Any:
     """Plain zeros of a gradient's dtype: modes see them being made, wrapper classes do not."""
-    return A.zeros.default(list(shape), dtype=like._aval.torch_dtype, layout=strided, device=of_placement(like._aval.device))
+    return zeros_in(shape, like._aval)
+
+
+def zeros_in(shape: Sequence[int], aval: Any) -> Any:
+    """Plain zeros of a size, with the dtype and the device of ``aval``."""
+    return A.zeros.default(list(shape), dtype=aval.torch_dtype, layout=strided, device=of_placement(aval.device))
 
 
 def dims_of(dim: Any, ndim: int) -> list[int]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..facts import dtypes, layouts
+from ..facts import devices, dtypes, layouts
 from .declared import declared
 
 
@@ -36,7 +36,7 @@ def _default(text: str, kind: str) -> Any:
     if text.startswith("["):
         return [_default(item.strip(), kind.partition("[")[0]) for item in text[1:-1].split(",")]
     if text.startswith(('"', "'")):
-        return text[1:-1]
+        return text[1:-1] if not kind.startswith("Device") else devices.device(text[1:-1])
     if kind.startswith("ScalarType"):
         named = dtypes.ALIASES.get(text) or dtypes.BY_NAME.get(text) or dtypes.ABSENT.get(text)
         if named is not None:

@@ -15,7 +15,9 @@ from ...autograd.tape import Above, Node, _Task
 from ...core import Tensor, from_value
 from ..engine import Value
 from ..facts.layouts import preserve_format, strided
+from ..tensor.shape_env import visible
 from .calling import handles
+from .formulas import zeros_in
 from .overloads import aten
 from .recording import OperatorNode
 from .replaying import replay
@@ -124,7 +126,7 @@ def gradients_of(node: Node, grads: list[Any], create_graph: bool, asked: Sequen
         with Quiet():
             return node.gradients(grads, asked) if type(node) is OperatorNode else node.gradients(grads)
     if isinstance(node, FunctionNode):
-        return node.run_on_tensors(grads, create_graph)
+        return node.run_on_tensors(grads, create_graph, _seen_zeros if STATE.modes else None)
     plain = not STATE.modes and not STATE.forced and not any(g is not None and handles(type(g)) for g in grads)
     if not plain and node.call is not None:
         with Quiet():
@@ -134,6 +136,12 @@ def gradients_of(node: Node, grads: list[Any], create_graph: bool, asked: Sequen
     else:
         found = node.apply([None if g is None else g._v or g._read() for g in grads])
     return [as_tensor(x, create_graph) for x in found]
+
+
+def _seen_zeros(aval: Any) -> Any:
+    """Zeros in the place of an absent gradient: modes see them being made."""
+    with Quiet():
+        return zeros_in(visible(aval.shape), aval)
 
 
 def continue_on_tensors(task: _Task, node: Node, grads: list[Any], needed: Any, finish: Any, counts: Any) -> None:

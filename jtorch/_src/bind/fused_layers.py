@@ -58,11 +58,23 @@ def _native_multi_head_attention(
     query: Any, key: Any, value: Any, embed_dim: int, num_head: int, qkv_weight: Any, qkv_bias: Any, proj_weight: Any, proj_bias: Any,
     mask: Any = None, need_weights: bool = True, average_attn_weights: bool = True, mask_type: int | None = None,
 ) -> Any:  # fmt: skip
-    """Attention of batches of sequences of one length, and its weights (averaged over the heads) or None.
+    """Attention of batches of sequences, and its weights (averaged over the heads) or None.
+
+    Sequences have one length, or are those of nested tensors; the weights of these are padded.
 
     Raises:
-        RuntimeError: for shapes that do not fit one another.
+        RuntimeError: for shapes that do not fit one another, and a mask for nested tensors.
     """
+    if query.is_nested:
+        if mask is not None:
+            raise RuntimeError("NestedTensor with mask is not supported at this time")
+        lengths = [[len(x) for x in t.unbind()] for t in (query, key)]
+        q, k, v = [t.to_padded_tensor(0.0) for t in (query, key, value)]
+        absent = torch.arange(k.shape[1], device=query.device) >= torch.tensor(lengths[1], device=query.device)[:, None]
+        found, weights = _native_multi_head_attention(
+            q, k, v, embed_dim, num_head, qkv_weight, qkv_bias, proj_weight, proj_bias, absent, need_weights, average_attn_weights, 1
+        )
+        return torch.nested.as_nested_tensor([x[:n] for x, n in zip(found, lengths[0], strict=True)], layout=query.layout), weights
     if query.dim() != 3:
         raise RuntimeError(f"expected 3-D `query`, got {query.dim()}-D tensor")
     if query.shape[2] != embed_dim:

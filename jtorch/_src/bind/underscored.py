@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..composites.attention import choice
 from ..facts.dtypes import BY_NAME
 from ..facts.errors import not_offered
 from ..facts.warned_once import warn_once
@@ -14,7 +15,8 @@ __all__ = [
     "_addmm_activation", "_aminmax", "_assert_async", "_assert_tensor_metadata", "_cast_Byte", "_cast_Char", "_cast_Double",
     "_cast_Float", "_cast_Half", "_cast_Int",
     "_cast_Long", "_cast_Short", "_compute_linear_combination", "_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo",
-    "_debug_has_internal_overlap", "_grouped_mm", "_int_mm", "_segment_reduce", "_shape_as_tensor", "_unique", "_unique2",
+    "_debug_has_internal_overlap", "_fused_sdp_choice", "_grouped_mm", "_int_mm", "_segment_reduce", "_shape_as_tensor",
+    "_unique", "_unique2",
 ]  # fmt: skip
 
 
@@ -54,6 +56,26 @@ def _debug_has_internal_overlap(self: Any) -> int:
             return 2
         expected *= n
     return 0
+
+
+def _fused_sdp_choice(
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> int:
+    """What PyTorch computes ``scaled_dot_product_attention`` with on the CPU: 0 for the formula, 1 for one kernel.
+
+    Raises:
+        RuntimeError: if ``sdpa_kernel`` leaves neither.
+    """
+    del is_causal, scale  # which both take
+    return choice(query, key, value, attn_mask, dropout_p, enable_gqa)
 
 
 def _shape_as_tensor(self: Any) -> Any:

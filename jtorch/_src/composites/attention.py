@@ -10,10 +10,13 @@ from ...core import Tensor
 from ..bind.cores import composite
 from ..bind.everything import _C, F, T, functional
 from ..facts import dtypes
-from ..facts.errors import broadcast_shapes
+from ..facts.attention_kernels import ENABLED
+from ..facts.errors import broadcast_shapes, canonical_dim
+from ..facts.layouts import strided
 from ..facts.warned_once import outside
 from ..ops._facts import schemas
-from ..ops.attention import BOTH
+from ..ops.attention import BOTH, fits_fused
+from ..tensor.symbols import exact
 
 
 @composite(namespace="nn.functional", operands=("query", "key", "value", "attn_mask"), autocast="lower", implicit=True)
@@ -51,7 +54,8 @@ def scaled_dot_product_attention(
 
     Raises:
         RuntimeError: if shapes or dtypes do not fit, or both a mask and ``is_causal`` are given, unless the operands have four dimensions
-            and equal last ones, without dropout and without a gradient for the mask.
+            and equal last ones, without dropout and without a gradient for the mask. On the CPU also if ``sdpa_kernel`` leaves no
+            implementation that PyTorch has for the operands there.
 
     Example:
         >>> import jtorch as torch
@@ -62,6 +66,10 @@ def scaled_dot_product_attention(
                  [2.]]])
     """
     keep = None
+    if not (ENABLED["flash"] and ENABLED["math"]) and query.device.type == "cpu":
+        chosen = choice(query, key, value, attn_mask, dropout_p, enable_gqa)
+        if is_causal and attn_mask is not None and not chosen:
+            raise RuntimeError(BOTH)
     if is_causal and attn_mask is not None and (attn_mask.requires_grad or attn_mask.is_meta or dropout_p != 0.0):
         raise RuntimeError(BOTH)
     if dropout_p != 0.0:
@@ -69,6 +77,38 @@ def scaled_dot_product_attention(
             raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p:g}")
         keep = _kept(query, key, dropout_p)
     return _C._attention(query, key, value, attn_mask, keep, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
+
+
+def fits_kernel(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, enable_gqa: bool) -> bool:
+    """Whether PyTorch has one kernel for the CPU that runs the whole."""
+    if dropout_p or query.device.type == "meta" or (attn_mask is not None and attn_mask._rg):
+        return False
+    q, k, v = query._aval, key._aval, value._aval
+    if not fits_fused(q, k, v, None, enable_gqa):
+        return False
+    if attn_mask is not None:
+        canonical_dim(-2, attn_mask._aval.ndim, wrap_scalar=False)  # PyTorch looks before it chooses
+        if not fits_fused(q, k, v, attn_mask._aval, enable_gqa):
+            return False
+    return all(exact(t.stride())[-1] == 1 for t in (query, key, value))
+
+
+def choice(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, enable_gqa: bool = False) -> int:
+    """What PyTorch computes attention with on the CPU, as a number of ``SDPBackend``: 0, products and a softmax, or 1, one kernel."""
+    flash, formula = ENABLED["flash"], ENABLED["math"]
+    if query.device.type == "meta":
+        return 0
+    if not (flash or formula):
+        raise RuntimeError(
+            "No viable backend for scaled_dot_product_attention was found. This is likely due to turning off both the math kernel and the "
+            "fused kernels."
+        )
+    dense = all(t.layout is strided and not t.is_nested for t in (query, key, value))
+    if flash and dense and fits_kernel(query, key, value, attn_mask, dropout_p, enable_gqa):
+        return 1
+    if not formula:
+        raise RuntimeError("No available kernel.  Aborting execution.")
+    return 0
 
 
 def _kept(query: Any, key: Any, p: float) -> Any:

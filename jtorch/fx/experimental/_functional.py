@@ -18,7 +18,7 @@ from jtorch.fx.node import Node
 from jtorch.fx.proxy import Proxy
 from jtorch.utils import _pytree as pytree
 
-from .proxy_tensor import ProxyTorchDispatchMode, PythonKeyTracer, disable_proxy_modes_tracing, get_proxy_mode
+from .proxy_tensor import ProxyTorchDispatchMode, PythonKeyTracer, disable_proxy_modes_tracing, get_proxy_mode, running
 
 A = torch.ops.aten
 
@@ -250,7 +250,7 @@ def functional(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     if outer is None or not outer.enabled or isinstance(outer, WithoutWrites):
         return func(*args, **kwargs)
     mode = _Carried(outer.tracer, outer.decompositions, remove == "mutations_and_views")
-    with disable_proxy_modes_tracing(), mode:
+    with disable_proxy_modes_tracing(), mode, running(mode):  # which branches and loops are captured in, too
         result = func(*args, **kwargs)
     mode.finish()
     return result

@@ -47,6 +47,16 @@ def get_proxy_mode() -> ProxyTorchDispatchMode | None:
 
 
 @contextlib.contextmanager
+def running(mode: ProxyTorchDispatchMode) -> Iterator[None]:
+    """A block in which ``mode`` is that of the innermost trace."""
+    _running.append(mode)
+    try:
+        yield
+    finally:
+        _running.pop()
+
+
+@contextlib.contextmanager
 def disable_proxy_modes_tracing() -> Iterator[None]:
     """A block whose operators run without being added to a graph."""
     mode = get_proxy_mode()
@@ -88,7 +98,8 @@ class PythonKeyTracer(TracerBase):
         elif isinstance(value, torch.Tensor):
             for key in (value, value._read()):
                 self.known[id(key)] = key, proxy
-            proxy.node.meta["val"] = proxy.node.meta["tensor_meta"] = value.detach()
+            with disable_proxy_modes_tracing():
+                proxy.node.meta["val"] = proxy.node.meta["tensor_meta"] = value.detach()
         elif isinstance(value, Sym):
             self.sizes.setdefault(str(value.expr), proxy)
             proxy.node.meta["val"] = value
@@ -405,12 +416,8 @@ def make_fx(
                 flat_args.append(leaf)
         in_spec = pytree.tree_structure(args)
         mode = ProxyTorchDispatchMode(tracer, decomposition_table)
-        _running.append(mode)
-        try:
-            with fake or contextlib.nullcontext(), mode, _composites_whole() if pre_dispatch else contextlib.nullcontext():
-                result = f(*pytree.tree_unflatten(flat_args, in_spec))
-        finally:
-            _running.pop()
+        with running(mode), fake or contextlib.nullcontext(), mode, _composites_whole() if pre_dispatch else contextlib.nullcontext():
+            result = f(*pytree.tree_unflatten(flat_args, in_spec))
         flat, out_spec = pytree.tree_flatten(result)
         nested = any(not spec.is_leaf() for spec in in_specs)
         # A result in a tuple stays one; of an argument that is nested, the graph has flat inputs and outputs.
