@@ -23,6 +23,7 @@ from jtorch.fx.graph_module import GraphModule
 from jtorch.fx.proxy import Proxy
 from jtorch.utils import _pytree as pytree
 
+from .branches import branched, underived
 from .map import mapped
 from .operators import OPERATORS
 from .scan import scanned
@@ -205,6 +206,10 @@ def _given(tracer: Any, name: str, results: list[Any], *args: Any) -> None:
     tracer.track(tuple(results), proxy)
 
 
+def _without_derivative(tracer: Any, name: str, results: list[Any], given: tuple[Any, ...]) -> list[Any]:
+    return results if isinstance(tracer, _Loose) else underived(name, list(results), given)
+
+
 def _condition(tracer: Any, pred: Truth) -> Any:
     """The node of a comparison of sizes."""
     sign, left, right = pred.sides
@@ -233,11 +238,15 @@ def _capture_cond(mode: Any, pred: Any, true_fn: Any, false_fn: Any, operands: A
     true, false = bodies
     _require_same("cond", "the branches", true, false.flat, false.spec)
     order = _in_order(tracer, true, false)
-    nodes = [_attached(tracer, f"{n}_graph", b.module(order)) for n, b in (("true", true), ("false", false))]
+    graphs = [b.module(order) for b in (true, false)]
+    nodes = [_attached(tracer, f"{n}_graph", g) for n, g in zip(("true", "false"), graphs, strict=True)]
     chosen = [a if a.requires_grad or not b.requires_grad else b for a, b in zip(true.flat, false.flat, strict=True)]
     if type(pred) is not Truth and not isinstance(pred, FakeTensor):  # there is data: the branch that is taken
         with proxy_tensor.disable_proxy_modes_tracing():
             chosen = true.flat if bool(pred) else false.flat
+    # Gradients come from the branch that is taken, too.
+    if torch.is_grad_enabled() and any(t.requires_grad for t in chosen) and not isinstance(tracer, _Loose):
+        chosen = list(branched(pred, graphs[0], graphs[1], chosen, (*values, *order)))
     condition = _condition(tracer, pred) if isinstance(pred, Truth) else pred
     _given(tracer, "cond", chosen, condition, *nodes, (*values, *order))
     return pytree.tree_unflatten(chosen, true.spec)
@@ -267,6 +276,7 @@ def _capture_while(mode: Any, cond_fn: Any, body_fn: Any, carried: Any) -> Any:
     if values and not isinstance(values[0], FakeTensor):
         with proxy_tensor.disable_proxy_modes_tracing():
             results = pytree.tree_leaves(control.while_loop(cond_fn, body_fn, carried))
+    results = _without_derivative(tracer, "while_loop", results, (*values, *order))
     _given(tracer, "while_loop", results, *nodes, tuple(values), tuple(order))
     return pytree.tree_unflatten(results, spec)
 
@@ -301,6 +311,7 @@ def _capture_scan(mode: Any, combine_fn: Any, init: list[Any], xs: list[Any]) ->
         else:
             carry, ys = scanned(combine_fn, init, xs)
             results = [*carry, *ys]
+    results = _without_derivative(tracer, "scan", results, (*init, *xs, *order))
     _given(tracer, "scan", results, node, list(init), list(xs), tuple(order))
     return results[:many], results[many:]
 
@@ -320,6 +331,7 @@ def _capture_map(mode: Any, f: Any, xs: list[Any], args: tuple[Any, ...]) -> Any
     node = _attached(tracer, "body_graph", body.module(order))
     with proxy_tensor.disable_proxy_modes_tracing():
         results = [_repeated(y, xs[0].shape[0]) for y in body.flat] if isinstance(xs[0], FakeTensor) else mapped(f, xs, *args)
+    results = _without_derivative(tracer, "map", results, (*xs, *more, *order))
     _given(tracer, "map_impl", results, node, list(xs), [*more, *order])
     return results
 
@@ -334,6 +346,7 @@ class _Loose(proxy_tensor.PythonKeyTracer):
 
     def _constant(self, tensor: Any) -> Any:
         proxy = self.create_proxy("placeholder", "x", (), {})
+        proxy.node.target = proxy.node.name  # which no other one has
         self.track(tensor, proxy)
         return proxy
 

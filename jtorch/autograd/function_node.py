@@ -373,9 +373,10 @@ def _backward_of(function: Any) -> Any:
 
 def _fitted(name: str | None, i: int, g: Tensor, aval: Any) -> Tensor:
     """A gradient in its input's shape and dtype."""
-    if tuple(g.shape) != aval.shape:
-        lead = g.dim() - len(aval.shape)
-        fits = lead >= 0 and all(n in (1, m) for n, m in zip(aval.shape, g.shape[lead:], strict=True))
+    shape = g._aval.shape
+    if shape != aval.shape:
+        lead = len(shape) - len(aval.shape)
+        fits = lead >= 0 and all(n in (1, m) for n, m in zip(aval.shape, shape[lead:], strict=True))
         if not fits:
             raise RuntimeError(
                 f"Function {name} returned an invalid gradient at index {i} - got {list(g.shape)} but expected shape compatible with "
