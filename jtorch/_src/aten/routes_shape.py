@@ -12,6 +12,7 @@ import numpy as np
 from ...core import Tensor, format_strides, from_host, lazy_bits
 from ...core import is_contiguous as packed
 from ..bind.everything import L, M, T
+from ..engine import Transformed
 from ..facts import dtypes
 from ..facts.errors import broadcast_shapes, canonical_dim
 from ..facts.layouts import contiguous_format, preserve_format
@@ -580,6 +581,8 @@ def _looked_up(t: Any, index: Any) -> tuple[Any, list[tuple[int, Any]]]:
 def _plain_item(item: Any, t: Any) -> Any:
     if type(item) in SYMBOLIC:
         return item
+    if isinstance(item, Tensor) and isinstance(item._read(), Transformed):
+        return item  # there may be one for each example
     if isinstance(item, Tensor) and type(item) is not Tensor:
         if item._aval.ndim == 0 and item._aval.dtype.kind in "iu" and not _is_mask(item):
             return _place(item.item())
