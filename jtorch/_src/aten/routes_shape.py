@@ -22,6 +22,7 @@ from ..tensor.cells import Counter
 from ..tensor.indexing import _check_mask, _consumed, _is_mask, _items, _number, _plain, _too_many
 from ..tensor.shape_env import visible
 from ..tensor.symbols import Undecided, exact
+from ..tensor.view_splits import is_multiple
 from .functions import route
 from .overloads import aten
 from .state import Kernel
@@ -366,6 +367,8 @@ def chunk(self: Tensor, chunks: int, dim: int = 0) -> Any:
     if not self._aval.ndim or chunks <= 0:
         return NotImplemented
     n = self._aval.shape[canonical_dim(dim, self._aval.ndim)]
+    if is_multiple(n, chunks):
+        return tuple(A.split_with_sizes.default(self, [n // chunks] * chunks, dim))  # a multiple, whatever it is
     size = -(-n // chunks)
     if not size:
         return tuple(A.split_with_sizes.default(self, [0] * chunks, dim))

@@ -117,7 +117,7 @@ class Sym(SymInt):
 
     def __index__(self) -> int:
         hint = self.hint
-        self.env.decide(lambda: _exactly(self.expr), lambda: True, lambda: f"{shown(self.expr)} == {hint}")
+        self.env.decide(lambda: _exactly(self.expr), lambda: True, lambda: f"{shown(self.expr)} == {hint}", ("==", self.expr, hint))
         return hint
 
     __int__ = __index__
@@ -172,7 +172,7 @@ class Truth(SymBool):
         raise GuardOnDataDependentSymNode(self)
 
     def __bool__(self) -> bool:
-        return self.env.decide(self.holds, self.guess, self.text)
+        return self.env.decide(self.holds, self.guess, self.text, self.sides)
 
     def expected(self) -> bool:
         """What a program that checks it may go on with: where data decide, it is said to be so, and is checked where the program runs."""
