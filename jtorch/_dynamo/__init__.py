@@ -87,7 +87,7 @@ _missing = _refusals.missing(__name__)
 
 def __getattr__(name: str) -> Any:
     if name == "explain":
-        from .pieces import explain
+        from .explaining import explain
 
         return explain
     return _missing(name)

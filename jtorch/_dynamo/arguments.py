@@ -73,6 +73,8 @@ def mapped(f: Callable[[Any], Any], x: Any) -> Any:
         items = [mapped(f, i) for i in x]
         if isinstance(x, list):
             return items
+        if type(x) is torch.Size and all(map(operator.is_, items, x)):
+            return x
         return tuple(items) if type(x) in (tuple, torch.Size) else type(x)(*items) if hasattr(x, "_make") else type(x)(items)
     if isinstance(x, dict):
         return {k: mapped(f, v) for k, v in x.items()}

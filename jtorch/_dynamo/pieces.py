@@ -35,13 +35,16 @@ from jtorch.autograd.function import _apply
 from jtorch.autograd.grad_mode import MODE
 from jtorch.autograd.tape import SAVING
 from jtorch.compiler import Unsupported, config, exporting
+from jtorch.compiler._watch import asserted_by, program_frame
 from jtorch.fx.graph import Graph
 from jtorch.fx.graph_module import GraphModule
 from jtorch.fx.node import Node
 from jtorch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 from .arguments import fingerprint, makes_leaf, mapped, node_target, placed, writable
+from .bodies import Later, Stopped, holds_functions, recorded_call
 from .exc import BackendCompilerFailed, UserError
+from .hooks import Hooks, running
 from .read_numbers import SYMBOLS, Numbers, same_shape
 
 #: What asks a tensor, and changes nothing.
@@ -83,6 +86,12 @@ class Piece:
         self.entered: list[Node] = []
         #: Whether tensors stood for numbers in an index, so that it is not known where views begin.
         self.placed = False
+        self.hooks = Hooks()
+        #: Graphs of functions that calls in it are given.
+        self.root = torch.nn.Module()
+        #: For the graph of such a function: the piece that the call is in, and what is taken from there.
+        self.parent: Piece | None = None
+        self.lifted: dict[Any, tuple[Any, Node]] = {}
 
 
 class Compiled:
@@ -92,11 +101,13 @@ class Compiled:
         self.fn, self.backend, self.fullgraph, self.options = fn, backend, fullgraph, options
         self.made: dict[Any, Callable[..., Any]] = {}
         self.applied: dict[Any, Applied] = {}
+        self.bodies: dict[Any, Any] = {}
         self.reasons: list[Any] = []
 
     def reset(self) -> None:
         """Forgets all graphs."""
         self.made.clear()
+        self.bodies.clear()
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Calls the function piece by piece."""
@@ -155,12 +166,25 @@ class Recorder(TorchFunctionMode):
             if not any(id(t) in self.piece.results for t in tensors) and not self.piece.key:
                 return func(*args, **kwargs)
             return self._asked(func, args, kwargs)
+        if name == "__bool__":
+            said = asserted_by(program_frame(sys._getframe()))
+            if said is not None and len(tensors) == 1 and self.asserted(tensors[0], said):
+                return True
         if name in _APART or makes_leaf(name, args, kwargs):
             return self._broken(func, args, kwargs, name)
         if SAVING.hooks and torch.is_grad_enabled():
             return self._broken(func, args, kwargs, "saved_tensors_hooks")
         if forward_ad._current_level >= 0:
             return self._broken(func, args, kwargs, "forward mode")
+        if name.startswith("register_") and name.endswith("hook") and len(tensors) == 1:
+            return self._hooked(func, args, kwargs, tensors[0])
+        if func is torch.tensor and isinstance(args[0] if args else None, np.ndarray):
+            return func(*args, **kwargs)  # a copy of what is there: an input
+        if holds_functions(args, kwargs) and type(func) is not Applied:
+            try:
+                return recorded_call(self, name, func, args, kwargs, id(func))
+            except Stopped as error:
+                return self._broken(func, args, kwargs, str(error))
         odd = next((x for x in leaves((args, kwargs)) if not writable(x) and not isinstance(x, SYMBOLS)), None)
         if odd is not None:
             return self._broken(func, args, kwargs, f"{name} is given a {type(odd).__name__}")
@@ -177,7 +201,10 @@ class Recorder(TorchFunctionMode):
             return out
         if out is not None and not any(isinstance(t, FakeTensor) for t in leaves(out)):
             # A question about metadata, or a value: what it says of a real tensor may have been changed by what is recorded.
-            return out if not self._has_values(out, tensors) else self._broken(func, args, kwargs, f"{name} gives a {type(out).__name__}")
+            known = not self._has_values(out, tensors) or (isinstance(out, str) and name == "type")
+            if known or all(_is_constant(t) for t in leaves((given, named))):
+                return out
+            return self._broken(func, args, kwargs, f"{name} gives a {type(out).__name__}")
         node = self._node(func, args, kwargs)
         self._track(out, node)
         result = self._returned(out, args)
@@ -187,6 +214,25 @@ class Recorder(TorchFunctionMode):
             del out, given, named
             self.finish(f"{name} changes a tensor that is not the function's own")
         return result
+
+    def _hooked(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensor: Any) -> Any:
+        """A hook of a tensor: the graph registers that of a result; one from outside has it at once, unless the graph writes to it."""
+        piece = self.piece
+        given = piece.placeholders.get(id(tensor))
+        of_result = type(tensor) is FakeTensor and tensor.requires_grad and "post_accumulate" not in func.__name__
+        if piece.parent is None and of_result and not kwargs:
+            return piece.hooks.register(self, tensor, args[1])
+        if piece.parent is None and not isinstance(tensor, FakeTensor) and (given is None or not given[1]._version):
+            return func(*args, **kwargs)
+        return self._broken(func, args, kwargs, func.__name__)
+
+    def asserted(self, tensor: Any, message: str | None) -> bool:
+        """Has the graph check that a tensor's one element is not zero; False where what is recorded does not give the tensor."""
+        if id(tensor) not in self.piece.results or tensor.numel() != 1:
+            return False
+        target = torch.ops.aten._assert_async.default if message is None else torch.ops.aten._assert_async.msg
+        self.add("call_function", target, (self._argument(tensor), *(() if message is None else (message,))), {})
+        return True
 
     def _tried(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, list[int], Any, str]:
         """A call on tensors without data: its arguments and their versions, the result, and what failed."""
@@ -236,6 +282,8 @@ class Recorder(TorchFunctionMode):
             node = self._node(getattr, (args[0], name), {})
             self._track(out, node)
             return out
+        if name in ("grad", "_grad") and not isinstance(args[0], FakeTensor):
+            return func(*args, **kwargs)  # nothing that is recorded changes which tensor that is
         if name in ("grad", "grad_fn", "_version", "_base", "__cuda_array_interface__"):
             return self._broken(func, args, kwargs, f"{name} is read")
         return self._returned(out, args)
@@ -247,6 +295,8 @@ class Recorder(TorchFunctionMode):
         if id(x) in piece.results:
             return x
         found = piece.placeholders.get(id(x))
+        if found is None and piece.parent is not None:
+            found = self._lifted(x, id(x))
         if found is None:
             if isinstance(x, FakeTensor):
                 raise Break("a fake tensor of another mode")
@@ -259,13 +309,30 @@ class Recorder(TorchFunctionMode):
             piece.kinds.append((type(x), tuple(x.shape), x.stride(), x.dtype, str(x.device), x.requires_grad, x.is_leaf))
         return found[1]
 
+    def _lifted(self, x: Any, key: Any) -> Any:
+        """What the function that is being recorded takes from outside: the value, that without data, and the placeholder of its graph."""
+        piece = self.piece
+        assert piece.parent is not None
+        self.piece = piece.parent
+        try:
+            fake, name = self._fake(x), getattr(self._argument(x), "name", "number")
+        finally:
+            self.piece = piece
+        node = self._at_front(lambda: piece.graph.create_node("placeholder", name, (), {}, name=name))
+        node.meta["example_value"] = node.meta["val"] = fake
+        piece.lifted[key] = x, node
+        if isinstance(x, torch.Tensor):
+            piece.placeholders[key] = x, fake, node
+        return x, fake, node
+
     def _at_front(self, make: Callable[[], Node]) -> Node:
         graph = self.piece.graph
         after = next((n for n in graph.nodes if n.op != "placeholder"), None)
         with graph.inserting_before(after) if after is not None else contextlib.nullcontext():
             return make()
 
-    def _node(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
+    def enter_modes(self) -> None:
+        """Has the nodes that follow stand in the modes of now."""
         piece = self.piece
         self._cast_as(enabled_now())
         now = torch.is_grad_enabled()
@@ -273,14 +340,38 @@ class Recorder(TorchFunctionMode):
             piece.graph.call_function(torch._C._set_grad_enabled, (now,))
             piece.key.append(("grad", now))
             piece.grad = now
+
+    def _node(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
+        self.enter_modes()
         op, target, args = node_target(func, args, kwargs)
         named = {k: mapped(self._argument, v) for k, v in kwargs.items()}
-        node = piece.graph.create_node(op, target, mapped(self._argument, args), named)
+        return self.add(op, target, mapped(self._argument, args), named)
+
+    def add(self, op: str, target: Any, args: Any, kwargs: Any, identity: Any = None) -> Node:
+        """A node; ``identity`` tells what it calls, if not the object itself does."""
+        piece = self.piece
+        node = piece.graph.create_node(op, target, args, kwargs)
         node.stack_trace = "".join(traceback.format_list(_user_frames()))
-        identity = target if isinstance(target, str) else id(target)
-        piece.kept.append(target)
+        if identity is None:
+            identity = target if isinstance(target, str) else id(target)
+            piece.kept.append(target)
         piece.key.append((op, identity, fingerprint(node.args, piece.kept), fingerprint(node.kwargs, piece.kept)))
         return node
+
+    def transformed(self, name: str, function: Any, again: Callable[..., Any], options: Any, args: Any, kwargs: Any) -> Any:
+        """A call of a transformed function: ``again(function, *args, **kwargs)`` is the whole."""
+        try:
+            return recorded_call(self, name, again, (function, *args), kwargs, options)
+        except Stopped as error:
+            with self.apart(str(error)):
+                return again(function, *args, **kwargs)
+
+    def leave_modes(self, piece: Piece) -> None:
+        """Ends the graph in the modes in which it began."""
+        for node in reversed(piece.entered):
+            piece.graph.call_function(_exit_autocast, (node,))
+        if piece.grad != piece.begun:
+            piece.graph.call_function(torch._C._set_grad_enabled, (piece.begun,))
 
     def _cast_as(self, now: dict[str, Any]) -> None:
         """Has the nodes that follow stand in autocast's blocks as ``now``."""
@@ -295,6 +386,9 @@ class Recorder(TorchFunctionMode):
         piece.casting = now
 
     def _argument(self, x: Any) -> Any:
+        if isinstance(x, SYMBOLS) and self.piece.parent is not None:
+            known = self.piece.lifted.get(repr(x))
+            return self._lifted(x, repr(x))[2] if known is None else known[1]
         if isinstance(x, SYMBOLS) and self.piece.numbers is not None:
             self.piece.key.append(("number", repr(x)))
             return self.piece.numbers.node(x)
@@ -351,6 +445,8 @@ class Recorder(TorchFunctionMode):
     def finish(self, reason: str | None, result: Any = None) -> Any:
         """Has the piece compiled and run; tensors that it gave become what was computed. Gives ``result``, with numbers for symbols."""
         piece, busy = self.piece, self.busy
+        if piece.parent is not None and not self.compiled.fullgraph:
+            raise Stopped(reason)
         if reason is not None:
             if self.compiled.fullgraph:
                 self.abandon()
@@ -374,6 +470,8 @@ class Recorder(TorchFunctionMode):
     def _run(self, piece: Piece, result: Any) -> Any:
         shown: list[Any] = []
         numbers: list[Any] = []
+        if any(isinstance(x, Later) for x in leaves(result)):
+            raise Unsupported("a function that a recorded call gave is a result, which no graph gives")
         if piece.numbers is not None:
             shown = [x for x in leaves(result) if isinstance(x, SYMBOLS)]
             numbers = [piece.numbers.node(x) for x in shown]
@@ -383,17 +481,15 @@ class Recorder(TorchFunctionMode):
             live.clear()
             gc.collect()  # JAX's errors about symbols hold frames, and so tensors, in circles
             live, key = self._identified(piece)
-        for node in reversed(piece.entered):
-            piece.graph.call_function(_exit_autocast, (node,))
-        if piece.grad != piece.begun:
-            piece.graph.call_function(torch._C._set_grad_enabled, (piece.begun,))
+        self.leave_modes(piece)
         piece.graph.output(tuple([node for _, node in live] + numbers))
-        compiled = self.compiled.made.get(key)
-        if compiled is None:
-            compiled = self._compiled(piece, key)
         before = torch.is_grad_enabled()
-        with torch.set_grad_enabled(piece.begun), casting(piece.begun_casting):
-            outs = compiled(*piece.inputs)
+        with running(piece.hooks):
+            compiled = self.compiled.made.get(key)
+            if compiled is None:
+                compiled = self._compiled(piece, key)
+            with torch.set_grad_enabled(piece.begun), casting(piece.begun_casting):
+                outs = compiled(*piece.inputs)
         torch._C._set_grad_enabled(before)
         outs = list(outs) if isinstance(outs, (list, tuple)) else [outs]
         if len(outs) != len(live) + len(shown):
@@ -416,7 +512,7 @@ class Recorder(TorchFunctionMode):
 
     def _compiled(self, piece: Piece, key: Any) -> Callable[..., Any]:
         _without_dead(piece.graph)
-        module = GraphModule(torch.nn.Module(), piece.graph)
+        module = GraphModule(piece.root, piece.graph)
         module.meta["dynamo_pieces"] = len(self.compiled.made)
         if len(self.compiled.made) >= config.accumulated_recompile_limit:
             return module.forward  # as PyTorch, which gives up compiling then: each call is another graph
@@ -461,6 +557,11 @@ class _Kept:
 
     def __call__(self, *args: Any) -> Any:
         return self.call(*args)
+
+
+def _is_constant(x: Any) -> bool:
+    """Whether what is known of a value is all there is to it: a tensor of numbers that the program wrote down, or no tensor."""
+    return not isinstance(x, torch.Tensor) or (isinstance(x, FakeTensor) and x.constant is not None)
 
 
 def _without_dead(graph: Graph) -> None:
@@ -553,52 +654,3 @@ class _Apart:
 
     def __exit__(self, *exc: object) -> None:
         self.recorder.busy = False
-
-
-class ExplainOutput:
-    """What ``torch._dynamo.explain`` found."""
-
-    def __init__(self, graphs: list[Any], reasons: list[Any]) -> None:
-        self.graphs, self.break_reasons = graphs, reasons
-        self.graph_count = len(graphs)
-        self.graph_break_count = max(len(graphs) - 1, 0)
-        self.ops_per_graph = [[n.target for n in g.graph.nodes if n.op == "call_function"] for g in graphs]
-        self.op_count = sum(map(len, self.ops_per_graph))
-        self.out_guards: list[Any] = []
-        self.compile_times = ""
-
-    def __str__(self) -> str:
-        text = f"Graph Count: {self.graph_count}\nGraph Break Count: {self.graph_break_count}\nOp Count: {self.op_count}\nBreak Reasons:\n"
-        for i, (reason, stack) in enumerate(self.break_reasons, 1):
-            text += f"  Break Reason {i}:\n    Reason: {reason}\n    User Stack:\n" + "".join([f"      {f}\n" for f in stack])
-        text += "Ops per Graph:\n"
-        for i, ops in enumerate(self.ops_per_graph, 1):
-            text += f"  Ops {i}:\n" + "".join([f"    {op}\n" for op in ops])
-        return text
-
-
-def explain(f: Callable[..., Any], *extra_args: Any, **extra_kwargs: Any) -> Any:
-    """A function that calls ``f`` and tells into which graphs it falls, and why.
-
-    Example:
-        >>> import jtorch as torch
-        >>> def f(x):
-        ...     return x + 1 if x.sum() > 0 else x - 1
-        >>> found = torch._dynamo.explain(f)(torch.ones(2))
-        >>> found.graph_count, found.graph_break_count
-        (2, 1)
-    """
-
-    def inner(*args: Any, **kwargs: Any) -> ExplainOutput:
-        graphs: list[Any] = []
-
-        def collect(module: Any, inputs: Any) -> Any:
-            del inputs
-            graphs.append(module)
-            return module.forward
-
-        compiled = Compiled(f, collect, False, {})
-        compiled(args, kwargs)
-        return ExplainOutput(graphs, compiled.reasons)
-
-    return inner(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else inner

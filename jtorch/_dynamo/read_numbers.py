@@ -57,7 +57,7 @@ class Numbers:
 
     def check(self) -> list[Any]:
         """Adds nodes that check what the program said of its numbers; gives what tells such graphs apart."""
-        if not self.data.bounds:
+        if not self.data.bounds and not self.data.said:
             return []
         assert_said(self.tracer)
         said = [(sign, repr(self.data.truth_said(sign, left, right))) for sign, left, right in self.data.said]

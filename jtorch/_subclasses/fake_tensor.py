@@ -470,7 +470,8 @@ class FakeTensorMode(TorchDispatchMode):
                 raise
             except Exception:
                 continue
-            env.specialise(f"{func} needs {', '.join(chosen)} to be known ({str(error).splitlines()[0]})", chosen)
+            said = str(error).splitlines()[0]
+            env.specialise(f"{func} needs {', '.join(chosen)} to be known ({said})", chosen, matched="mat1 and mat2" in said)
             return out
         stands.update(original)
         raise error

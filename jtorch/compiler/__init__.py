@@ -23,6 +23,7 @@ from .._src.facts.errors import not_offered
 from .._src.refusals import stand_ins as _refusals
 from ._capture import CAPTURING
 from ._entry import STANCE, Compiled, Recompiling, Settings, Unsupported
+from ._numpy import wrap_numpy
 
 _MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
 #: Names of backends that mean "compile", and "run as written".
@@ -381,11 +382,6 @@ def substitute_in_graph(original_fn: Any, *, can_constant_fold_through: bool = F
 def nested_compile_region(fn: Any = None, *, options: Any = None, max_reuse_entries: int = 8, reuse_hash_fn: Any = None) -> Any:
     """``fn`` itself, or a decorator that returns what it is given: XLA sees the whole program."""
     return (lambda given: given) if fn is None else fn
-
-
-def wrap_numpy(fn: Any) -> Any:
-    """Not offered: functions on NumPy arrays are not recorded."""
-    raise not_offered("compiler.wrap_numpy", "NumPy runs on the host and is not recorded")
 
 
 def cudagraph_mark_step_begin() -> None:

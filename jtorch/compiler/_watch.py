@@ -209,12 +209,30 @@ def _asking(frame: Any) -> tuple[Any, bool]:
     name = "" if called is None else called.f_code.co_name
     if name != "__bool__" or frame is None:
         return called, name in ("__repr__", "__str__")
+    following = _following(frame)
+    return called, not following[0].opname.startswith("CALL") and asserted_by(frame) is None
+
+
+def _following(frame: Any) -> list[dis.Instruction]:
+    """The instructions from the one on that asks for a truth value."""
     asking = ("CACHE", "TO_BOOL", "COMPARE_OP", "NOT_TAKEN")  # from Python 3.13 on a comparison asks by itself
-    following = [i for i in dis.get_instructions(frame.f_code) if i.offset >= frame.f_lasti and i.opname not in asking]
-    if following[0].opname.startswith("CALL"):
-        return called, False
-    asserted = following[0].opname.startswith("POP_JUMP") and "ASSERT" in (following[1].opname + str(following[1].argval)).upper()
-    return called, not asserted
+    return [i for i in dis.get_instructions(frame.f_code) if i.offset >= frame.f_lasti and i.opname not in asking]
+
+
+def asserted_by(frame: Any) -> str | None:
+    """What an ``assert`` statement says where it is that which asks for a truth value (its text, if it is a constant), else None."""
+    following = _following(frame)
+    if not following[0].opname.startswith("POP_JUMP") or "ASSERT" not in (following[1].opname + str(following[1].argval)).upper():
+        return None
+    said = following[2]
+    return said.argval if said.opname == "LOAD_CONST" and type(said.argval) is str else "assertion error"
+
+
+def program_frame(frame: Any) -> Any:
+    """The program's innermost frame, or None."""
+    while frame is not None and is_library(frame.f_globals.get("__name__")):
+        frame = frame.f_back
+    return frame
 
 
 _RUN = Watch.run.__code__

@@ -65,7 +65,10 @@ class Memory:
 
     def do_add(self, _: float, key: str, amount: int) -> int:
         """Adds to a counter."""
-        found = int(self.values.get(key, b"0")) + amount
+        before = self.values.get(key, b"0")
+        if not before.removeprefix(b"-").isdigit():
+            raise ValueError("stoll")  # (PyTorch's whole text)
+        found = int(before) + amount
         self._put(key, str(found).encode())
         return found
 

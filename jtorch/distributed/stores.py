@@ -176,7 +176,10 @@ class HashStore(Store):
         self._memory = Memory()
 
     def _ask(self, name: str, timeout: float, *arguments: Any) -> Any:
-        return self._memory.ask(name, timeout, *arguments)
+        try:
+            return self._memory.ask(name, timeout, *arguments)
+        except DistStoreError:
+            raise DistStoreError("Wait timeout") from None
 
 
 class TCPStore(Store):
@@ -278,10 +281,10 @@ class FileStore(Store):
         while True:
             try:
                 return self._once(name, 0.0, *arguments)
-            except DistStoreError as e:
+            except DistStoreError:
                 if time.monotonic() >= end:
-                    text = str(e)
-                    raise type(e)(text.replace("after 0ms", f"after {round(timeout * 1000)}ms")) from None
+                    waited = f"Timeout waiting for key: {arguments[0]} after {round(timeout * 1000)} ms"
+                    raise DistStoreError("Wait timeout" if name == "wait" else waited) from None
             time.sleep(pause)
             pause = min(2 * pause, 0.02)
 

@@ -12,7 +12,7 @@ from jtorch._dynamo.exc import UserError
 from jtorch._src.facts.errors import not_offered
 from jtorch._src.refusals import stand_ins as _refusals
 from jtorch._src.tensor import unknowns
-from jtorch._src.tensor.shape_env import ShapeEnv
+from jtorch._src.tensor.shape_env import ConstraintViolation, ShapeEnv
 from jtorch._src.tensor.size_texts import evaluate
 from jtorch.utils import _pytree as pytree
 
@@ -87,7 +87,13 @@ def export(
 
     def traced_with(plan: Plan) -> Any:
         env = ShapeEnv(plan.symbols, strict=True)
-        return _trace.trace(mod, args, kwargs, plan, env, plan.sizes), env
+        try:
+            return _trace.trace(mod, args, kwargs, plan, env, plan.sizes), env
+        except Exception as error:
+            met = env.mentioned(str(error)) if type(error) in (RuntimeError, IndexError, ValueError) else []
+            if not met:
+                raise
+            raise ConstraintViolation(str(error), met, met) from error  # sizes that are alike in the example may have to be one
 
     made, (traced, env) = solved(made, flat, traced_with)
     ranges = _ranges(mod, args, kwargs, made, traced, env)

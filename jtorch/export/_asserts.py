@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from typing import Any
 
 import jtorch as torch
-from jtorch._src.tensor.symbols import Sym, Truth, exact
+from jtorch._src.tensor.symbols import Float, Sym, Truth, exact
 from jtorch.fx.experimental.proxy_tensor import _OF_COMPARISONS
 from jtorch.fx.proxy import Proxy
 
@@ -59,6 +60,14 @@ def assert_said(tracer: Any) -> None:
             if bound is not None:
                 last[name] = _check(graph, last[name], sign, (node, bound), data.truth_said(sign, data.env.symbol(name).expr, bound))
     for sign, left, right in data.said:
+        if type(left) is Float:
+            end = next((n for n in reversed(graph.nodes) if n.op == "output"), None)
+            with graph.inserting_before(end) if end is not None else contextlib.nullcontext():
+                sides = [tracer.side_of(data.env, x) for x in (left, right)]
+            parts = [x.node if isinstance(x, Proxy) else x for x in sides]
+            latest = max([x.node for x in sides if isinstance(x, Proxy)], key=list(graph.nodes).index)
+            _check(graph, latest, sign, tuple(parts), data.truth_said(sign, left, right))
+            continue
         names = dict.fromkeys([*data.names_in(left), *data.names_in(right)])
         if any(n in data.fixed for n in names) or _is_bound(data, sign, left, right):
             continue

@@ -12,7 +12,7 @@ import jtorch as torch
 from jtorch._higher_order_ops.operators import OPERATORS
 from jtorch._src.tensor import unknowns
 from jtorch._src.tensor.shape_env import ShapeEnv
-from jtorch._src.tensor.symbols import Sym, Truth
+from jtorch._src.tensor.symbols import Float, Sym, Truth
 from jtorch._subclasses.fake_tensor import FakeTensorMode
 from jtorch.fx.experimental.proxy_tensor import _composites_whole
 from jtorch.fx.graph import Graph
@@ -280,7 +280,8 @@ def _propagated(module: GraphModule, mode: FakeTensorMode) -> None:
                 said = node.args[0].meta["val"]
                 if not isinstance(said, Truth):
                     continue
-                compared = _FUNCTIONS[_NAMES[id(node.args[0].target)]](Sym(said.env, said.sides[1]), said.env.wrap(said.sides[2]))
+                sides = [x if type(x) is Float else said.env.wrap(x) for x in said.sides[1:]]
+                compared = _FUNCTIONS[_NAMES[id(node.args[0].target)]](*sides)
                 if isinstance(compared, Truth):
                     compared.expected()
                 if said.sides[0] == "==":  # which the bounds may say, too

@@ -61,6 +61,10 @@ class Plan:
         self.sizes = [None if sizes is None else [known(s) for s in sizes] for sizes in self.sizes]
         self.forget(name)
 
+    def replace(self, name: str, text: str) -> None:
+        """Says what a size is, wherever it is one as it is."""
+        self.sizes = [None if sizes is None else [text if s == name else s for s in sizes] for sizes in self.sizes]
+
     def forget(self, name: str) -> None:
         """Takes out a symbol that no size is."""
         for mapping in (self.symbols, self.ranges, self.automatic, self.places):

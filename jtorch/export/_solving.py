@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from jtorch._src.tensor.shape_env import ConstraintViolation
+from jtorch._src.tensor.shape_env import ConstraintViolation, env_of
+from jtorch._src.tensor.size_texts import evaluate
 
 from ._plan import Plan
 from .dynamic_shapes import ConstraintError, Range
@@ -16,9 +17,9 @@ __all__ = ["solved"]
 
 #: How often a program is traced at most to find out what its sizes must be.
 _MOST = 24
-_BOUND = re.compile(r"decides by (not \()?(?:(\d+)\*)?(s\d+)(?: ([+-]) (\d+))? (>=|<=|>|<) (-?\d+)")
-_EQUAL = re.compile(r"decides by (s\d+) == (s\d+)")
-_OPPOSITE = {">": "<=", "<=": ">", "<": ">=", ">=": "<"}
+#: What a size may turn out to be a multiple of.
+_FACTORS = (2, 3, 4, 8, 16)
+_MIRRORED = {">": "<", "<=": ">=", "<": ">", ">=": "<="}
 
 
 def solved(made: Plan, flat: list[Any], trace: Callable[[Plan], Any]) -> tuple[Plan, Any]:
@@ -30,6 +31,8 @@ def solved(made: Plan, flat: list[Any], trace: Callable[[Plan], Any]) -> tuple[P
     try:
         return _searched(made, flat, trace, set(made.places) - set(made.dims), [_MOST])
     except ConstraintViolation as violation:
+        if violation.__cause__ is not None:
+            raise violation.__cause__ from None
         text = str(violation)
     if made.dims:
         try:
@@ -52,38 +55,53 @@ def _searched(made: Plan, flat: list[Any], trace: Callable[[Plan], Any], free: s
         if left[0] <= 0:
             raise
         deepest = violation
-        for change in _changes(made, str(violation), flat, free):
+        for change in _changes(made, violation, flat, free):
             changed = copy.deepcopy(made)
             try:
                 change(changed)
                 return _searched(changed, flat, trace, free, left)
             except ConstraintViolation as next_one:
-                deepest = next_one if deepest is violation else deepest
+                if deepest is violation and made.symbols.keys() >= set(next_one.met):
+                    deepest = next_one
                 if left[0] <= 0:
                     break
         raise deepest from None
 
 
-def _changes(made: Plan, text: str, flat: list[Any], free: set[str]) -> Iterator[Callable[[Plan], None]]:
+def _changes(made: Plan, refused: ConstraintViolation, flat: list[Any], free: set[str]) -> Iterator[Callable[[Plan], None]]:
     """What may be said of the sizes that a violation speaks of, the likeliest first."""
-    bound = _BOUND.search(text)
-    if bound is not None and bound[3] in free & made.symbols.keys():
-        yield lambda plan: _narrowed(plan, bound)
-    equal = _EQUAL.search(text)
-    spoken = list(equal.groups()) if equal else re.findall(r"(s\d+)_e\d+", text)
-    spoken = [n for n in dict.fromkeys(spoken) if n in free and n in made.symbols]
-    differ = re.search(r"_e\d+ [+-] \d+", text) is not None
-    for p, q, more in _pairs(made, spoken, "mat1 and mat2" in text or bool(equal), differ):
-        yield lambda plan, p=p, q=q, more=more: _joined(plan, p, q, more)
-    numbers = set(re.findall(r"\bs\d+\b", text.partition("(")[0])) & made.symbols.keys() or set(made.symbols)
+    spoken = [n for n in refused.met if n in free and n in made.symbols]
+    sign = "" if refused.comparison is None else refused.comparison[0]
+    if refused.comparison is not None and len(refused.met) == 1 and spoken and sign in _MIRRORED:
+        line = _line(refused.comparison, spoken[0])
+        if line is not None:
+            yield lambda plan: _narrowed(plan, spoken[0], *line, sign)
+    if sign in ("", "=="):
+        for p, q, times, more in _pairs(made, spoken, refused.matched or sign == "=="):
+            yield lambda plan, p=p, q=q, times=times, more=more: _joined(plan, p, q, times, more)
+    if sign in ("", "==", "!="):
+        for name in spoken:
+            hint = made.symbols[name][0]
+            for times in [k for k in _FACTORS if hint % k == 0 and hint > k]:
+                yield lambda plan, name=name, times=times: _multiple(plan, name, times)
+    numbers = set(refused.needed) & made.symbols.keys() or set(made.symbols)
     numbers &= free & (made.automatic.keys() | made.dims.keys())
     if numbers:
         yield lambda plan: _numbers(plan, numbers, flat)
 
 
-def _pairs(made: Plan, names: list[str], any_dim: bool, differ: bool) -> Iterator[tuple[str, str, int]]:
-    """Pairs of sizes of different inputs that are equal in the example, and where they may ``differ`` two that do: the larger, the smaller
-    and the difference."""
+def _line(comparison: tuple[str, Any, Any], name: str) -> tuple[int, int] | None:
+    """What the left side less the right one is, as a number of times the size, and a number; None where it is something else."""
+    _, left, right = comparison
+    difference = left - right
+    symbol = str(env_of(difference).symbol(name).expr)
+    a, b, c = [evaluate(str(difference), {symbol: n}) for n in (10, 11, 12)]
+    return (b - a, a - 10 * (b - a)) if c - b == b - a and b != a else None
+
+
+def _pairs(made: Plan, names: list[str], any_dim: bool) -> Iterator[tuple[str, str, int, int]]:
+    """Pairs of sizes, and what the first is in the example as so many times the second, and so much more. Those that are equal come first;
+    of two that differ and are in different inputs, the larger is a multiple or has something more."""
     found = []
     for i, a in enumerate(names):
         for j, b in enumerate(names[i + 1 :], i + 1):
@@ -91,45 +109,63 @@ def _pairs(made: Plan, names: list[str], any_dim: bool, differ: bool) -> Iterato
             if made.symbols[a][0] == made.symbols[b][0] and (leaf != other or any_dim):
                 found.append((j - i if any_dim else dim != at, b, a))
     for _, p, q in sorted(found, key=lambda pair: pair[0]):
-        yield p, q, 0
-    if differ and len(names) == 2 and made.places[names[0]][0] != made.places[names[1]][0]:
+        yield p, q, 1, 0
+    if len(names) == 2 and made.places[names[0]][0] != made.places[names[1]][0]:
         p, q = sorted(names, key=lambda n: -made.symbols[n][0])
-        if made.symbols[p][0] != made.symbols[q][0]:
-            yield p, q, made.symbols[p][0] - made.symbols[q][0]
+        large, small = made.symbols[p][0], made.symbols[q][0]
+        if large != small and large % small == 0:
+            yield p, q, large // small, 0
+        if large != small:
+            yield p, q, 1, large - small
 
 
-def _joined(plan: Plan, p: str, q: str, more: int) -> None:
-    """Says that a size is another one, plus a number."""
-    text = q if not more else f"{q} + {more}"
+def _multiple(plan: Plan, name: str, times: int) -> None:
+    """Says that a size is a multiple of a number."""
+    hint, low, high = plan.symbols[name]
+    part = plan.name(f"{name} // {times}")
+    text = f"{times}*{part}"
+    plan.replace(name, text)
+    plan.symbols[part] = hint // times, 2, None if high is None else high // times
+    allowed = plan.ranges[name]
+    plan.ranges[part] = Range(-(-(allowed.lower or 0) // times), None if allowed.upper is None else allowed.upper // times)
+    del low
+    label = plan.dims.get(name, name)
+    plan.fixes.append((name, f"{label} = {times}*_{label}"))
+    plan.forget(name)
+
+
+def _joined(plan: Plan, p: str, q: str, times: int, more: int) -> None:
+    """Says that a size is another one so many times, plus a number."""
+    text = (q if times == 1 else f"{times}*{q}") + (f" + {more}" if more else "")
     if any(isinstance(s, str) and s != p and re.search(rf"\b{p}\b", s) for sizes in plan.sizes if sizes for s in sizes):
         raise ConstraintViolation(f"{p} is a part of other sizes")
-    plan.sizes = [None if sizes is None else [text if s == p else s for s in sizes] for sizes in plan.sizes]
+    plan.replace(p, text)
     hint, low, high = plan.symbols[q]
     _, p_low, p_high = plan.symbols[p]
-    highs = [n for n in (high, None if p_high is None else p_high - more) if n is not None]
-    plan.symbols[q] = hint, max(low, p_low - more), min(highs) if highs else None
-    floor = max(plan.ranges[q].lower or 0, (plan.ranges[p].lower or 0) - more)
+    highs = [n for n in (high, None if p_high is None else (p_high - more) // times) if n is not None]
+    plan.symbols[q] = hint, max(low, -(-(p_low - more) // times)), min(highs) if highs else None
+    floor = max(plan.ranges[q].lower or 0, -(-((plan.ranges[p].lower or 0) - more) // times))
     plan.ranges[q] = Range(floor, min(highs) if highs else None)
-    plan.fixes.append((p, f"{plan.dims.get(p, p)} = {plan.dims.get(q, q)}" + (f" + {more}" if more else "")))
+    name = plan.dims.get(q, q)
+    plan.fixes.append((p, f"{plan.dims.get(p, p)} = {name if times == 1 else f'{times}*{name}'}" + (f" + {more}" if more else "")))
     if p not in plan.automatic:
         plan.automatic.pop(q, None)
     plan.forget(p)
 
 
-def _narrowed(plan: Plan, bound: re.Match[str]) -> None:
-    """Says what a comparison says of a size."""
-    denied, times, name, sign, plus, op, limit = bound.groups()
-    op = _OPPOSITE[op] if denied else op
-    rest = int(limit) - (0 if plus is None else int(plus) if sign == "+" else -int(plus))
-    times = int(times or 1)
+def _narrowed(plan: Plan, name: str, times: int, more: int, sign: str) -> None:
+    """Says that so many times a size, and a number, compare so with 0."""
+    if times < 0:
+        times, more, sign = -times, -more, _MIRRORED[sign]
+    rest = -more
     hint, low, high = plan.symbols[name]
     allowed = plan.ranges[name]
-    if op in (">", ">="):
-        least = rest // times + 1 if op == ">" else -(-rest // times)
+    if sign in (">", ">="):
+        least = rest // times + 1 if sign == ">" else -(-rest // times)
         plan.symbols[name], plan.ranges[name] = (hint, max(low, least), high), Range(max(allowed.lower or 0, least), allowed.upper)
         said = f"min={least}"
     else:
-        most = -(-rest // times) - 1 if op == "<" else rest // times
+        most = -(-rest // times) - 1 if sign == "<" else rest // times
         most = most if high is None else min(high, most)
         plan.symbols[name], plan.ranges[name] = (hint, low, most), Range(allowed.lower, most)
         said = f"max={most}"

@@ -45,8 +45,11 @@ def vmap(
     if chunk_size is not None and not (chunk_size > 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
+    def again(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return vmap(f, in_dims, out_dims, randomness, chunk_size=chunk_size)(*args, **kwargs)
+
     @functools.wraps(func)
-    @apart("torch.vmap")
+    @apart("torch.vmap", func, again, (in_dims, out_dims, randomness, chunk_size))
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         if STAGES is not None and _replaced(STAGES):
             return STAGES["vmap_impl"](func, in_dims, out_dims, randomness, chunk_size, *args, **kwargs)

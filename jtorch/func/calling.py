@@ -10,6 +10,7 @@ import jtorch
 
 from .._src import hooks
 from .._src.aten.state import STATE
+from .._src.protocol.recorded import apart
 from .transforms import inside
 
 
@@ -115,7 +116,11 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
             "non-aliasing counterparts, {view}_copy.\n"
         )
 
+    def again(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return functionalize(f, remove=remove)(*args, **kwargs)
+
     @functools.wraps(func)
+    @apart("torch.func.functionalize", func, again, remove)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         with inside():
             return hooks.functional_tracing(func, args, kwargs, remove) if STATE.modes else func(*args, **kwargs)

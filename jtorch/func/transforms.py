@@ -13,7 +13,7 @@ from typing import Any
 
 from .._src.engine import Lifted, Transformed
 from .._src.facts import dtypes
-from .._src.protocol.recorded import apart
+from .._src.protocol.recorded import apart, apart_with_function
 from ..autograd.dual import INNER, Level, enter, leave
 from ..autograd.engine import grad as tape_grad
 from ..autograd.forward_ad import check_pair
@@ -237,8 +237,11 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
         (tensor(6.), tensor(9.))
     """
 
+    def again(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return grad_and_value(f, argnums, has_aux)(*args, **kwargs)
+
     @functools.wraps(func)
-    @apart("torch.func.grad_and_value")
+    @apart("torch.func.grad_and_value", func, again, (argnums, has_aux))
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         chosen, replaced = _chosen(argnums, args)
         flat, spec = flatten(chosen)
@@ -347,7 +350,7 @@ def _check_differentiable(outputs: Sequence[Tensor]) -> None:
             raise RuntimeError(f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {o.dtype}")
 
 
-@apart("torch.func.vjp")
+@apart_with_function("torch.func.vjp")
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value of ``func`` at ``primals``, and a function from cotangents of the value to a tuple of gradients of the primals.
 
@@ -414,7 +417,7 @@ def _widened(pair: tuple[Tensor, Tensor | None], wide: Any) -> tuple[Tensor, Ten
     return value, tangent.to(wide)
 
 
-@apart("torch.func.jvp")
+@apart_with_function("torch.func.jvp")
 def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
     """The value of ``func`` at ``primals``, and its derivative in the direction ``tangents``.
 
@@ -485,7 +488,7 @@ def _give_back(given: Any, now: Any) -> None:
         given.copy_(now)
 
 
-@apart("torch.func.linearize")
+@apart_with_function("torch.func.linearize")
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """The value of ``func`` at ``primals``, and a function from tangents to the derivative there, which does not run ``func`` again.
 
@@ -583,8 +586,11 @@ def jacrev(
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
     del _preallocate_and_copy  # how results are put together is the compiler's business
 
+    def again(f: Callable[..., Any], *args: Any) -> Any:
+        return jacrev(f, argnums, has_aux=has_aux, chunk_size=chunk_size)(*args)
+
     @functools.wraps(func)
-    @apart("torch.func.jacrev")
+    @apart("torch.func.jacrev", func, again, (argnums, has_aux, chunk_size))
     def wrapper(*args: Any) -> Any:
         _refuse_complex("jacrev", args, True)
         chosen, alone = _one_argument(func, argnums, args)
@@ -626,8 +632,11 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
     if randomness not in ("error", "different", "same"):
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
 
+    def again(f: Callable[..., Any], *args: Any) -> Any:
+        return jacfwd(f, argnums, has_aux, randomness=randomness)(*args)
+
     @functools.wraps(func)
-    @apart("torch.func.jacfwd")
+    @apart("torch.func.jacfwd", func, again, (argnums, has_aux, randomness))
     def wrapper(*args: Any) -> Any:
         _refuse_complex("jacfwd", args, True)
         chosen, alone = _one_argument(func, argnums, args)

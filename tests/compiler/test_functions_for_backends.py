@@ -151,8 +151,63 @@ def transformed(x: torch.Tensor) -> Any:
     gradient = torch.func.grad(lambda t: (t**2 * s).sum())(x)
     second = torch.func.hessian(lambda t: (t**3).sum())(s[0])
     pushed = torch.func.jvp(torch.sin, (s,), (s * 1,))
-    rows = torch.autograd.functional.jacobian(lambda t: t.sum(0), s.detach())
-    return torch.vmap(lambda r: (r * s).sum(0))(x) + s, gradient, second, pull(torch.ones_like(value) * s)[0], pushed, rows
+    return torch.vmap(lambda r: (r * s).sum(0))(x) + s, gradient, second, pull(torch.ones_like(value) * s)[0], pushed
+
+
+LAYER = nn.Linear(3, 2)
+
+
+def transformed_more(x: torch.Tensor) -> Any:
+    k = x.sum(0)
+    with torch.no_grad():
+        flat = torch.func.grad(lambda t: (t**3).sum())(x)
+    state = {name: p.detach() for name, p in LAYER.named_parameters()}
+    loss = torch.func.grad(lambda p, r: torch.func.functional_call(LAYER, p, (r,)).pow(2).sum())
+    picked = torch.vmap(lambda d, i: d["a"][i] * 2, in_dims=({"a": 0}, 0), out_dims=0)({"a": x * k}, torch.tensor([2, 0, 1]))
+    out, push = torch.func.linearize(torch.sin, x)
+    return torch.vmap(loss, in_dims=(None, 0))(state, x), picked, flat.requires_grad, flat, out, push(x * 1), torch.vmap(torch.dot)(x, x)
+
+
+def by_jacobian(x: torch.Tensor) -> Any:
+    return torch.autograd.functional.jacobian(lambda t: t.sum(0), x.detach() * 2)
+
+
+def branched(x: torch.Tensor) -> Any:
+    y = x * 3
+    a = torch.cond(x.sum() > 0, lambda t: t * y, lambda t: t - y, (x,))
+    return a, torch.cond(x.shape[0] > 1, lambda t: t.sin(), lambda t: t.cos(), (x,)), torch.cond(x.sum() < 0, lambda: y * 2, lambda: y - 1)
+
+
+def hooked_results(x: torch.Tensor) -> torch.Tensor:
+    w = x.detach() * 3
+    x.register_hook(lambda g: g * 2)
+    y = x * 2
+    y.register_hook(lambda g: g * w)
+    gone = y.register_hook(lambda g: g * 100)
+    gone.remove()
+    return y.sin()
+
+
+_AS_WRITTEN: dict[str, Any] = {"torch": torch, "__name__": __name__}
+exec(  # (pytest rewrites what is asserted in this file)
+    """
+def asserted(x):
+    assert torch.isfinite(x).all(), "finite"
+    torch._assert_async(x.sum() > -9)
+    return x + 1
+""",
+    _AS_WRITTEN,
+)
+asserted = _AS_WRITTEN["asserted"]
+
+
+def described(x: torch.Tensor) -> Any:
+    y = x * 2
+    return y.shape, y.shape[1:], str(y.size()), type(y.shape).__name__, y.type(), y, x.grad is None, x + torch.tensor(2.0).item()
+
+
+def from_numpy(x: torch.Tensor) -> torch.Tensor:
+    return x + torch.tensor(np.arange(3, dtype=np.float32))
 
 
 def with_tangents(x: torch.Tensor) -> torch.Tensor:
@@ -191,7 +246,8 @@ TWO = torch.tensor(2)
 @pytest.mark.parametrize(
     ("f", "given"),
     [(by_a_tensor, (TWO,)), (by_a_tensor, (torch.tensor(-1),)), (by_masks, ()), (in_other_precision, ()), (custom, ()), (checkpointed, ()),
-     (numbers_of_numpy, ())],
+     (numbers_of_numpy, ()), (transformed, ()), (transformed_more, ()), (branched, ()), (hooked_results, ()), (asserted, ()),
+     (described, ()), (from_numpy, ())],
 )  # fmt: skip
 def test_one_graph(f: Any, given: Any) -> None:
     assert compared(f, given, fullgraph=True) == 1
@@ -199,8 +255,8 @@ def test_one_graph(f: Any, given: Any) -> None:
 
 @pytest.mark.parametrize(
     ("f", "given"),
-    [(hooked, ()), (called, ()), (written, ()), (packed, ()), (walked, ()), (trained, ()), (transformed, ()), (with_tangents, ()),
-     (read, ()), (begun_elsewhere, (TWO,)), (drawn, ()), (made_parameter, ())],
+    [(hooked, ()), (called, ()), (written, ()), (packed, ()), (walked, ()), (trained, ()), (transformed, ()), (by_jacobian, ()),
+     (with_tangents, ()), (read, ()), (begun_elsewhere, (TWO,)), (drawn, ()), (made_parameter, ())],
 )  # fmt: skip
 def test_as_without_a_backend(f: Any, given: Any) -> None:
     compared(f, given)
@@ -229,9 +285,9 @@ def compared(f: Any, given: Any, fullgraph: bool = False) -> int:
     return len({id(g) for g in graphs})
 
 
-@pytest.mark.parametrize("f", [transformed, packed, with_tangents, drawn, made_parameter])
+@pytest.mark.parametrize("f", [by_jacobian, packed, with_tangents, drawn, made_parameter])
 def test_what_no_graph_holds_is_named(f: Any) -> None:
-    with pytest.raises(Unsupported, match=r"cannot be one graph: (torch\.func|saved|forward|rand|manual|nn\.Parameter|__set|.*Generator)"):
+    with pytest.raises(Unsupported, match=r"cannot be one graph: (torch\.autograd|saved|forward|rand|nn\.Parameter|__set|.*Generator)"):
         torch.compile(f, backend=lambda module, inputs: module.forward, fullgraph=True)(torch.ones(3, 3))
 
 
@@ -248,6 +304,50 @@ def test_inside_transformations_the_function_is_run_as_it_is() -> None:
     x = torch.linspace(0, 1, 6).reshape(2, 3)
     torch.testing.assert_close(torch.vmap(compiled)(x), x.sin() * 2)
     torch.testing.assert_close(torch.func.grad(lambda t: compiled(t).sum())(x), x.cos() * 2)
+
+
+def test_what_a_graph_asserts_is_checked() -> None:
+    compiled = torch.compile(asserted, backend=lambda module, inputs: module.forward, fullgraph=True)
+    assert compiled(torch.ones(1)).item() == 2
+    with pytest.raises(RuntimeError, match="finite"):
+        compiled(torch.tensor([float("nan")]))
+
+
+@pytest.mark.parametrize(
+    ("f", "words"),
+    [(lambda x: torch.func.vjp(torch.sin, x), "is a result"), (torch.vmap(lambda r: r if r.sum() > 0 else -r), "Eq"),
+     (torch.vmap(lambda r: r + torch.rand(3)), "randomness"), (torch.func.grad(torch.sin), "scalar Tensor")],
+)  # fmt: skip
+def test_functions_that_no_graph_holds_are_refused(f: Any, words: str) -> None:
+    with pytest.raises(RuntimeError, match=words):
+        torch.compile(f, backend=lambda module, inputs: module.forward, fullgraph=True)(torch.ones(2, 3))
+
+
+def test_functions_of_arrays_take_tensors() -> None:
+    doubled = torch.compiler.wrap_numpy(lambda a, more: {"a": np.sin(a) * 2, "n": more["b"].sum()})
+    found = doubled(torch.zeros(2), {"b": torch.ones(3)})
+    assert found["a"].tolist() == [0, 0]
+    assert found["n"] == 3
+
+
+def test_compilers_of_operators_see_hooks_and_branches() -> None:
+    from jtorch._functorch.aot_autograd import aot_autograd, make_boxed_func
+
+    def f(x: torch.Tensor, scale: float | None) -> torch.Tensor:
+        torch._assert_async((x < 9).all())
+        y = torch.cond(x.sum() > 0, lambda t: t.sin(), lambda t: t.cos(), (x,)) + torch.vmap(torch.func.grad(lambda t: (t**3).sum()))(x)
+        w = x.detach() * 5
+        y.register_hook((lambda g: g * w) if scale is None else (lambda g: g * scale))
+        return y
+
+    compiled = torch.compile(f, backend=aot_autograd(fw_compiler=lambda module, inputs: make_boxed_func(module.forward)), fullgraph=True)
+    for start, scale in ((1, 3.0), (-3, 3.0), (1, 2.0)):
+        x, y = (torch.arange(start, start + 2.0)[:, None].requires_grad_() for _ in range(2))
+        compiled(x, scale).sum().backward()
+        f(y, scale).sum().backward()
+        torch.testing.assert_close(x.grad, y.grad)
+    with pytest.raises(NotImplementedError, match="uses tensors from outside"):
+        compiled(torch.ones(2, 1, requires_grad=True), None)
 
 
 def test_gradients_of_custom_functions_reach_compilers_of_operators() -> None:

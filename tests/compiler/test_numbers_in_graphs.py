@@ -76,6 +76,21 @@ def test_what_was_said_of_numbers_is_checked() -> None:
         compiled(torch.full((3,), 50.0))
 
 
+def test_what_was_said_of_floats_is_checked() -> None:
+    def f(x: torch.Tensor) -> torch.Tensor:
+        s = x.sum().item()
+        torch._check(s > 0)
+        torch._check(s * 2 < 100.5)
+        return x * s if s > 0 else x
+
+    compiled, graphs = whole(f)
+    assert compiled(torch.ones(3)).tolist() == [3, 3, 3]
+    for x, words in ((-torch.ones(3), "zuf0 > 0 on node"), (torch.ones(3) * 100, r"zuf0\*2 < 100.5 on node")):
+        with pytest.raises(RuntimeError, match=words):
+            compiled(x)
+    assert len(graphs) == 1
+
+
 @pytest.mark.parametrize("f", [lambda x: x if x.sum().item() > 3 else -x, lambda x: x[: int(x.sum().item())], lambda x: x * int(x.max())])
 def test_what_decides_by_a_number_is_refused_with_its_line(f: Any) -> None:
     compiled, _ = whole(f)

@@ -235,3 +235,21 @@ def test_operators_that_check() -> None:
         ops.sym_constrain_range(3, min=4, max=9)
     with pytest.raises(RuntimeError, match="must be greater than 2"):
         ops.sym_constrain_range_for_size(3, min=1, max=2)
+
+
+def test_checks_of_floats_are_in_the_graph_and_in_files() -> None:
+    def f(x: torch.Tensor) -> torch.Tensor:
+        s = x.sum().item()
+        torch._check(s > 0)
+        torch._check(x.max().item() * 2 <= s)
+        return x * s if s > 0 else x
+
+    program = exported(f, torch.ones(3))
+    file = io.BytesIO()
+    save(program.run_decompositions({}), file)
+    file.seek(0)
+    for again in (program, program.run_decompositions({}), load(file)):
+        assert again.module()(torch.ones(3)).tolist() == [3, 3, 3]
+        for x in (-torch.ones(3), torch.tensor([5.0, 1.0, 1.0])):
+            with pytest.raises(RuntimeError, match="Runtime assertion failed for expression zuf"):
+                again.module()(x)

@@ -70,9 +70,34 @@ def test_what_must_hold_of_sizes_is_found_out(f: Any, shapes: Any, found: Any, d
 
 
 def test_sizes_that_must_be_numbers() -> None:
-    assert sizes(lambda x: x.view(2, -1), (6, 3), dim=Dim.AUTO) == ([[6, "s7"]], [ANY])
-    with pytest.raises(UserError, match="Constraints violated"):
-        sizes(lambda x: x.view(2, -1), (6, 3))
+    assert sizes(lambda x: x + torch.ones(6, 1), (6, 3), dim=Dim.AUTO) == ([[6, "s7"]], [ANY])
+    with pytest.raises(UserError, match=r"Constraints violated: aten\.add\.Tensor needs s18"):
+        sizes(lambda x: x + torch.ones(6, 1), (6, 3))
+
+
+@pytest.mark.parametrize("dim", [Dim.AUTO, Dim.DYNAMIC])
+@pytest.mark.parametrize(
+    ("f", "shapes", "more", "wrong"),
+    [
+        (lambda x: x.view(2, -1), ((6, 3),), ((8, 5),), ((3, 5),)),
+        (lambda x: x.reshape(x.shape[0] // 2, 2).sum(1), ((6,),), ((2,),), ((3,),)),
+        (lambda x: x.view(-1, 4), ((8, 3),), ((4, 5),), ((6, 3),)),
+        (lambda x: torch.add(*x.chunk(2)), ((6, 2),), ((8, 2),), ((5, 2),)),
+        (lambda x: x[: x.shape[0] // 2] + x[x.shape[0] // 2 :], ((6,),), ((4,),), ((5,),)),
+        (lambda x: nn.functional.pixel_unshuffle(x, 2), ((1, 2, 4, 6),), ((1, 2, 8, 4),), ((1, 2, 3, 4),)),
+        (lambda x, y: torch.cat([y, y]) + x, ((4, 3), (2, 3)), ((6, 3), (3, 3)), ((6, 3), (4, 3))),
+        (lambda x, y: x[y > 0], ((5, 2), (5,)), ((3, 2), (3,)), ((3, 2), (4,))),
+        (lambda x, y: torch.einsum("bij,bjk->bik", x, y), ((2, 3, 4), (2, 4, 5)), ((3, 2, 4), (3, 4, 6)), ((3, 2, 4), (2, 4, 6))),
+    ],
+)
+def test_multiples_and_sizes_that_are_alike_are_found_out(f: Any, shapes: Any, more: Any, wrong: Any, dim: Any) -> None:
+    dims = tuple([tuple([dim if n > 1 else None for n in s]) for s in shapes])
+    module = export(Called(f), tuple([torch.randn(s) for s in shapes]), dynamic_shapes=(dims,)).module()
+    for given in (shapes, more):
+        args = tuple([torch.randn(s) for s in given])
+        torch.testing.assert_close(module(*args), f(*args))
+    with pytest.raises(AssertionError, match="Guard failed"):
+        module(*[torch.randn(s) for s in wrong])
 
 
 @pytest.mark.parametrize(
@@ -83,6 +108,8 @@ def test_sizes_that_must_be_numbers() -> None:
         (lambda x, y: x[1:] + y, ((5, 4), (4, 4)), ({0: Dim("a")}, {0: Dim("b")}), ["a = b + 1"], [ANY]),
         (lambda x: x if x.shape[0] > 4 else -x, ((5,),), ({0: Dim("a")},), ["a = Dim('a', min=5)"], ["VR[5, int_oo]"]),
         (lambda x, y: x @ y, ((5, 4), (4, 6)), ({1: Dim("k")}, {0: Dim("k2")}), ["k2 = k"], [ANY]),
+        (lambda x, y: torch.cat([y, y]) + x, ((4, 3), (2, 3)), ({0: Dim("a")}, {0: Dim("b")}), ["a = 2*b"], [ANY]),
+        (lambda x: x.reshape(x.shape[0] // 2, 2), ((6,),), ({0: Dim("a")},), ["a = 2*_a"], [ANY]),
     ],
 )
 def test_errors_suggest_how_sizes_are_declared(f: Any, shapes: Any, dims: Any, fixes: list[str], ranges: list[str]) -> None:

@@ -104,3 +104,19 @@ def test_composite_operators_can_stay_whole():
     net = torch.nn.Sequential(torch.nn.Linear(4, 2), torch.nn.Dropout())
     graph = make_fx(net, tracing_mode="fake", pre_dispatch=True)(torch.ones(3, 4))
     assert targets(graph) == ["aten.linear.default", "aten.dropout.default"]
+
+
+def test_gradients_of_branches_are_branches():
+    w = torch.tensor(2.0, requires_grad=True)
+
+    def f(x):
+        y = x * 2
+        out, _ = torch.cond(x.sum() > 0, lambda t, k: (t.sin() * y * w, k + 1), lambda t, k: (t * w, k - 1), (x, torch.tensor(3)))
+        return torch.autograd.grad(out.sum(), (x, w))
+
+    ahead, back = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([-1.0, -2.0], requires_grad=True)
+    for mode in ("real", "fake", "symbolic"):
+        graph = make_fx(f, tracing_mode=mode)(ahead)
+        for x in (ahead, back):
+            for found, wanted in zip(graph(x), f(x), strict=True):
+                torch.testing.assert_close(found, wanted)

@@ -12,6 +12,7 @@ import numpy as np
 from ...core import Tensor, format_strides, from_host, lazy_bits
 from ...core import is_contiguous as packed
 from ..bind.everything import L, M, T
+from ..engine import Transformed
 from ..facts import dtypes
 from ..facts.errors import broadcast_shapes, canonical_dim
 from ..facts.layouts import contiguous_format, preserve_format
@@ -21,6 +22,7 @@ from ..tensor.cells import Counter
 from ..tensor.indexing import _check_mask, _consumed, _is_mask, _items, _number, _plain, _too_many
 from ..tensor.shape_env import visible
 from ..tensor.symbols import Undecided, exact
+from ..tensor.view_splits import is_multiple
 from .functions import route
 from .overloads import aten
 from .state import Kernel
@@ -365,6 +367,8 @@ def chunk(self: Tensor, chunks: int, dim: int = 0) -> Any:
     if not self._aval.ndim or chunks <= 0:
         return NotImplemented
     n = self._aval.shape[canonical_dim(dim, self._aval.ndim)]
+    if is_multiple(n, chunks):
+        return tuple(A.split_with_sizes.default(self, [n // chunks] * chunks, dim))  # a multiple, whatever it is
     size = -(-n // chunks)
     if not size:
         return tuple(A.split_with_sizes.default(self, [0] * chunks, dim))
@@ -580,6 +584,8 @@ def _looked_up(t: Any, index: Any) -> tuple[Any, list[tuple[int, Any]]]:
 def _plain_item(item: Any, t: Any) -> Any:
     if type(item) in SYMBOLIC:
         return item
+    if isinstance(item, Tensor) and isinstance(item._read(), Transformed):
+        return item  # there may be one for each example
     if isinstance(item, Tensor) and type(item) is not Tensor:
         if item._aval.ndim == 0 and item._aval.dtype.kind in "iu" and not _is_mask(item):
             return _place(item.item())

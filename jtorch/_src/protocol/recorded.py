@@ -26,8 +26,14 @@ def recorder() -> Any:
     return None if found is None or found.busy else found
 
 
-def apart(reason: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator for functions that no graph can hold: what was recorded before a call runs first, and the call as it is written."""
+def apart(
+    reason: str, function: Any = None, again: Callable[..., Any] | None = None, options: Any = ()
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator for functions that no graph can hold: what was recorded before a call runs first, and the call as it is written.
+
+    Where all is to be one graph, it holds a function that transforms another: ``again(function, *args, **kwargs)`` is the call, and
+    ``options`` tell what ``again`` does beside that.
+    """
 
     def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(f)
@@ -35,8 +41,23 @@ def apart(reason: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             found = recorder()
             if found is None:
                 return f(*args, **kwargs)
+            if again is not None and found.compiled.fullgraph:
+                return found.transformed(reason.rpartition(".")[2], function, again, options, args, kwargs)
             with found.apart(reason):
                 return f(*args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+def apart_with_function(reason: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """``apart`` for functions whose first argument is the one that they transform."""
+
+    def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(f)
+        def call(func: Any, *args: Any, **kwargs: Any) -> Any:
+            return apart(reason, func, f)(functools.partial(f, func))(*args, **kwargs)
 
         return call
 

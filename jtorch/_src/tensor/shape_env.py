@@ -23,7 +23,24 @@ _numbers = itertools.count()
 
 
 class ConstraintViolation(RuntimeError):
-    """A program decides by a size that was said to vary."""
+    """A program decides by a size that was said to vary.
+
+    Attributes:
+        needed: the symbols that would have to be numbers.
+        met: all symbols that the refusal speaks of, in the order in which it does.
+        comparison: what would have to hold: a sign, and the expressions on its left and right; None where an operator failed.
+        matched: whether ``met`` are sizes next to each other that have to be equal.
+    """
+
+    def __init__(
+        self, text: str, needed: Iterable[str] = (), met: Iterable[str] = (), comparison: tuple[str, Any, Any] | None = None,
+        matched: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(text)
+        self.needed, self.met, self.comparison, self.matched = list(needed), list(met), comparison, matched
+
+
+_DENIED = {">": "<=", "<=": ">", "<": ">=", ">=": "<", "==": "!=", "!=": "=="}
 
 
 class Guard:
@@ -128,8 +145,8 @@ class ShapeEnv:
         """The expression of a text in the symbols' names, as ``shown`` writes it; an int for a number."""
         return evaluate(text, self._exprs)
 
-    def decide(self, holds: Callable[[], bool], guess: Callable[[], bool], text: Callable[[], str]) -> bool:
-        """Whether a comparison holds: from the bounds, else from the hints, which becomes a guard."""
+    def decide(self, holds: Callable[[], bool], guess: Callable[[], bool], text: Callable[[], str], sides: tuple[str, Any, Any]) -> bool:
+        """Whether a comparison holds: from the bounds, else from the hints, which becomes a guard. ``sides``: its sign, left and right."""
         try:
             return holds()
         except Undecided:
@@ -137,10 +154,13 @@ class ShapeEnv:
         answer = guess()
         written = text() if answer else f"not ({text()})"
         if self.strict:
+            sign, *parts = sides
+            names = self.mentioned(" ".join(map(str, parts)))
             raise ConstraintViolation(
                 f"Constraints violated: the program decides by {written}, which holds for the example's sizes but not for all that the "
-                "dynamic sizes may have. Say so by Dim(..., min=, max=), make the dimension static, or write the program without it."
-            )
+                "dynamic sizes may have. Say so by Dim(..., min=, max=), make the dimension static, or write the program without it.",
+                names, names, (sign if answer else _DENIED[sign], *parts),
+            )  # fmt: skip
         self.guards.append(Guard(guess_of(written), written))
         return answer
 
@@ -149,18 +169,25 @@ class ShapeEnv:
         text = " ".join(map(str, exprs))
         return [n for n, e in self._exprs.items() if re.search(rf"\b{e}\b", text)]
 
+    def mentioned(self, text: str) -> list[str]:
+        """The symbols that a text names as JAX does, in the order in which it does."""
+        own = {str(e): n for n, e in self._exprs.items()}
+        return list(dict.fromkeys([own[word] for word in re.findall(r"\w+", text) if word in own]))
+
     def with_hints(self, expr: Any, names: Iterable[str]) -> Any:
         """An expression with the example's sizes for some symbols."""
         known = set(names) & self.hints.keys()
         return evaluate(str(expr), {str(e): self.hints[n] if n in known else e for n, e in self._exprs.items()})
 
-    def specialise(self, why: str, names: Iterable[str]) -> None:
+    def specialise(self, why: str, names: Iterable[str], matched: bool = False) -> None:
         """Takes some sizes for those of the example, which becomes guards; refused where it is strict."""
+        names = list(names)
         if self.strict:
             raise ConstraintViolation(
                 f"Constraints violated: {why}. It holds for the example's sizes but not for all that the dynamic sizes may have: say "
-                "more of them by Dim(..., min=, max=), or make them static."
-            )
+                "more of them by Dim(..., min=, max=), or make them static.",
+                names, self.mentioned(why) or names, matched=matched,
+            )  # fmt: skip
         for name in names:
             hint = self.hints[name]
             self.guards.append(Guard(guess_of(f"{name} == {hint}"), f"{name} == {hint}"))

@@ -117,7 +117,7 @@ class Sym(SymInt):
 
     def __index__(self) -> int:
         hint = self.hint
-        self.env.decide(lambda: _exactly(self.expr), lambda: True, lambda: f"{shown(self.expr)} == {hint}")
+        self.env.decide(lambda: _exactly(self.expr), lambda: True, lambda: f"{shown(self.expr)} == {hint}", ("==", self.expr, hint))
         return hint
 
     __int__ = __index__
@@ -172,7 +172,7 @@ class Truth(SymBool):
         raise GuardOnDataDependentSymNode(self)
 
     def __bool__(self) -> bool:
-        return self.env.decide(self.holds, self.guess, self.text)
+        return self.env.decide(self.holds, self.guess, self.text, self.sides)
 
     def expected(self) -> bool:
         """What a program that checks it may go on with: where data decide, it is said to be so, and is checked where the program runs."""
@@ -183,7 +183,8 @@ class Truth(SymBool):
     @property
     def on_data(self) -> bool:
         """Whether data decide it."""
-        return self.env.data is not None and any(self.env.data.among(x) for x in self.sides[1:])
+        data = self.env.data
+        return data is not None and any(x.on_data if type(x) is Float else data.among(x) for x in self.sides[1:])
 
     def __repr__(self) -> str:
         return _told(self)
@@ -392,7 +393,8 @@ class Float(SymFloat):
         """It as PyTorch writes it."""
         if self.target == "data":
             return self.parts[0]
-        parts = [f"({p!r})" if type(p) is Float and p.target in _SIGNS else repr(p) for p in self.parts]
+        shown = [p.words if type(p) in (Float, Sym) else repr(p) for p in self.parts]
+        parts = [f"({text})" if type(p) is Float and p.target in _SIGNS else text for p, text in zip(self.parts, shown, strict=True)]
         return _SIGNS[self.target][0].join(parts) if self.target in _SIGNS else f"{self.target}({', '.join(parts)})"
 
     __str__ = __repr__
@@ -463,16 +465,18 @@ for _name in _SIGNS:
     _arithmetic_of_floats(_name)
 
 
-def _comparison_of_floats(name: str, run: Callable[[Any, Any], Any]) -> None:
+def _comparison_of_floats(name: str, sign: str, run: Callable[[Any, Any], Any]) -> None:
     def method(self: Float, other: Any) -> Any:
         if type(other) not in (int, float, Sym, Float):
             return NotImplemented
+        if self.on_data or (type(other) in (Sym, Float) and other.on_data):
+            return self.env.data.truth_said(sign, self, other)
         return run(float(self), float(other))
 
     method.__name__ = f"__{name}__"
     setattr(Float, f"__{name}__", method)
 
 
-for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
-    _comparison_of_floats(_name, getattr(operator, _name))
+for _name, _sign in (("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="), ("eq", "=="), ("ne", "!=")):
+    _comparison_of_floats(_name, _sign, getattr(operator, _name))
 Float.__hash__ = lambda self: hash(repr(self))

@@ -140,6 +140,8 @@ class Unknowns:
         except Undecided:
             pass
         self.said.append((sign, left, right))
+        if type(left) is Float:
+            return True
         difference = left - right
         more = {"<": [-difference - 1], "<=": [-difference], ">": [difference - 1], ">=": [difference], "==": [difference, -difference]}
         for fact in more.get(sign, []):
@@ -150,9 +152,22 @@ class Unknowns:
 
     def truth_said(self, sign: str, left: Any, right: Any) -> Truth:
         """A comparison as it was written, not as it is decided."""
+        if type(left) is Float:
+            return Truth(self.env, lambda: self._is_said(sign, left, right), None, lambda: _text(sign, left, right), (sign, left, right))
         return Truth(
             self.env, lambda: self.decided(sign, left - right), None, lambda: f"{shown(left)} {sign} {shown(right)}", (sign, left, right)
         )
+
+    def _is_said(self, sign: str, left: Any, right: Any) -> bool:
+        """True for a comparison of floats that the program said to hold.
+
+        Raises:
+            Undecided: for another one.
+        """
+        text = _text(sign, left, right)
+        if any(type(said[1]) is Float and _text(*said) == text for said in self.said):
+            return True
+        raise Undecided(f"'{text}' depends on data")
 
     def at_least_0(self, expr: Any) -> None:
         """Says that an expression is a size."""
@@ -208,6 +223,11 @@ class Unknowns:
             if name is not None and name not in self._equal and name not in self.names_in(other):
                 self._equal[name] = other
                 return
+
+
+def _text(sign: str, left: Any, right: Any) -> str:
+    """A comparison of floats as PyTorch writes it."""
+    return " ".join([sign if part is sign else part.words if type(part) in (Float, Sym) else str(part) for part in (left, sign, right)])
 
 
 def _least(of: Unknowns, expr: Any) -> float:

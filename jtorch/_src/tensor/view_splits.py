@@ -17,7 +17,7 @@ from ..bind.cores import composite
 from ..engine import META, SPECIAL, Call, aval_of, limits, numbers_of, on_host, record, settled
 from ..facts import dtypes
 from ..facts.errors import canonical_dim, check_long, check_longs
-from ..facts.size import slice_bounds
+from ..facts.size import SYMBOLIC, slice_bounds
 from ..ops._declare import OPS
 from ..ops._facts import schemas
 from ..ops._kernel import Fixed, T, caches, call_of
@@ -219,11 +219,21 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     d = canonical_dim(dim, input.dim())
     n = input._aval.shape[d]
+    if is_multiple(n, chunks):
+        return _split_views(input, d, (n // chunks,) * chunks, True)
     size = -(-n // chunks)
     limits.check_count(chunks if size == 0 else -(-n // size))
     if size == 0:
         return _split_views(input, d, (0,) * chunks, True)
     return _split_views(input, d, tuple(min(size, n - a) for a in range(0, n, size)))
+
+
+def is_multiple(n: Any, count: int) -> bool:
+    """Whether a size that is not known is a multiple of a number, whatever it is."""
+    if type(n) not in SYMBOLIC:
+        return False
+    rest = n // count * count - n
+    return type(rest) not in SYMBOLIC and not rest
 
 
 def _parts(name: str, *given: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any
 
 import jtorch as torch
@@ -54,6 +54,20 @@ def _settings(kind: StateDictType, config: Any = None, optim_config: Any = None)
     if not isinstance(config, FullStateDictConfig if whole else ShardedStateDictConfig):
         raise RuntimeError(f"Expected state_dict_config of {kind}, but got {type(config)}")
     return StateDictSettings(kind, config, optim_config)
+
+
+def _own_part(p: Any, whole: torch.Tensor) -> torch.Tensor:
+    """What of a whole parameter, or of its gradient, is this process's."""
+    return whole.narrow(p.dim, min(p.layout.rank * p.rows, p.size[p.dim]), p.own_shape()[p.dim])
+
+
+def _gather_gradients(params: Sequence[Any]) -> None:
+    """Gives whole parameters their whole gradients."""
+    for p in params:
+        if p.tensor_mesh is not None:
+            raise not_offered(f"{_NAME}.summon_full_params(with_grads=True)", "a parameter is a DTensor; use its gradient's full_tensor()")
+        if p.sharded.grad is not None:
+            p.whole.grad = p.sharded.grad.full_tensor()
 
 
 class FullyShardedDataParallel(nn.Module):
@@ -129,6 +143,7 @@ class FullyShardedDataParallel(nn.Module):
         ignored = _ignored(ignored_modules, ignored_states)
         self.sharding_strategy, self.process_group, self.cpu_offload = strategy, process_group, cpu_offload or CPUOffload()
         self.mixed_precision = mixed_precision or MixedPrecision()
+        self._use_orig_params = use_orig_params
         self.compute_device = torch.device("cpu" if device_id is None else device_id)
         if auto_wrap_policy is not None:
             _wrap_inside(module, auto_wrap_policy, {**options, "ignored_states": list(ignored)}, {id(m) for m in ignored_modules or ()})
@@ -244,19 +259,30 @@ class FullyShardedDataParallel(nn.Module):
         offload_to_cpu: bool = False,
         with_grads: bool = False,
     ) -> Generator[None, None, None]:
-        """A block in which parameters are whole. What is written into them is kept, unless not ``writeback``."""
-        del offload_to_cpu
-        if with_grads:
-            raise not_offered(f"{_NAME}.summon_full_params(with_grads=True)", "gradients are DTensors; use their full_tensor()")
+        """A block in which parameters are whole, and with ``with_grads`` their gradients, too.
+
+        What is written into them is kept, unless not ``writeback``; gradients that are taken
+        away come back, and those of parameters that had none are lost.
+
+        Raises:
+            NotImplementedError: for ``with_grads`` with ``offload_to_cpu``, with ``use_orig_params=False``, or with parameters that are
+                DTensors as they are; for ``writeback`` with ``rank0_only``.
+        """
+        wrappers = FullyShardedDataParallel.fsdp_modules(module)
+        original = all(wrapper._use_orig_params for wrapper in wrappers)
+        if with_grads and (offload_to_cpu or not original):
+            raise NotImplementedError(f"with_grads=True, use_orig_params={original}, offload_to_cpu={offload_to_cpu} is not supported yet")
         if writeback and rank0_only:
-            raise NotImplementedError("writeback=True and rank0_only=True is not supported, as model parameter shards will not be synced")
+            raise NotImplementedError("writeback=True and rank0_only=True is not supported yet")
         own = module._fsdp_wrapped_module if isinstance(module, FullyShardedDataParallel) else module
         found = [m for m in (own.modules() if recurse else [own]) if isinstance(m, FSDPModule)]
         groups = [m._get_fsdp_state().group for m in found]
         for group in groups:
             group.reshard()
             group.unshard()
-        wrappers = FullyShardedDataParallel.fsdp_modules(module)
+        params = [p for group in groups for p in group.params]
+        if with_grads:
+            _gather_gradients(params)
         before = [wrapper._summoned for wrapper in wrappers]
         for wrapper in wrappers:
             wrapper._summoned = True
@@ -266,11 +292,11 @@ class FullyShardedDataParallel(nn.Module):
             for wrapper, summoned in zip(wrappers, before, strict=True):
                 wrapper._summoned = summoned
             with torch.no_grad():
-                for p in [p for group in groups if writeback for p in group.params]:
-                    begin = min(p.layout.rank * p.rows, p.size[p.dim])
+                for p in params if writeback else ():
                     whole: Any = p.whole
-                    whole = whole.to_local() if isinstance(whole, DTensor) else whole
-                    p.local.copy_(whole.narrow(p.dim, begin, p.own_shape()[p.dim]))
+                    p.local.copy_(_own_part(p, whole.to_local() if isinstance(whole, DTensor) else whole))
+                    if with_grads and p.sharded.grad is not None and whole.grad is not None:
+                        p.sharded.grad._local_tensor.copy_(_own_part(p, whole.grad))
             for group in groups:
                 group.reshard()
 

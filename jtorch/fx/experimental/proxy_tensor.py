@@ -184,10 +184,14 @@ class PythonKeyTracer(TracerBase):
         made = self.sizes.get(text)
         if made is None:
             sign, *sides = a.sides
-            target, parts = _OF_COMPARISONS[sign], [x if type(x) is int else self.size(Sym(a.env, x)) for x in sides]
+            target, parts = _OF_COMPARISONS[sign], [self.side_of(a.env, x) for x in sides]
             made = self.sizes[text] = self.create_proxy("call_function", target, tuple(parts), {})
             made.node.meta["val"] = a
         return made
+
+    def side_of(self, env: Any, x: Any) -> Any:
+        """What a comparison's node compares: numbers, and proxies of sizes and floats."""
+        return x if type(x) in (int, float) else self.float_of(x) if type(x) is Float else self.size(x if type(x) is Sym else Sym(env, x))
 
     def _computed(self, env: Any, node: ast.AST) -> Any:
         """What computes an expression of sizes, operation by operation."""

@@ -109,7 +109,7 @@ def check_older_class() -> None:
     ):  # fmt: skip
         model = FullyShardedDataParallel(
             net(RANK), groups, sharding_strategy=strategy, auto_wrap_policy=ModuleWrapPolicy({Block}), sync_module_states=True,
-            cpu_offload=CPUOffload(offload_params=strategy is ShardingStrategy.FULL_SHARD),
+            use_orig_params=True, cpu_offload=CPUOffload(offload_params=strategy is ShardingStrategy.FULL_SHARD),
         )  # fmt: skip
         whole = net()
         assert len(FullyShardedDataParallel.fsdp_modules(model)) == 3 and model.check_is_root()
@@ -120,6 +120,11 @@ def check_older_class() -> None:
             whole(ids(i)).square().mean().backward()
             model(mine(ids(i + 5))).square().mean().backward()
             whole(ids(i + 5)).square().mean().backward()
+            with FullyShardedDataParallel.summon_full_params(model, with_grads=True):
+                for p, q in zip(model.parameters(), whole.parameters(), strict=True):
+                    assert torch.allclose(p.grad, q.grad, atol=1e-6), strategy
+                    p.grad.mul_(2)
+                    q.grad.mul_(2)
             norms = model.clip_grad_norm_(0.1), nn.utils.clip_grad_norm_(whole.parameters(), 0.1)
             assert type(norms[0]) is torch.Tensor and torch.allclose(*norms, atol=1e-6)
             for opt in opts:

@@ -1,0 +1,59 @@
+"""``torch._dynamo.explain``: into which graphs a function falls, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .pieces import Compiled
+
+__all__ = ["ExplainOutput", "explain"]
+
+
+class ExplainOutput:
+    """What ``torch._dynamo.explain`` found."""
+
+    def __init__(self, graphs: list[Any], reasons: list[Any]) -> None:
+        self.graphs, self.break_reasons = graphs, reasons
+        self.graph_count = len(graphs)
+        self.graph_break_count = max(len(graphs) - 1, 0)
+        self.ops_per_graph = [[n.target for n in g.graph.nodes if n.op == "call_function"] for g in graphs]
+        self.op_count = sum(map(len, self.ops_per_graph))
+        self.out_guards: list[Any] = []
+        self.compile_times = ""
+
+    def __str__(self) -> str:
+        text = f"Graph Count: {self.graph_count}\nGraph Break Count: {self.graph_break_count}\nOp Count: {self.op_count}\nBreak Reasons:\n"
+        for i, (reason, stack) in enumerate(self.break_reasons, 1):
+            text += f"  Break Reason {i}:\n    Reason: {reason}\n    User Stack:\n" + "".join([f"      {f}\n" for f in stack])
+        text += "Ops per Graph:\n"
+        for i, ops in enumerate(self.ops_per_graph, 1):
+            text += f"  Ops {i}:\n" + "".join([f"    {op}\n" for op in ops])
+        return text
+
+
+def explain(f: Callable[..., Any], *extra_args: Any, **extra_kwargs: Any) -> Any:
+    """A function that calls ``f`` and tells into which graphs it falls, and why.
+
+    Example:
+        >>> import jtorch as torch
+        >>> def f(x):
+        ...     return x + 1 if x.sum() > 0 else x - 1
+        >>> found = torch._dynamo.explain(f)(torch.ones(2))
+        >>> found.graph_count, found.graph_break_count
+        (2, 1)
+    """
+
+    def inner(*args: Any, **kwargs: Any) -> ExplainOutput:
+        graphs: list[Any] = []
+
+        def collect(module: Any, inputs: Any) -> Any:
+            del inputs
+            graphs.append(module)
+            return module.forward
+
+        compiled = Compiled(f, collect, False, {})
+        compiled(args, kwargs)
+        return ExplainOutput(graphs, compiled.reasons)
+
+    return inner(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else inner
