@@ -292,7 +292,9 @@ def looked_at(t: Tensor, example: Tensor, source: Any) -> Tensor | None:
         if at == len(al.chain) - 1:
             wide, narrow = source._aval.dtype.itemsize, aval.dtype.itemsize
             strides = (source.stride(0) * wide // narrow, *(t._strides or contiguous_strides(t._aval.shape)))
-            offset = source.storage_offset() * wide // narrow + al.offset
+            # Where the source itself lies: that of an example, which an outer vmap made, is told from where all of them lie.
+            begin = source._al.offset if source._al is not None else 0
+            offset = begin * wide // narrow + al.offset
         found = view(found, whole, strides, offset)
     return found
 

@@ -67,6 +67,19 @@ def test_views_of_arguments_are_views_of_the_callers(look, dim):
     assert torch.equal(found, torch.stack([look(e) for e in x.unbind(dim)]))
 
 
+@pytest.mark.parametrize("look", [lambda a: a[None], lambda a: a[1:], lambda a: a.view(2, 2), torch.real, torch.imag])
+def test_views_of_parts_of_memory_in_two_vmaps(look):
+    x = torch.arange(120.0).reshape(5, 3, 2, 4)
+    x = torch.complex(x, -x)
+    part = x[2, 1:]
+    found = vmap(vmap(look))(part)
+    one_by_one = torch.stack([torch.stack([look(e) for e in row]) for row in part])
+    assert torch.equal(found, one_by_one)
+    assert found.storage_offset() == look(part[0, 0]).storage_offset() and found.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+    found.zero_()
+    assert not torch.stack([torch.stack([look(e) for e in row]) for row in part]).any() and x[:2].any() and x[3:].any()
+
+
 def test_parts_of_complex_arguments_are_views():
     z = torch.rand(3, 4, dtype=torch.complex64)
     found = vmap(torch.imag, 1)(z)
