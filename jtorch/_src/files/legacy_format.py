@@ -97,7 +97,18 @@ def _storages_in(file: Any, reader: Any, options: dict[str, Any]) -> dict[str, t
         def load_setitems(self) -> None:
             self.pop_mark()
 
-        dispatch: ClassVar[dict[int, Any]] = {**known, pickle.SETITEM[0]: load_setitem, pickle.SETITEMS[0]: load_setitems}
+        def load_newobj(self) -> None:  # of a class that the pickle makes or looks up in another, too
+            self.stack[-2:] = [_Stub()]
+
+        def load_newobj_ex(self) -> None:
+            self.stack[-3:] = [_Stub()]
+
+        others: ClassVar[dict[bytes, Any]] = {
+            pickle.SETITEM: load_setitem, pickle.SETITEMS: load_setitems, pickle.NEWOBJ: load_newobj, pickle.NEWOBJ_EX: load_newobj_ex,
+        }  # fmt: skip
+        dispatch: ClassVar[dict[int, Any]] = {code: known[code] for code in known} | {
+            code[0]: load for code, load in others.items() if code[0] in known
+        }
 
         def persistent_load(self, pid: Any) -> Any:
             storage_type, key, location, numel = storage_id(pid, 5)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import os
 import pickle
+import pickletools
 from collections import OrderedDict
 from collections.abc import Callable
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import jtorch as torch
@@ -173,11 +177,60 @@ def _make_pickler(base: type, persistent_id: Callable[[Any], Any]) -> type:
     return Pickler
 
 
+#: What begins the texts that stand for globals until ``_with_globals`` has written them as such: no text of a program does.
+_MARK = f"global {os.urandom(16).hex()} "
+
+
+def _make_compiled_pickler(base: type, persistent_id: Callable[[Any], Any]) -> type:
+    """As ``_make_pickler``, of the pickler that is written in C: it writes globals by itself, so they are marked as persistent objects."""
+    marks: dict[tuple[str, str], str] = {}
+
+    class Pickler(_make_pickler(base, persistent_id)):
+        def persistent_id(self, obj: Any) -> Any:
+            if type(obj) is _Name:
+                place = obj.module, obj.name
+            elif type(obj) is torch.dtype:
+                place = "torch", str(obj).removeprefix("torch.")
+            elif isinstance(obj, type | FunctionType | BuiltinFunctionType) and _is_own(obj) and "<" not in obj.__qualname__:
+                place = obj.__module__.removeprefix("j"), obj.__qualname__
+            else:
+                return super().persistent_id(obj)
+            return marks.setdefault(place, f"{_MARK}{place[0]}\n{place[1]}\n")  # one text for each, which the pickler then refers to
+
+    return Pickler
+
+
+def _with_globals(written: bytes, out: Any) -> None:
+    """Writes a pickle with globals where ``_make_compiled_pickler`` marked them. It has no frames, since it has another length."""
+    steps: list[tuple[str, Any, Any]] = [(op.name, value, at) for op, value, at in pickletools.genops(written)]
+    ends = [at for _, _, at in steps[1:]] + [len(written)]
+    marked: set[Any] = set()  # where the memo holds globals
+    kept, on_top = 0, False
+    for (name, value, at), end in zip(steps, ends):
+        is_global = isinstance(value, str) and value.startswith(_MARK)
+        if name == "MEMOIZE" or name.endswith("PUT"):
+            if on_top:
+                marked.add(kept if name == "MEMOIZE" else value)
+            kept += 1
+        elif name == "BINPERSID" and on_top:
+            on_top = False
+            continue
+        else:
+            on_top = is_global or (name.endswith("GET") and value in marked)
+        if name != "FRAME":
+            out.write(pickle.GLOBAL + value.removeprefix(_MARK).encode() if is_global else written[at:end])
+
+
 def write_pickle(obj: Any, pickle_module: Any, protocol: int, persistent_id: Callable[[Any], Any], out: Any) -> None:
     """Writes an object; ``persistent_id`` says how the pickle refers to a storage (see ``Storages``)."""
     # The pickler written in Python: only there can globals get another name than that of the module they lie in.
     base = pickle._Pickler if pickle_module is pickle else getattr(pickle_module, "_Pickler", pickle_module.Pickler)
-    _make_pickler(base, persistent_id)(out, protocol=protocol).dump(obj)
+    if issubclass(base, pickle._Pickler):
+        _make_pickler(base, persistent_id)(out, protocol=protocol).dump(obj)
+        return
+    written = io.BytesIO()
+    _make_compiled_pickler(base, persistent_id)(written, protocol=protocol).dump(obj)
+    _with_globals(written.getvalue(), out)
 
 
 class Storages:
