@@ -15,13 +15,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._src.engine import SPECIAL, Call, Guarded, Lifted, Transformed, Value, aval_of
+from .._src.engine import SPECIAL, Call, Guarded, Lifted, Transformed, Value, aval_of, record
 from .._src.engine.calls import shapes_of
 from .._src.engine.programs import identity
 from .._src.facts.layouts import contiguous_strides
 from .._src.ops._kernel import caches
 from .._src.tensor.cells import Step
-from .._src.tensor.looking import view
+from .._src.tensor.looking import small_view, view
 from ..autograd.dual import INNER, orders
 from ..autograd.ends import ends_of
 from ..autograd.grad_mode import MODE
@@ -283,20 +283,25 @@ def looked_at(t: Tensor, example: Tensor, source: Any) -> Tensor | None:
     al, mine = t._al, example._al
     if al is None or mine is None or al.storage is not mine.storage or t._rg or not al.chain:
         return None
-    found: Any = source
-    for at, step in enumerate(al.chain):
+    steps = []
+    aval: Any = source._aval
+    for step in al.chain:
         put = step.put and vmapped(step.put, (True, True), len(step.numbers))
         whole = Step(vmapped(step.get, (True,), len(step.numbers)), put, step.numbers, step.geometric, step.bits)
-        aval: Any = shapes_of(whole.get, (found._aval,), found._aval.device).outs
-        strides, offset = contiguous_strides(aval.shape), 0
-        if at == len(al.chain) - 1:
-            wide, narrow = source._aval.dtype.itemsize, aval.dtype.itemsize
-            strides = (source.stride(0) * wide // narrow, *(t._strides or contiguous_strides(t._aval.shape)))
-            # Where the source itself lies: that of an example, which an outer vmap made, is told from where all of them lie.
-            begin = source._al.offset if source._al is not None else 0
-            offset = begin * wide // narrow + al.offset
-        found = view(found, whole, strides, offset)
-    return found
+        whole.repeats, whole.stops = step.repeats, step.stops
+        steps.append(whole)
+        aval = shapes_of(steps[-1].get, (aval,), aval.device).outs
+    wide, narrow = source._aval.dtype.itemsize, aval.dtype.itemsize
+    strides = (source.stride(0) * wide // narrow, *(t._strides or contiguous_strides(t._aval.shape)))
+    # Where the source itself lies: that of an example, which an outer vmap made, is told from where all of them lie.
+    offset = (source._al.offset if source._al is not None else 0) * wide // narrow + al.offset
+    if not source._rg and (found := small_view(source, tuple(steps), strides, offset)) is not None:
+        return found
+    before: Any = source
+    for step in steps[:-1]:  # where these lie is not known, so that they must be computed, not looked up there
+        value: Any = record(step.get, (before._read(),), step.numbers)
+        before = view(before, step, contiguous_strides(value.aval.shape), 0, value)
+    return view(before, steps[-1], strides, offset)
 
 
 def leave(outputs: Sequence[Tensor], level: Level) -> list[Tensor]:

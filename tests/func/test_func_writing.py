@@ -75,9 +75,33 @@ def test_views_of_parts_of_memory_in_two_vmaps(look):
     found = vmap(vmap(look))(part)
     one_by_one = torch.stack([torch.stack([look(e) for e in row]) for row in part])
     assert torch.equal(found, one_by_one)
-    assert found.storage_offset() == look(part[0, 0]).storage_offset() and found.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+    assert (
+        found.storage_offset() == look(part[0, 0]).storage_offset() and found.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+    )
     found.zero_()
     assert not torch.stack([torch.stack([look(e) for e in row]) for row in part]).any() and x[:2].any() and x[3:].any()
+
+
+@pytest.mark.parametrize(
+    "look", [lambda a: a.mH, lambda a: a.transpose(0, 1).conj(), lambda a: a[1:].real, lambda a: torch.view_as_real(a.t())]
+)
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_chains_of_views_that_change_numbers(look, dim):
+    x = torch.arange(48.0).reshape(4, 3, 4)
+    x = torch.complex(x, 1 - x)
+    assert x.sum() != 0  # it has been computed, so that its parts can be looked up in memory
+    one_by_one = [look(e) for e in x.unbind(dim)]
+    found = vmap(look, dim)(x)
+    assert torch.equal(found, torch.stack(one_by_one)) and found.stride()[1:] == one_by_one[0].stride()
+    found.mul_(3)
+    assert torch.equal(found, torch.stack([look(e) for e in x.unbind(dim)]))
+
+
+def test_parts_of_windows_are_written():
+    x, y = torch.ones(2, 4, 3, dtype=torch.complex64)
+    vmap(lambda t: t.unfold(0, 2, 1)[1:2].real, 1)(x).zero_()
+    y.unfold(0, 2, 1)[1:2].real.zero_()
+    assert torch.equal(x, y) and not x.real[1:3].any()
 
 
 def test_parts_of_complex_arguments_are_views():
