@@ -1,5 +1,6 @@
 """What a walk tells programs: callbacks at its end, hooks of results without gradients, saved tensors, anomalies, tangents."""
 
+import itertools
 import threading
 import warnings
 from contextlib import nullcontext
@@ -557,3 +558,25 @@ def test_tangents_switched_off_by_the_inner_name() -> None:
         assert not torch.autograd.forward_ad._is_fwd_grad_enabled()
     finally:
         torch._C._set_fwd_grad_enabled(True)
+
+
+@pytest.mark.parametrize(("until", "fails"), [(5, False), (10**6, True)])
+def test_gradcheck_of_walks_that_round_otherwise_from_some_time_on(until, fails):
+    walks = itertools.count()
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            n = next(walks)
+            return g * (2 + 1e-12 * (n % 3 + 1) * (n < until))
+
+    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    if fails:
+        with pytest.raises(torch.autograd.gradcheck.GradcheckError, match="not reentrant"):
+            torch.autograd.gradcheck(Double.apply, x)
+    else:
+        assert torch.autograd.gradcheck(Double.apply, x)

@@ -36,6 +36,18 @@ def test_operations_keep_the_layout() -> None:
     assert m.float() is m and m.cpu() is m and m.detach().layout is torch._mkldnn
 
 
+def test_operators_called_by_name() -> None:
+    x = torch.arange(48.0).reshape(1, 2, 4, 6) - 20
+    m, w = x.to_mkldnn().requires_grad_(), torch.ones(3, 2, 3, 3)
+    found = torch.ops.aten.convolution(m, w, None, (1, 1), (0, 0), (1, 1), False, (0, 0), 1)
+    assert found.layout is torch._mkldnn and torch.equal(found.to_dense(), F.conv2d(x, w))
+    found.backward(torch.ones(found.shape).to_mkldnn())
+    assert m.grad is not None and m.grad.layout is torch._mkldnn
+    assert torch.equal(torch.ops.aten.relu(m.detach()).to_dense(), x.relu())
+    with pytest.raises(RuntimeError):
+        torch.ops.aten.sin(m)
+
+
 def test_what_is_refused() -> None:
     m = torch.ones(2, 3).to_mkldnn()
     for error, words, f in [

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ...core import Tensor
+from ...dispatch import LAYOUTS
 from ..engine import SPECIAL, Transformed
 from .overloads import OpOverload, aten
 from .state import STATE
@@ -24,7 +25,7 @@ def transformed(operands: Iterable[Any]) -> bool:
         if type(x) in (list, tuple):
             if transformed(x):
                 return True
-        elif isinstance(x, Tensor) and not isinstance(x._al, Look):
+        elif isinstance(x, Tensor) and type(x) not in LAYOUTS and not isinstance(x._al, Look):
             v = x._v
             if (v is None or v.trace is SPECIAL) and isinstance(x._read(), Transformed):
                 return True
