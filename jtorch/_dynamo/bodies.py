@@ -21,7 +21,7 @@ from jtorch.overrides import _get_current_function_mode_stack
 from jtorch.utils import _pytree as pytree
 
 from .arguments import fingerprint, writable
-from .hooks import identity
+from .hooks_in_graphs import identity
 from .read_numbers import SYMBOLS
 
 __all__ = ["Later", "Stopped", "holds_functions", "recorded_call"]

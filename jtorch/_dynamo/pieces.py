@@ -44,7 +44,7 @@ from jtorch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 from .arguments import fingerprint, makes_leaf, mapped, node_target, placed, writable
 from .bodies import Later, Stopped, holds_functions, recorded_call
 from .exc import BackendCompilerFailed, UserError
-from .hooks import Hooks, running
+from .hooks_in_graphs import Hooks, running
 from .read_numbers import SYMBOLS, Numbers, same_shape
 
 #: What asks a tensor, and changes nothing.
