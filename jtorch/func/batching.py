@@ -10,7 +10,7 @@ from .._src.protocol.recorded import apart
 from ..autograd.grad_mode import MODE
 from ..core import Tensor
 from ..random import default_generator, restricted
-from .levels import Level, enter, leave, looked_at
+from .levels import Level, enter, leave, looked_at, settle
 from .trees import broadcast_and_flatten, flatten, unflatten
 
 #: Where libraries replace stages of ``vmap``: the names of ``torch._functorch.vmap``, once that is loaded.
@@ -166,6 +166,7 @@ def _run(
         finally:
             MODE.transforms.pop()
         outs, out_spec, places = _outputs(out_dims, result, func)
+        settle(outs)
     _give_back(came.values(), level)
     views = {id(o): _as_view(o, d, came) for o, d in zip(outs, places, strict=True) if d is not None}
     leaving = iter(leave([o for o, d in zip(outs, places, strict=True) if d is not None and views[id(o)] is None], level))

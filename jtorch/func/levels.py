@@ -7,7 +7,7 @@ gradients to everything outside that they depend on, summing over the examples w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -28,6 +28,7 @@ from ..autograd.grad_mode import MODE
 from ..autograd.items import _add_pairs, _add_values, _item, _tensor
 from ..autograd.tape import FREED, Node, _Task, next_seq
 from ..core import Tensor, alias_of, from_value
+from ..dispatch import LAYOUTS
 from .trees import broadcast_and_flatten, flatten, unflatten
 
 _new = object.__new__
@@ -235,6 +236,7 @@ def own_rule(rule: Callable[..., Any], args: Sequence[Any], level: Level) -> Any
     flat, spec = flatten(tuple(args))
     mine = [isinstance(a, Tensor) and type(v := a._read()) is Batched and v.level is level for a in flat]
     examples = [a for a, m in zip(flat, mine, strict=True) if m]
+    settle(examples)
     outside = iter(leave(examples, level) if MODE.enabled else [INNER.tensor(a._read().physical) for a in examples])
     given = unflatten([next(outside) if m else a for a, m in zip(flat, mine, strict=True)], spec)
     in_dims = unflatten([0 if m else None for m in mine], spec)
@@ -304,8 +306,15 @@ def looked_at(t: Tensor, example: Tensor, source: Any) -> Tensor | None:
     return view(before, steps[-1], strides, offset)
 
 
+def settle(outputs: Iterable[Any]) -> None:
+    """Brings the histories of views up to date, which writes into their memory have changed. To be called before the level is left."""
+    for t in outputs:
+        if isinstance(t, Tensor) and type(t) not in LAYOUTS and t._v is None and t._al is not None:
+            t._sync()
+
+
 def leave(outputs: Sequence[Tensor], level: Level) -> list[Tensor]:
-    """All examples of each output, along the first axis. To be called when the level has been left."""
+    """All examples of each output (see ``settle``), along the first axis. To be called when the level has been left."""
     made: list[Tensor] = []
     tracked: list[tuple[Tensor, Tensor]] = []
     for t in outputs:

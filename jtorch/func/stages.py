@@ -15,7 +15,7 @@ from ..autograd.grad_mode import MODE
 from ..core import Tensor
 from ..random import restricted
 from . import batching
-from .levels import RUNNING, Batched, Level, enter, leave
+from .levels import RUNNING, Batched, Level, enter, leave, settle
 from .trees import unflatten
 
 #: What came into each running level that was entered here: the argument, its dimension, one example of it, and the example's value then.
@@ -60,6 +60,7 @@ def _remove_batch_dim(self: Tensor, level: int, batch_size: int, out_dim: int) -
         RuntimeError: if no level of that number is running, or it is not the innermost one.
     """
     of = _running(level)
+    settle((self,))
     view = batching._as_view(self, out_dim, _CAME.get(of, {}))
     if view is not None:
         found, at = view

@@ -263,3 +263,25 @@ def test_gradients_of_what_a_generator_gives():
     assert list(named) == ["weight", "bias"] and named["bias"].tolist() == [1.0]
     layer(torch.ones(2)).backward(inputs=(p for p in layer.parameters()))
     assert layer.bias.grad.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("write", [lambda w: w.mul_(3), lambda w: w[:1].sin_(), lambda w: w._base.mul_(5)])
+def test_gradients_reach_views_that_were_written_inside(write, depth):
+    def f(t):
+        view = (t * 2).narrow(0, 0, 2)
+        write(view)
+        return view
+
+    x = (
+        torch.arange(1.0, 13.0, dtype=torch.float64).reshape(2, 2, 3)
+        if depth == 2
+        else torch.arange(1.0, 7.0, dtype=torch.float64).reshape(2, 3)
+    )
+    mapped = vmap(vmap(f)) if depth == 2 else vmap(f)
+    expected = torch.stack([torch.func.grad(lambda t: f(t).square().sum())(t) for t in x.reshape(-1, 3)]).reshape(x.shape)
+    assert expected.any()
+    torch.testing.assert_close(torch.func.grad(lambda t: mapped(t).square().sum())(x), expected)
+    leaf = x.clone().requires_grad_()
+    mapped(leaf).square().sum().backward()
+    torch.testing.assert_close(leaf.grad, expected)

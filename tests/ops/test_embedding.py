@@ -204,3 +204,10 @@ def test_wrong_indices_of_many_bags_are_refused_and_touch_nothing(wrong: int) ->
     by_host = stage(jax.make_jaxpr(_bags.sums_of_bags)(np.ones((10, 4), np.float32), indices.numpy()))
     assert by_host is not None
     assert np.isfinite(by_host(np.ones((10, 4), np.float32), indices.numpy())[0]).all()  # memory must not suffer
+
+
+def test_bags_whose_offsets_become_smaller_are_refused() -> None:
+    """Always: PyTorch refuses them in those kernels alone that it has for some processors."""
+    for mode in ("sum", "mean", "max"):
+        with pytest.raises(RuntimeError, match=r"Expected i < index_size to be true"):
+            F.embedding_bag(torch.tensor([0, 1, 1]), torch.ones(3, 2), torch.tensor([0, 2, 1]), mode=mode)
