@@ -87,6 +87,7 @@ class _Inputs:
         self.outer = MODE.enabled
         self.birth = born()
         self.tensors = [self._own(x) for x in flat]
+        self.writes = [(x, x._writes, t._writes) for x, t in zip(flat, self.tensors, strict=True)]
         leaves = [t for t in self.tensors if t._node is None]
         self.fresh = set(map(id, leaves))
         for t in leaves:  # to a transformation around this one, no history leads out by them
@@ -113,6 +114,15 @@ class _Inputs:
             t._rg = True
         t._birth = born()
         return t
+
+    def give_back(self) -> None:
+        """Writes what the function wrote into its arguments without a history (through ``detach``, under ``no_grad``) into the caller's."""
+        for t, (x, theirs, own) in zip(self.tensors, self.writes, strict=True):
+            al = t._al
+            if al is not None and x._al is not None and al.storage is x._al.storage:
+                continue  # it has been written
+            if (t._writes != own and x._writes == theirs) or (al is not None and al.storage.version):  # (``data`` counts for itself)
+                _give_back(x.detach(), t.detach())
 
     def adopt(self, t: Tensor) -> None:
         """Counts a leaf that the function made among what no history leads out by."""
@@ -260,6 +270,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
                 )
             (output,) = given.apart([output])
             grads = _gradients([output], inputs.tensors, [None], inputs.leads_out([output]))
+        inputs.give_back()
         given.settle(inputs.start, inputs.leads_out)
         grads = inputs.settled(unflatten(grads, spec))
         output = inputs.settled(output)
@@ -300,6 +311,7 @@ class _Pull:
             if others.written():
                 outputs, spec = flatten(found)
                 found = unflatten(others.apart(outputs), spec)
+        self.inputs.give_back()
         others.settle(self.inputs.start, self.inputs.leads_out)
         self.aux = self.inputs.settled(aux)
         self.outputs, self.out_spec = flatten(found)

@@ -285,3 +285,21 @@ def test_gradients_reach_views_that_were_written_inside(write, depth):
     leaf = x.clone().requires_grad_()
     mapped(leaf).square().sum().backward()
     torch.testing.assert_close(leaf.grad, expected)
+
+
+@pytest.mark.parametrize(
+    "transformed", [torch.func.grad, lambda f: lambda x: torch.func.vjp(f, x)[1](torch.tensor(1.0))[0], torch.func.jacrev]
+)
+def test_writes_without_history_reach_the_callers_argument(transformed):
+    def f(t):
+        t.detach()[0].add_(1)
+        with torch.no_grad():
+            t.mul_(2)
+        return (t * 3).sum()
+
+    whole = torch.arange(6.0).reshape(2, 3)
+    assert torch.equal(transformed(f)(whole[1]), torch.full((3,), 3.0))
+    assert whole.tolist() == [[0, 1, 2], [8, 8, 10]]
+    x = torch.ones(3, requires_grad=True)
+    transformed(f)(x)
+    assert x.tolist() == [4, 2, 2] and x.is_leaf
