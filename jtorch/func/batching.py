@@ -206,7 +206,10 @@ def _give_back(came: Iterable[tuple[Any, int, Tensor, Any]], level: Level) -> No
     """Writes what the function wrote into its arguments into those of all examples."""
     for a, dim, t, before in came:
         if t._read() is not before and t.dim() + 1 == a.dim():
-            a.movedim(dim, 0).copy_(leave([t], level)[0])
+            now = leave([t], level)[0]
+            if t._node is None:  # it was written without a history, and keeps its own
+                a, now = a.detach(), now.detach()
+            a.movedim(dim, 0).copy_(now)
 
 
 def _check_not_batched(out: Any, level: Level, func: Callable[..., Any]) -> None:

@@ -303,3 +303,5 @@ def test_writes_without_history_reach_the_callers_argument(transformed):
     x = torch.ones(3, requires_grad=True)
     transformed(f)(x)
     assert x.tolist() == [4, 2, 2] and x.is_leaf
+    assert torch.equal(transformed(lambda t: vmap(f)(t).sum())(whole), torch.full((2, 3), 3.0))
+    assert whole.tolist() == [[2, 2, 4], [18, 16, 20]]
