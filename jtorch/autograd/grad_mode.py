@@ -19,9 +19,10 @@ class _Mode(threading.local):
     """The thread's gradient mode.
 
     ``below`` says that a ``__torch_dispatch__`` handler is running: there, and in inference mode, nothing is recorded, and programs see
-    and set ``shown`` instead. ``transforms`` has an item for each function transformation (of ``func``) that is running a function: where
-    leaves made inside are told (``adopt``), or None. ``starts`` has the births (``core.born``) since which tensors are a derivative's own,
-    and ``given`` for some of them the older tensors into which the function may write all the same.
+    and set ``shown`` instead. ``transforms`` has an item for each function transformation (of ``func``) that is running a function: what
+    is told of leaves made inside (``adopt``) and tells what is differentiated by (``differentiates_by``), or None. ``starts`` has the
+    births (``core.born``) since which tensors are a derivative's own, and ``given`` for some of them the older tensors into which the
+    function may write all the same.
     """
 
     def __init__(self) -> None:

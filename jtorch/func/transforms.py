@@ -129,6 +129,10 @@ class _Inputs:
         self.made.append(t)  # kept, so that no other tensor gets its id
         self.fresh.add(id(t))
 
+    def differentiates_by(self, t: Tensor) -> bool:
+        """Whether a tensor is an input, or what such a one is a view of."""
+        return any(t is own or (own._al is not None and t is own._al.base) for own in self.tensors)
+
     def owns(self, t: Tensor) -> bool:
         """Whether a tensor is an input, or was made by the function."""
         return id(t) in self.fresh or any(t is own for own in self.tensors) or (t._node is not None and t._node.seq >= self.start)

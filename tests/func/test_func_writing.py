@@ -305,3 +305,14 @@ def test_writes_without_history_reach_the_callers_argument(transformed):
     assert x.tolist() == [4, 2, 2] and x.is_leaf
     assert torch.equal(transformed(lambda t: vmap(f)(t).sum())(whole), torch.full((2, 3), 3.0))
     assert whole.tolist() == [[2, 2, 4], [18, 16, 20]]
+
+
+@pytest.mark.parametrize("write", [lambda t: t.mul_(2), lambda t: t[0].mul_(2)])
+@pytest.mark.parametrize("transformed", [torch.func.grad, lambda f: lambda x: torch.func.vjp(f, x)[0], torch.func.jacrev])
+def test_arguments_with_a_history_outside_are_leaves_to_the_function(write, transformed):
+    leaf = torch.ones(3, requires_grad=True)
+    x = leaf * 1
+    for wrapped in (transformed, lambda f: torch.func.grad(lambda u: transformed(f)(u * 1).sum())):
+        with pytest.raises(RuntimeError, match="leaf Variable that requires grad is being used in an in-place operation"):
+            wrapped(lambda t: write(t).sum())(x)
+        assert x.tolist() == [1, 1, 1]

@@ -48,9 +48,9 @@ def check_inplace(t: Tensor, idempotent: bool | tuple[str, str] | None = False) 
             raise RuntimeError("A view was created in inference mode and is being modified inplace in normal mode." + UNMIXED)
         if al is not None and al.base is not None and al.origin is not None:
             raise _not_rebased(t, al)
-        if al is not None and al.base is not None and al.base._node is None:
+        if al is not None and al.base is not None and (al.base._node is None or _is_argument(al.base)):
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-        if t._node is None:
+        if t._node is None or _is_argument(t):
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     elif MODE.enabled and al is not None and al.base is not None and t._aval.differentiable:  # no history passes through integers
         base = al.base
@@ -69,6 +69,11 @@ def check_inplace(t: Tensor, idempotent: bool | tuple[str, str] | None = False) 
             f"This also applies to advanced indexing e.g. {example}",
             stacklevel=outside(),
         )
+
+
+def _is_argument(t: Tensor) -> bool:
+    """Whether a function transformation that is running differentiates by a tensor: to the function it is a leaf, whatever lies outside."""
+    return bool(MODE.transforms) and any(transform is not None and transform.differentiates_by(t) for transform in MODE.transforms)
 
 
 def check_captured(t: Tensor) -> None:
