@@ -11,18 +11,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from .._src.engine import Lifted, Transformed
+from .._src.engine import Lifted
 from .._src.facts import dtypes
 from .._src.protocol.recorded import apart, apart_with_function
-from ..autograd.dual import INNER, Level, enter, leave
+from ..autograd.dual import Level, enter, leave
 from ..autograd.engine import grad as tape_grad
 from ..autograd.forward_ad import check_pair
 from ..autograd.grad_mode import FORWARD, MODE, recording
-from ..autograd.items import _alias_node
-from ..autograd.tape import SAVING, next_seq
+from ..autograd.tape import SAVING
 from ..core import BIRTHS, Tensor, adopted, born, from_value
 from .batching import vmap
 from .given import Given, given_beside
+from .inputs import Inputs, give_back
 from .trees import flatten, treespec_pprint, unflatten
 
 
@@ -65,111 +65,6 @@ def _without_hooks() -> Iterator[None]:
         yield
     finally:
         SAVING.disabled.pop()
-
-
-def _stands(v: Any) -> bool:
-    """Whether a value stands for a tensor that has no data of its own."""
-    return isinstance(v, Lifted) and not isinstance(v, Transformed)
-
-
-class _Inputs:
-    """The differentiated arguments of one transformation, as tensors of its own.
-
-    Attributes:
-        tensors: what the function is given: each on the data of the caller's, and with its history if that requires grad.
-        outer: whether recording was on outside, so that results keep the history that leads out.
-        made: leaves that the function made.
-        start: nodes from this creation number on were made inside.
-        birth: when the function began: what is older it captured.
-    """
-
-    def __init__(self, flat: Sequence[Any]) -> None:
-        self.outer = MODE.enabled
-        self.birth = born()
-        self.tensors = [self._own(x) for x in flat]
-        self.writes = [(x, x._writes, t._writes) for x, t in zip(flat, self.tensors, strict=True)]
-        leaves = [t for t in self.tensors if t._node is None]
-        self.fresh = set(map(id, leaves))
-        for t in leaves:  # to a transformation around this one, no history leads out by them
-            adopted(t)
-        self.made: list[Tensor] = []
-        self.start = next_seq()
-
-    def _own(self, x: Any) -> Tensor:
-        if not isinstance(x, Tensor):
-            raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
-        v = x._read()
-        if not v.aval.differentiable:
-            raise RuntimeError("only Tensors of floating point dtype can require gradients")
-        if self.outer and x.requires_grad and (_stands(v) or INNER.watched()):
-            t = x.view_as(x)
-        elif _stands(v):
-            t = x.detach()
-            t._rg = True
-        elif self.outer and x.requires_grad:
-            t = _alias_node(v, x._edge())
-        else:
-            t = from_value(v)
-            t._strides = x._strides
-            t._rg = True
-        t._birth = born()
-        return t
-
-    def give_back(self) -> None:
-        """Writes what the function wrote into its arguments without a history (through ``detach``, under ``no_grad``) into the caller's."""
-        for t, (x, theirs, own) in zip(self.tensors, self.writes, strict=True):
-            al = t._al
-            if al is not None and x._al is not None and al.storage is x._al.storage:
-                continue  # it has been written
-            if (t._writes != own and x._writes == theirs) or (al is not None and al.storage.version):  # (``data`` counts for itself)
-                _give_back(x.detach(), t.detach())
-
-    def adopt(self, t: Tensor) -> None:
-        """Counts a leaf that the function made among what no history leads out by."""
-        self.made.append(t)  # kept, so that no other tensor gets its id
-        self.fresh.add(id(t))
-
-    def differentiates_by(self, t: Tensor) -> bool:
-        """Whether a tensor is an input, or what such a one is a view of."""
-        return any(t is own or (own._al is not None and t is own._al.base) for own in self.tensors)
-
-    def owns(self, t: Tensor) -> bool:
-        """Whether a tensor is an input, or was made by the function."""
-        return id(t) in self.fresh or any(t is own for own in self.tensors) or (t._node is not None and t._node.seq >= self.start)
-
-    def leads_out(self, tensors: Sequence[Any]) -> bool:
-        """Whether the history of one of the tensors reaches something else than these inputs."""
-        if not self.outer:
-            return False
-        stack = [t._edge() for t in tensors if isinstance(t, Tensor) and t._rg]
-        seen: set[Any] = set()
-        while stack:
-            edge = stack.pop()
-            if edge is None:
-                continue
-            if type(edge) is not tuple:
-                if id(edge) not in self.fresh:
-                    return True
-            elif edge[0] not in seen:
-                seen.add(edge[0])
-                stack.extend(edge[0].edges)
-        return False
-
-    def settled(self, tree: Any) -> Any:
-        """Results as the caller gets them: without history, unless it leads out."""
-        flat, spec = flatten(tree)
-        return unflatten([self._settled(x) for x in flat], spec)
-
-    def _settled(self, x: Any) -> Any:
-        if not isinstance(x, Tensor) or not x._rg:
-            return x
-        if self.leads_out([x]):
-            return x
-        if _stands(x._read()):
-            return x.detach()
-        t = from_value(x._read())
-        t._strides = x._strides
-        return t
 
 
 def _argnums(argnums: Any, count: int) -> tuple[int, ...]:
@@ -260,7 +155,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
         chosen, replaced = _chosen(argnums, args)
         flat, spec = flatten(chosen)
         given = Given(given_beside(args, kwargs, chosen))
-        inputs = _Inputs(flat)
+        inputs = Inputs(flat)
         with recording():
             with inside(inputs, inputs.birth, given.tensors), _without_hooks():
                 found = func(*replaced(unflatten(inputs.tensors, spec)), **kwargs)
@@ -309,7 +204,7 @@ class _Pull:
     ) -> None:
         flat, self.spec = flatten(primals)
         others = Given(list(given))
-        self.inputs = _Inputs(flat)
+        self.inputs = Inputs(flat)
         with recording(), inside(self.inputs, self.inputs.birth, others.tensors), nullcontext() if hooks else _without_hooks():
             found, aux = _split_aux(func(*unflatten(self.inputs.tensors, self.spec)), has_aux, what)
             if others.written():
@@ -485,10 +380,10 @@ def _jvp(func: Callable[..., Any], primals: Any, tangents: Any, strict: bool, ha
         written = [(p, t, leave(x, level)) for p, t, x, v in zip(flat, directions, duals, came, strict=True) if x._read() is not v]
         plain = [(t, leave(t, level)[0]) for t in others.written()]
     for t, value in plain:
-        _give_back(t, value)
+        give_back(t, value)
     for p, t, (value, derivative) in written:
-        _give_back(p, value)
-        _give_back(t, _zeros_like(t) if derivative is None else derivative)
+        give_back(p, value)
+        give_back(t, _zeros_like(t) if derivative is None else derivative)
     if strict and any(t is None for _, t in pairs):
         raise RuntimeError(
             "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with strict=True."
@@ -496,12 +391,6 @@ def _jvp(func: Callable[..., Any], primals: Any, tangents: Any, strict: bool, ha
     value = unflatten([p for p, _ in pairs], spec)
     derivative = unflatten([_zeros_like(p) if t is None else t for p, t in pairs], spec)
     return (value, derivative, aux) if has_aux else (value, derivative)
-
-
-def _give_back(given: Any, now: Any) -> None:
-    """Writes what a function made of its argument into the caller's."""
-    if given.shape == now.shape:
-        given.copy_(now)
 
 
 @apart_with_function("torch.func.linearize")
