@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import importlib.util
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,8 +16,10 @@ import jtorch as torch
 from jtorch._src.composites.filling import drawn
 from jtorch._src.engine import LOCAL, THREADS, Call, concrete, flush, read, record, require_gil
 from jtorch._src.engine.record import Trace, number_in
-from jtorch._src.tensor import running
+from jtorch._src.tensor import cells, numbers, running
 from jtorch.core import alias_of
+from tools.campaigns import interleaved
+from tools.campaigns import threads as campaign
 
 SUM = Call("sum of two", lambda a, b: a + b)
 
@@ -62,24 +62,29 @@ def together(*works: Callable[[], Any]) -> list[Any]:
     return results
 
 
-def campaign() -> Any:
-    """The module of the campaign, which lies outside the package."""
-    path = Path(__file__).parents[2] / "tools" / "campaigns" / "threads.py"
-    spec = importlib.util.spec_from_file_location("threads_campaign", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-CAMPAIGN = campaign()
-
-
-@pytest.mark.parametrize("kind", CAMPAIGN.KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", campaign.KINDS, ids=lambda kind: kind.__name__)
 def test_campaign(kind: Any, switching: None) -> None:
-    tally = CAMPAIGN.Tally(80, 2.0)
-    kind(CAMPAIGN.Slice(tally, kind.__name__, "test", 80, 2.0), 4)
+    tally = campaign.Tally(80, 2.0)
+    kind(campaign.Slice(tally, kind.__name__, "test", 80, 2.0), 4)
     assert not tally.failures and tally.tried, tally.summary()
+
+
+@pytest.mark.parametrize(
+    ("start", "first", "second"),
+    [
+        (interleaved.computed, "t[0].add_", "numpy"),
+        (interleaved.computed, "t[0] = 4", "t[1, 0] = 9"),
+        (interleaved.numbers, "t.add_", "t[0]"),
+        (interleaved.numbers, "numpy", "t[1].mul_"),
+        (interleaved.was_in_numpy, "numpy", "tolist"),
+        (interleaved.viewed, "foreach_add_", "t.view"),
+        (interleaved.viewed, "deepcopy", "t[0]"),
+        (interleaved.leaf, "backward", "backward again"),
+    ],
+)
+def test_another_thread_comes_in_anywhere(start: Callable[[], Any], first: str, second: str) -> None:
+    found = [x for mode in ("deferred", "immediate") for x in interleaved.tries(interleaved.Case(start, first, second, mode))]
+    assert len(found) > 9 and [x for x in found if not x[1]] == []
 
 
 # ---- traces ----------------------------------------------------------------------------------------------------------------------
@@ -337,6 +342,37 @@ def test_a_view_made_at_the_last_moment_sees_the_write(write: Callable[[Any], An
     monkeypatch.setattr(running, "_refs", count)
     write(t)
     assert views and t.tolist() == [[1, 1]] * 3 and views[0].tolist() == [1, 1]
+
+
+def test_an_array_that_another_thread_drops_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = torch.arange(3)
+    arrays = [x.numpy()]
+    real = numbers.contiguous_strides
+
+    def dropped(shape: Any) -> Any:  # what another thread may do there: drop the last array, and read the tensor
+        arrays.clear()
+        assert x.tolist() == [0, 1, 2]
+        return real(shape)
+
+    monkeypatch.setattr(numbers, "contiguous_strides", dropped)
+    array = x.numpy()
+    x.add_(1)
+    assert not arrays and array.tolist() == [1, 2, 3]
+
+
+def test_a_write_meets_an_array_that_is_being_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = torch.arange(3)
+    writes = [lambda: x.add_(1)]
+    real = cells.weakref.WeakSet
+
+    def written(*args: Any) -> Any:  # another thread comes in
+        if writes:
+            writes.pop()()
+        return real(*args)
+
+    monkeypatch.setattr(cells.weakref, "WeakSet", written)
+    array = x.numpy()
+    assert not writes and array.tolist() == [1, 2, 3] == x.tolist()
 
 
 def test_a_tensor_stays_shared_while_another_thread_may_share_it() -> None:

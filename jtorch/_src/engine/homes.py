@@ -44,10 +44,12 @@ class _Threads:
 
     Attributes:
         many: whether there is more than one of them.
+        came: how many there have been.
     """
 
     def __init__(self) -> None:
         self.many = False
+        self.came = 0
         self.first: weakref.ref[Home] | None = None
         self.homes: dict[int, weakref.ref[Home]] = {}
         self.locks: list[Any] = []
@@ -59,6 +61,7 @@ class _Threads:
         with self.guard:
             self.homes[number] = weakref.ref(home, lambda _: self._left(number))
             self.many = len(self.homes) > 1
+            self.came += 1
             marks = self.first is None or self.first() is None
             if marks:
                 self.first = self.homes[number]

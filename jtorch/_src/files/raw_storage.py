@@ -67,17 +67,19 @@ class Piece:
         self.nbytes: int = owner.nbytes if alias is None else self._aval().nbytes
 
     def _aval(self) -> Any:
-        return self.storage.value.aval if self.storage.value is not None else self.storage.aval
+        value = self.storage.value
+        return self.storage.aval if value is None else value.aval
 
     def memory(self) -> np.ndarray:
         """The elements in the order in which they lie in memory, in one dimension."""
         storage = self.storage
         if isinstance(storage, torch.Tensor):
             array, strides = np.asarray(storage.jax()), storage._strides
-        elif storage.host is not None:
-            return _flat_host(storage.host)
         else:
-            array, strides = np.asarray(from_value(storage.value).jax()), storage.strides
+            found = storage.numbers()
+            if isinstance(found, np.ndarray):
+                return _flat_host(found)
+            array, strides = np.asarray(from_value(found).jax()), storage.strides
         if strides is not None:
             array = np.transpose(array, sorted(range(array.ndim), key=lambda i: -strides[i]))
         return np.ascontiguousarray(array).reshape(-1)

@@ -126,25 +126,34 @@ class Storage:
     def hosted(self, array: np.ndarray, value: Value | None) -> bool:
         """Makes a NumPy array the memory, so that changes made on either side are seen on the other; False if ``value``, which is in it,
         is not what the storage holds any more."""
+        seen = None if value is None else weakref.WeakSet((value,))
+        # From the question on no call, so that no other thread writes in between: what it wrote would be lost.
         if self.value is not value:
             return False
         self.host = array
-        if value is not None:
-            self.seen = weakref.WeakSet((value,))
+        if seen is not None:
+            self.seen = seen
         self.value = None
         return True
 
-    def adopt(self) -> bool:
-        """Takes the data over from NumPy if nobody else can see its array any more; tells whether the storage is free of NumPy."""
+    def lent(self) -> np.ndarray | None:
+        """NumPy's array that the memory is; None if the storage is free of NumPy, whose data it takes over if nobody else can see its
+        array any more. Nobody takes it over while the caller has it."""
         if self.host is None:
-            return True
+            return None
         with HOST_LOCK:
             # The array is referred to by this slot and the call's argument alone, and owns its memory: no view of it can exist.
             if self.host is not None and sys.getrefcount(self.host) <= 2 and self.host.base is None:
-                self.value = copied(self.host)
-                self.host = None
+                value = copied(self.host)
                 self.version += 1  # what was read from the array may have been written over since
-            return self.host is None
+                self.value, self.host = value, None
+            return self.host
+
+    def numbers(self) -> np.ndarray | Value | None:
+        """What the memory is: an array of NumPy's, or the value that it holds; None where it has moved."""
+        with HOST_LOCK:
+            host = self.lent()
+            return self.value if host is None else host
 
     def put(self, alias: Alias, value: Value) -> int:
         """Writes a view's value through its chain into the base; gives the version that this makes."""
@@ -158,8 +167,8 @@ class Storage:
                     follow(alias)
                     return alias.storage.put(alias, value)
                 with HOST_LOCK:
-                    if not self.adopt():
-                        return self._put_in_host(alias, chain, value)
+                    if (host := self.lent()) is not None:
+                        return self._put_in_host(host, alias, chain, value)
                     assert self.value is not None
                 continue
             if chain and put_at_once(self, alias, base, value):
@@ -171,10 +180,8 @@ class Storage:
                 self.version = version = self.version + 1
                 return version
 
-    def _put_in_host(self, alias: Alias, chain: Sequence[Step], value: Value) -> int:
-        host = self.host
-        assert host is not None
-        target = self.host_view(alias)
+    def _put_in_host(self, host: np.ndarray, alias: Alias, chain: Sequence[Step], value: Value) -> int:
+        target = host_view(host, alias)
         if target is not None:
             np.copyto(target, numbers_of(value))
         else:
@@ -192,12 +199,11 @@ class Storage:
                 follow(alias)
                 return alias.storage.get(alias)
             with HOST_LOCK:
-                if not self.adopt():
-                    found = self.host_view(alias)
+                if (host := self.lent()) is not None:
+                    found = host_view(host, alias)
                     if found is not None:
                         return copied(found)
-                    assert self.host is not None
-                    value = copied(self.host)
+                    value = copied(host)
                 else:
                     value = self.value
                     assert value is not None
@@ -238,32 +244,31 @@ class Storage:
             return None
         return array.item(alias.offset)
 
-    def host_view(self, alias: Alias) -> np.ndarray | None:
-        """The NumPy view that an alias is, or None where its dtype or its values are others."""
-        host = self.host
-        assert host is not None
-        if not alias.chain:
-            return host
-        if not alias.chain[-1].geometric and not alias.strides and alias.aval.ndim:
-            return None
-        if any(bits_of(alias.chain)):
-            return None
-        dtype = alias.aval.dtype
-        interface = {
-            "version": 3,
-            "data": (host.ctypes.data + alias.offset * dtype.itemsize, False),
-            "shape": alias.aval.shape,
-            "strides": tuple(s * dtype.itemsize for s in alias.strides),
-            "typestr": dtype.str,
-        }
-        return np.asarray(_Memory(interface, host)).view(dtype)
-
 
 class ForeignStorage(Storage):
     """A storage whose memory others have a say in, as NumPy or a buffer do, and which can therefore not be given another size."""
 
     __slots__ = ()
     resizable = False
+
+
+def host_view(host: np.ndarray, alias: Alias) -> np.ndarray | None:
+    """The view of NumPy's memory that an alias is, or None where its dtype or its values are others."""
+    if not alias.chain:
+        return host
+    if not alias.chain[-1].geometric and not alias.strides and alias.aval.ndim:
+        return None
+    if any(bits_of(alias.chain)):
+        return None
+    dtype = alias.aval.dtype
+    interface = {
+        "version": 3,
+        "data": (host.ctypes.data + alias.offset * dtype.itemsize, False),
+        "shape": alias.aval.shape,
+        "strides": tuple(s * dtype.itemsize for s in alias.strides),
+        "typestr": dtype.str,
+    }
+    return np.asarray(_Memory(interface, host)).view(dtype)
 
 
 def follow(alias: Alias) -> None:

@@ -210,8 +210,8 @@ def data_ptr(self: Tensor) -> int:
     al = alias_of(self)
     if self._aval.device == META:
         return al.offset * self._aval.dtype.itemsize
-    if al.storage.host is not None and not al.storage.adopt():
-        return al.storage.host.ctypes.data + al.offset * self._aval.dtype.itemsize
+    if (host := al.storage.lent()) is not None:
+        return host.ctypes.data + al.offset * self._aval.dtype.itemsize
     return al.storage.address + al.offset * self._aval.dtype.itemsize
 
 

@@ -37,7 +37,7 @@ def view(
     al = t._al
     if v is None:
         storage = al.storage
-        if storage.host is not None and not storage.adopt():
+        if storage.host is not None and storage.lent() is not None:
             return _unread_view(t, al, step, strides, offset)
         if al.value is None and wide(al):
             return _part_of_wide(t, al, step, strides, offset)

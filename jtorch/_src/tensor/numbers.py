@@ -16,7 +16,7 @@ from ..facts import dtypes
 from ..facts.errors import not_offered
 from ..facts.warned_once import warn_of_scalar
 from ..ops._facts import schemas
-from .cells import HOST_LOCK, ForeignStorage
+from .cells import HOST_LOCK, ForeignStorage, host_view
 from .printing import tensor_repr
 
 
@@ -139,7 +139,7 @@ def host_memory(t: Tensor) -> np.ndarray:
     al = alias_of(t)
     storage = al.storage
     with HOST_LOCK:
-        while storage.adopt():
+        while (host := storage.lent()) is None:
             value: Any = storage.value
             array = np.array(numbers_of(value), copy=True)
             if storage.strides is not None:
@@ -147,13 +147,13 @@ def host_memory(t: Tensor) -> np.ndarray:
                 array = np.transpose(np.ascontiguousarray(np.transpose(array, order)), np.argsort(order))
             storage.aval = value.aval
             if storage.hosted(array, value):
+                host = array
                 break
-            del array
     al.aval, al.strides = t._aval, t._strides or contiguous_strides(t._aval.shape)
-    view = storage.host_view(al)
+    view = host_view(host, al)
     if view is None:
         raise not_offered("Tensor.numpy()", "the tensor is a view of another dtype, which NumPy memory cannot follow; use .clone().numpy()")
-    return view[...] if view is storage.host else view
+    return view[...] if view is host else view
 
 
 @composite(namespace="Tensor", operands=("self",), native=False)

@@ -60,7 +60,7 @@ def may_be_written(v: Value) -> bool:
 
 def put_at_once(storage: Storage, alias: Alias, base: Value, value: Value) -> bool:
     """Writes a view's value into the array of its storage, whose value ``base`` is; False if that cannot be."""
-    aval = alias.aval
+    aval, came = alias.aval, THREADS.came
     if not alias.strided or storage.strides is not None or base.trace is SPECIAL or value.trace is SPECIAL or is_recorded():
         return False
     if aval.dtype != base.aval.dtype or value.aval.shape != aval.shape or value.aval.dtype != aval.dtype:
@@ -81,9 +81,7 @@ def put_at_once(storage: Storage, alias: Alias, base: Value, value: Value) -> bo
     if whole is not None and whole.value is base and not whole.chain:  # which would have the array, too
         whole.now(fresh, storage.version)
     region[...] = elements
-    if THREADS.many:  # one that came to be meanwhile may have read what was there
-        storage.touched()
-    return True
+    return THREADS.came == came  # one that came in between may have read what was there: the elements are written once more
 
 
 def in_a_copy(alias: Alias, value: Value) -> Value | None:

@@ -37,7 +37,7 @@ class Attributes(dict[str, Any]):
     __slots__ = ("_all",)
 
     def __init__(self, of: dict[str, Any], hidden: Iterable[str]) -> None:
-        super().__init__({k: v for k, v in of.items() if k not in hidden})
+        super().__init__({k: v for k, v in of.copy().items() if k not in hidden})
         self._all = of
 
     def __setitem__(self, key: str, value: Any) -> None:

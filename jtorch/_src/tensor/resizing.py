@@ -29,7 +29,7 @@ def resize_storage(storage: Storage, nbytes: int) -> None:
     if not storage.resizable:
         raise RuntimeError(FIXED)
     limits.check_bytes(nbytes, storage.aval.device)
-    if not storage.adopt():
+    if storage.lent() is not None:
         raise not_offered("UntypedStorage.resize_", "a slice of the storage, or a NumPy array, refers to its memory")
     value = storage.value
     assert value is not None

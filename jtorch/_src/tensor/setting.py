@@ -24,10 +24,11 @@ _BOOL = np.dtype(np.bool_)
 def set_at_once(t: Tensor, index: Any, value: Any) -> bool:
     """``t[index] = value`` for ints, slices and tuples of them, and a number or a tensor of the same dtype whose elements are there.
 
-    False if it cannot be done so, with nothing written: what is wrong with it is found out elsewhere.
+    False if it is to be done elsewhere, where what is wrong with it is found out, too.
     """
     if t._rg or t._state or not _is_plain(index):
         return False
+    came = THREADS.came
     al = t._al
     storage: Any = None
     if al is None:
@@ -63,9 +64,7 @@ def set_at_once(t: Tensor, index: Any, value: Any) -> bool:
     if not _count(t, al, storage, v):
         return False
     region[index] = number
-    if THREADS.many and (al := t._al) is not None:  # one that came to be meanwhile may have read what was there
-        al.storage.touched()
-    return True
+    return THREADS.came == came  # one that came in between may have read what was there: the number is written once more
 
 
 def _is_plain(index: Any) -> bool:

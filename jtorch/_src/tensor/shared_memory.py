@@ -275,9 +275,10 @@ def shared(storage: Storage, named: bool) -> Mapping:
         if mapping is not None and (mapping.name is not None) is named and mapping.is_all_of(storage.host):  # type: ignore[arg-type]
             return mapping
         while True:
-            value = storage.value if storage.adopt() else None
+            host = storage.lent()
+            numbers: Any = host
+            value = storage.value if host is None else None
             if value is None:
-                numbers: Any = storage.host
                 strides = numbers.strides  # with gaps, if it is a part of an array
             else:
                 numbers = numbers_of(value)

@@ -171,7 +171,8 @@ class UntypedStorage(StorageBase):
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         if storage.detach is not None:
             raise RuntimeError("The tensor has a non-zero number of elements, but its data is not allocated yet.")
-        return self._in_order(storage.host if not storage.adopt() else numbers_of(storage.value))  # type: ignore[arg-type]
+        found: Any = storage.numbers()
+        return self._in_order(found if isinstance(found, np.ndarray) else numbers_of(found))
 
     def _in_order(self, array: Any) -> np.ndarray:
         strides = self._storage.strides
@@ -544,7 +545,9 @@ def copied_storage(storage: Storage, memo: dict[Any, Any]) -> Tensor:
     """A tensor on a copy of the memory, the same one for all storages and tensors that are copied together and share theirs."""
     made = memo.setdefault("torch", {})
     if storage.address not in made:
-        value: Any = storage.value if storage.adopt() else from_host(storage.host)._read()
+        value: Any = storage.numbers()
+        if isinstance(value, np.ndarray):
+            value = from_host(value)._read()
         made[storage.address] = root = from_value(value if value.aval.device == META else record(call_of(OPS["clone"], (T,)), (value,)))
         root._strides = alias_of(root).storage.strides = storage.strides
     return made[storage.address]

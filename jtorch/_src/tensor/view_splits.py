@@ -62,7 +62,7 @@ def _several(
         small = [small_view(t, (s,), st, base_offset + o) for s, st, o in zip(steps, strides, offsets, strict=True)]
         if all(r is not None for r in small):
             return _of_several(small)
-    if al is not None and al.storage.host is not None and not al.storage.adopt():
+    if al is not None and al.storage.host is not None and al.storage.lent() is not None:
         return tuple([view(t, s, st, base_offset + o) for s, st, o in zip(steps, strides, offsets, strict=True)])
     apart = al is not None and al.value is None and wide(al)  # such views are not read as a whole
     v = t._v or (None if apart else t._read())
@@ -436,7 +436,7 @@ _MANY = 64
 def _rows(t: Tensor, d: int) -> tuple[Tensor, ...] | None:
     """The parts that ``unbind`` gives, cut from what is in memory; None where that is not the host's, or not to be read now."""
     al = t._al
-    if al is not None and (lazy_bits(t) != (False, False) or (al.storage.host is not None and not al.storage.adopt())):
+    if al is not None and (lazy_bits(t) != (False, False) or (al.storage.host is not None and al.storage.lent() is not None)):
         return None
     if al is not None and al.value is None and wide(al):
         return None

@@ -183,6 +183,8 @@ def is_data(t: Tensor) -> bool:
         if al.storage.host is not None:
             return True
         v = al.storage.value or alias_of(t).storage.value
+        if v is None:  # it has become NumPy's
+            return True
     return v.array is not None and v.trace is not SPECIAL
 
 

@@ -101,7 +101,7 @@ def _take(tensor: torch.Tensor, at: np.ndarray) -> torch.Tensor:
     # Read where the data lies: NumPy's memory, if the tensor was made on it and the program still holds the array, must not be copied
     # as a whole for each batch.
     alias = tensor._al
-    hosted = alias is not None and not alias.storage.adopt()
+    hosted = alias is not None and alias.storage.lent() is not None
     found = (tensor.numpy() if hosted else np.asarray(tensor.jax()))[at]
     return torch.from_jax(jax.device_put(found, jax.local_devices(backend="cpu")[0]))
 
