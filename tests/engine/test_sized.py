@@ -1,18 +1,20 @@
 """Kernels are traced once for all sizes of what varies, and give what tracing them for each gives."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jtorch as torch
 from jtorch import nn
-from jtorch._src.engine import calls, sized, tracing
+from jtorch._src.engine import calls, sized, supposing, tracing
 from jtorch._src.engine.calls import Call, Guarded, shapes_of
 from jtorch._src.engine.host.fitted import told
 from jtorch._src.engine.host.recipes import recipe_of
 from jtorch._src.engine.host.sizes import value_of
 from jtorch._src.engine.sized import Family, Kin
 from jtorch._src.engine.values import aval_of, default_device
+from jtorch._src.engine.varying import symbols
 from jtorch._src.ops._kernel import forget_calls
 
 F = nn.functional
@@ -213,6 +215,21 @@ def test_a_kernel_that_compares(traced):
     found, served = _run(lambda x: jnp.sum(x) * (2.0 if x.shape[0] > 30 else 1.0), (*FIRST, 19, 40, 41))
     assert found == [9.0, 11.0, 13.0, 15.0, 17.0, 19.0, 80.0, 82.0]
     assert served == []  # JAX cannot tell
+
+
+def test_what_tables_compare_decides_nothing(monkeypatch):
+    (n,) = symbols(())[:1]
+
+    def looked_up(key):
+        return key == 8
+
+    assert jax.core.ShapedArray.__new__.__code__ in supposing.TABLES
+    with pytest.raises(supposing.Unsupposed), supposing.supposing((8,)):
+        looked_up(n)
+    monkeypatch.setattr(supposing, "TABLES", frozenset([looked_up.__code__]))
+    with supposing.supposing((8,)) as choices:
+        assert not looked_up(n)
+    assert not choices
 
 
 def test_values_of_sizes(traced):

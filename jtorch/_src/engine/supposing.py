@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 from collections.abc import Iterator, Sequence
+from types import CodeType
 from typing import Any
+
+import jax
 
 from .host.sizes import value_of
 
 #: A condition on sizes, as text, and what has come of it.
 Choice = tuple[str, bool]
+
+#: Where JAX looks shapes up in a table, which compares them with others by chance; nothing is decided by that.
+TABLES: frozenset[CodeType] = frozenset([code for code in [getattr(jax.core.ShapedArray.__new__, "__code__", None)] if code is not None])
 
 
 class _Supposed(threading.local):
@@ -77,7 +84,9 @@ def watch(kind: Any) -> None:
 
     def __eq__(self: Any, other: Any) -> Any:
         found = equal(self, other)
-        if found is False and _supposed.sizes is not None and _chosen(f"{self} == {other}"):
+        if found is not False or _supposed.sizes is None or sys._getframe(1).f_code in TABLES:
+            return found
+        if _chosen(f"{self} == {other}"):
             _supposed.wrong = True  # to say so now might mislead JAX's tables
         return found
 
