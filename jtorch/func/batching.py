@@ -209,7 +209,7 @@ def _give_back(came: Iterable[tuple[Any, int, Tensor, Any]], level: Level) -> No
             now = leave([t], level)[0]
             if t._node is None:  # it was written without a history, and keeps its own
                 a, now = a.detach(), now.detach()
-            a.movedim(dim, 0).copy_(now)
+            (a.movedim(dim, 0) if dim else a).copy_(now)
 
 
 def _check_not_batched(out: Any, level: Level, func: Callable[..., Any]) -> None:

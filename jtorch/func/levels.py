@@ -50,7 +50,7 @@ class Level:
         size: how many examples.
         order: the greater of two levels is the inner one, and handles a call first.
         depth: how many levels there are up to this one.
-        sources: tensors of examples that came in, by identity, each with the tensor of all examples that it was made of.
+        sources: tensors of examples that came in, by identity, each with the history of all examples as it was then.
         spans: creation numbers of the nodes that were recorded inside, as [start, end) pairs.
         starts: storages of examples of memory that begins before them, by identity, each with the place where the first example lies.
     """
@@ -60,7 +60,7 @@ class Level:
     def __init__(self, size: int, randomness: str = "error") -> None:
         self.size, self.randomness = size, randomness
         self.order = self.depth = 0
-        self.sources: dict[int, tuple[Tensor, Tensor]] = {}
+        self.sources: dict[int, tuple[Tensor, Any]] = {}
         self.spans: list[tuple[int, float]] = []
         self.starts: dict[int, tuple[Any, int]] = {}
 
@@ -273,8 +273,36 @@ def enter(t: Tensor, dim: int, level: Level) -> Tensor:
         level.starts[id(storage)] = (storage, start)
     if MODE.enabled and moved.requires_grad:
         found._rg = True
-        level.sources[id(found)] = (found, moved)
+        source, edge = found, moved._edge()
+        if type(edge) is tuple:  # it is no leaf, and may be written to
+            source = from_value(found._v or found._read())
+            source._rg = True
+            found._node = _Entering(source)
+        level.sources[id(source)] = (source, edge)
     return found
+
+
+class _Entering(Node):
+    """The node of an example of what has a history outside."""
+
+    __slots__ = ()
+
+    def __init__(self, source: Tensor) -> None:
+        self.call = None
+        self.saved, self.kept = [], ()
+        self.hooked = self.rare = None
+        self.avals, self.numbers = (source._aval,), ()
+        self.outs = (source._aval,)
+        self.visible = 1
+        self.seq = next_seq()
+        self.edges = [source]
+        self.label = "AliasBackward0"
+
+    def apply(self, grads: list[Value | None]) -> list[Value | None]:
+        return grads[:1]
+
+    def apply_tracked(self, grads: list[Any]) -> list[Any]:
+        return grads[:1]
 
 
 def looked_at(t: Tensor, example: Tensor, source: Any) -> Tensor | None:
@@ -374,7 +402,7 @@ class _Leaving(Node):
         edges = []
         for end in ends:
             source = level.sources.get(id(end)) if type(end) is not tuple else None
-            edges.append(end if source is None else source[1]._edge())
+            edges.append(end if source is None else source[1])
         self.edges = edges
 
     def release(self) -> None:

@@ -316,3 +316,28 @@ def test_arguments_with_a_history_outside_are_leaves_to_the_function(write, tran
         with pytest.raises(RuntimeError, match="leaf Variable that requires grad is being used in an in-place operation"):
             wrapped(lambda t: write(t).sum())(x)
         assert x.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("mapped", "expected"),
+    [  # derivatives of the sum of results, and of half the squares of what was written to
+        (vmap(lambda t: t.mul_(2).sum()), lambda x: 2 + 4 * x),
+        (vmap(lambda t: t[1:].mul_(3).sin(), in_dims=1), lambda x: torch.stack([x[0], 3 * (3 * x[1]).cos() + 9 * x[1]])),
+        (vmap(vmap(lambda t: t.add_(1) * t)), lambda x: 3 * (x + 1)),
+        (vmap(lambda t: t.mul_(torch.ones(3)).view(-1)[1]), lambda x: x + torch.tensor([0.0, 1, 0])),
+        (vmap(lambda t: t.detach().mul_(2)), lambda x: 2 * x),
+    ],
+)
+def test_arguments_of_a_vmap_with_a_history_are_written_to(mapped, expected):
+    x = torch.arange(6.0, dtype=torch.float64).reshape(2, 3)
+
+    def f(x):
+        w = x * 1
+        return mapped(w).sum() + w.square().sum() / 2
+
+    torch.testing.assert_close(torch.func.grad(f)(x), expected(x))
+    leaf = x.clone().requires_grad_()
+    f(leaf).backward()
+    torch.testing.assert_close(leaf.grad, expected(x))
+    with pytest.raises(RuntimeError, match="leaf Variable that requires grad is being used in an in-place operation"):
+        vmap(lambda t: t.mul_(2))(leaf)
