@@ -2,22 +2,21 @@
 
     python -m tools.campaigns.interleaved --count 200000
 
-One thread works on tensors, and at one of the places at which Python changes threads (after a call, at the end of a turn of a loop) another
-thread does something else with the same tensors, wholly or until it waits for the first; there is one try for each of these places, so
-that what happens once in a million runs is found at once. Nothing that both do writes the same elements. What the works give, what the
-tensors show then, and what all that shares memory shows after one more write must be what it is for one of the two orders.
+One thread works on tensors, and after one of the calls that this is made of, where Python may change threads, another thread does something
+else with the same tensors, wholly or until it waits for the first; there is one try for each of these places, so that what happens once in
+a million runs is found at once. Nothing that both do writes the same elements. What the works give, what the tensors show then, and what
+all that shares memory shows after one more write must be what it is for one of the two orders.
 """
 
 from __future__ import annotations
 
 import copy
-import dis
 import itertools
 import random
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,8 +27,6 @@ from tools.campaigns import _report
 State = dict[str, Any]
 Work = Callable[[State], Any]
 
-#: After these instructions other threads may come in.
-_PLACES = ("CALL", "CALL_FUNCTION_EX", "CALL_KW", "JUMP_BACKWARD")
 #: A thread that does nothing for so many seconds waits for the other one.
 _WAITS = 0.02
 
@@ -179,50 +176,33 @@ class Interrupted:
         self.at, self.other = at, other
         self.place: str | None = None
         self._passed = 0
-        self._before: dict[FrameType, str] = {}
 
     def run(self, work: Callable[[], Any]) -> Any:
         """What a work gives, or the error that it raises."""
-        sys.settrace(self._called)
+        sys.setprofile(self._at)
         try:
             return work()
         except Exception as error:
             return error
         finally:
-            sys.settrace(None)
-            self._before.clear()
+            sys.setprofile(None)
 
-    def _called(self, frame: FrameType, event: str, arg: Any) -> Any:
+    def _at(self, frame: FrameType, event: str, arg: Any) -> None:
+        if event == "return":  # it is the caller that goes on
+            caller = frame.f_back
+            if caller is None:
+                return
+            frame = caller
+        elif event != "c_return":
+            return
         name = frame.f_code.co_filename
-        if "jtorch" not in name and "weakref" not in name:
-            return None
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        return self._local
-
-    def _local(self, frame: FrameType, event: str, arg: Any) -> Any:
-        if event == "return":
-            self._before.pop(frame, None)
-        elif event == "opcode":
-            before = self._before.get(frame)
-            self._before[frame] = _instructions(frame.f_code)[frame.f_lasti]
-            if before in _PLACES:
-                if self._passed == self.at:
-                    sys.settrace(None)
-                    self.place = f"{frame.f_code.co_filename.rpartition('jtorch/')[2]}:{frame.f_lineno}"
-                    self.other()
-                    return None
-                self._passed += 1
-        return self._local
-
-
-_known: dict[CodeType, dict[int, str]] = {}
-
-
-def _instructions(code: CodeType) -> dict[int, str]:
-    found = _known.get(code)
-    if found is None:
-        found = _known[code] = {i.offset: i.opname for i in dis.get_instructions(code)}
-    return found
+        if "jtorch" not in name and "torch." not in name and "weakref" not in name:
+            return
+        if self._passed == self.at:
+            sys.setprofile(None)
+            self.place = f"{name.rpartition('jtorch/')[2]}:{frame.f_lineno}"
+            self.other()
+        self._passed += 1
 
 
 def _outcome(s: State, *results: Any) -> tuple[str, ...]:
