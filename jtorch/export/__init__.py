@@ -81,7 +81,7 @@ def export(
         dynamic_shapes = dynamic_shapes.dynamic_shapes(mod, args, kwargs)
     names = _trace.argument_names(mod.forward, args, kwargs)
     values = (*args, *kwargs.values())
-    specs = spread(_trace.joined_rest(mod.forward, args, dynamic_shapes), names, values)
+    specs = spread(_trace.joined_rest(mod.forward, args, _trace.by_position(mod.forward, args, kwargs, dynamic_shapes)), names, values)
     flat = pytree.tree_leaves((args, kwargs))
     made = plan([(source, v, s) for source, v, s in zip(_sources(names, values), flat, specs, strict=True)])
 

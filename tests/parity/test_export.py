@@ -164,3 +164,19 @@ def test_unflattened_programs() -> None:
         found.append((stacks, graphs, sorted(parts.state_dict()), [n for n, _ in parts.named_parameters()]))
     for mine, theirs in zip(*found, strict=True):
         assert mine == theirs
+
+
+def _by_name(t: Any) -> Any:
+    class Net(t.nn.Module):
+        def forward(self, a: Any, b: Any, first: Any, second: Any) -> Any:
+            return a.sum() + b.sum() + first.sum() - second.sum()
+
+    n, m = t.export.Dim("n"), t.export.Dim("m")
+    a, b, c, d = (t.full((4, 4), i) for i in (1.0, 2.0, 3.0, 4.0))
+    program = t.export.export(Net(), (a, b), {"second": c, "first": d}, dynamic_shapes=(None, {0: n}, {0: m}, None))
+    vary = {node.name: [type(s) is not int for s in node.meta["val"].shape] for node in program.graph.nodes if node.op == "placeholder"}
+    return vary, program.module()(a, t.ones(7, 4), second=c, first=t.ones(9, 4)).item()
+
+
+def test_what_varies_is_given_in_the_order_of_the_signature() -> None:
+    assert _by_name(jtorch) == _by_name(torch)
