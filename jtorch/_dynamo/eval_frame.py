@@ -14,6 +14,18 @@ def is_dynamo_supported() -> bool:
     return True
 
 
+class OptimizeContext:
+    """How a module was compiled, as ``OptimizedModule.dynamo_ctx``: called with a function or another module, it compiles that likewise."""
+
+    def __init__(self, settings: Any) -> None:
+        self.settings = settings
+
+    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        if isinstance(fn, nn.Module):
+            return OptimizedModule(fn, self.settings)
+        return fn if self.settings is None else compiled_function(fn, self.settings)
+
+
 class OptimizedModule(nn.Module):
     """What ``torch.compile`` makes of a module, which stays reachable as ``_orig_mod``; attributes are read from and written to it."""
 
@@ -23,11 +35,11 @@ class OptimizedModule(nn.Module):
     def __init__(self, mod: nn.Module, settings: Any = None) -> None:
         nn.Module.__init__(self)
         self._modules["_orig_mod"] = mod
-        object.__setattr__(self, "dynamo_ctx", settings)
+        object.__setattr__(self, "dynamo_ctx", OptimizeContext(settings))
         object.__setattr__(self, "forward", self._compiled())
 
     def _compiled(self) -> Callable[..., Any]:
-        settings = self.__dict__["dynamo_ctx"]
+        settings = self.__dict__["dynamo_ctx"].settings
         mod = self._modules["_orig_mod"]
         assert mod is not None
         return mod.__call__ if settings is None else compiled_function(mod.__call__, settings)
@@ -38,7 +50,7 @@ class OptimizedModule(nn.Module):
         return self.forward(*args, **kwargs)
 
     def __reduce__(self) -> Any:
-        return OptimizedModule, (self._orig_mod, self.__dict__["dynamo_ctx"])
+        return OptimizedModule, (self._orig_mod, self.__dict__["dynamo_ctx"].settings)
 
     @property
     def training(self) -> bool:

@@ -32,6 +32,7 @@ from ..overrides import TorchFunctionMode
 from ..utils._python_dispatch import TorchDispatchMode
 from . import _unknown as unknown
 from ._constants import Constants, leaves, mapped, may_be_known
+from ._wrappers import around_fakes, takes_over
 
 __all__ = [
     "DataDependentOutputException", "DynamicOutputShapeException", "FakeCopyMode", "FakeTensor", "FakeTensorConverter",
@@ -115,10 +116,9 @@ class FakeTensor(Tensor):
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
-        del types
         kwargs = kwargs or {}
         mode = _mode_among((args, kwargs))
-        if mode is None:
+        if mode is None or takes_over(types, FakeTensor):
             return NotImplemented
         with mode:
             return func(*args, **kwargs)
@@ -361,7 +361,7 @@ class FakeTensorMode(TorchDispatchMode):
                 raise AssertionError("Mixing fake modes NYI")
             return tensor
         found = self.fake_tensor_converter.get(tensor)
-        if found is not None:
+        if found is not None or (found := around_fakes(self, tensor, static_shapes)) is not None:
             return found
         if not isinstance(tensor, Tensor) or str(tensor.layout) != "torch.strided" or getattr(tensor, "is_nested", False):
             raise UnsupportedFakeTensorException(f"a {type(tensor).__name__} of layout {getattr(tensor, 'layout', None)}")
@@ -399,7 +399,8 @@ class FakeTensorMode(TorchDispatchMode):
     # ---- operators -------------------------------------------------------------------------------------------------------------
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
-        del types
+        if takes_over(types, FakeTensor):
+            return NotImplemented
         values = func.complete(args, kwargs or {})
         schema = func._schema
         tensors = [t for t in leaves(values) if isinstance(t, Tensor)]

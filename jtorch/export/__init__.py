@@ -81,7 +81,7 @@ def export(
         dynamic_shapes = dynamic_shapes.dynamic_shapes(mod, args, kwargs)
     names = _trace.argument_names(mod.forward, args, kwargs)
     values = (*args, *kwargs.values())
-    specs = spread(_trace.joined_rest(mod.forward, args, dynamic_shapes), names, values)
+    specs = spread(_trace.joined_rest(mod.forward, args, _trace.by_position(mod.forward, args, kwargs, dynamic_shapes)), names, values)
     flat = pytree.tree_leaves((args, kwargs))
     made = plan([(source, v, s) for source, v, s in zip(_sources(names, values), flat, specs, strict=True)])
 
@@ -98,9 +98,10 @@ def export(
     made, (traced, env) = solved(made, flat, traced_with)
     ranges = _ranges(mod, args, kwargs, made, traced, env)
     signature = ModuleCallSignature([], [], traced.in_spec, traced.out_spec)
+    modules = [ModuleCallEntry(name, None if name else signature) for name, _ in mod.named_modules(remove_duplicate=False)]
     state, constants = _state(mod, traced)
     program = ExportedProgram(
-        traced.root, traced.graph, traced.signature, state, ranges, [ModuleCallEntry("", signature)], (args, kwargs), constants,
+        traced.root, traced.graph, traced.signature, state, ranges, modules, (args, kwargs), constants,
         sizes=made.sizes, names=names,
     )  # fmt: skip
     if more is not None:

@@ -106,6 +106,7 @@ def write(program: ExportedProgram, f: Any, extra: dict[str, Any]) -> None:
     text = {
         "format": _FORMAT, **_written(program.graph_module), "symbols": symbols, "unknowns": unknown,
         "sizes": program._sizes, "names": program._names,
+        "modules": [entry.fqn for entry in program.module_call_graph[1:]],
         "inputs": [{"kind": s.kind.name, "arg": _argument(s.arg), "target": s.target, "persistent": s.persistent} for s in old.input_specs],
         "outputs": [{"kind": s.kind.name, "arg": _argument(s.arg), "target": s.target} for s in old.output_specs],
         "in_spec": pytree.treespec_dumps(signature.in_spec), "out_spec": pytree.treespec_dumps(signature.out_spec),
@@ -224,7 +225,7 @@ def _program(text: dict[str, Any], state: Any, constants: Any) -> ExportedProgra
         ExportGraphSignature(inputs, outputs),
         state,
         ranges,
-        [entry],
+        [entry, *(ModuleCallEntry(name) for name in text.get("modules", ()))],
         None,
         constants,
         sizes=text["sizes"],

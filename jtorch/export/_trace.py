@@ -126,6 +126,20 @@ def argument_names(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: d
     return [*names, *kwargs]
 
 
+def by_position(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], shapes: Any) -> Any:
+    """What varies, in the order of the arguments as they were given, where it is a sequence in the order of the signature."""
+    parameters = inspect.signature(forward).parameters
+    if (
+        not isinstance(shapes, (list, tuple))
+        or not kwargs
+        or len(shapes) != len(args) + len(kwargs)
+        or not kwargs.keys() <= parameters.keys()
+    ):
+        return shapes
+    stated = dict(zip([name for name in parameters if name in kwargs], shapes[len(args) :], strict=True))
+    return [*shapes[: len(args)], *[stated[name] for name in kwargs]]
+
+
 def joined_rest(forward: Callable[..., Any], args: tuple[Any, ...], shapes: Any) -> Any:
     """What varies, with an entry for each of ``*args``, where it is given as the signature has them: in one entry, under their name."""
     parameters = inspect.signature(forward).parameters.values()

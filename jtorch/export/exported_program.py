@@ -32,7 +32,7 @@ class ModuleCallSignature:
 
 @dataclasses.dataclass
 class ModuleCallEntry:
-    """A module of the program, and how it is called; only the root's is kept."""
+    """A module of what was exported, in its order, and how it is called, which is kept of the root alone."""
 
     fqn: str
     signature: ModuleCallSignature | None = None

@@ -205,7 +205,12 @@ class _Builder:
         for path, modules in [("", [self.root]), *self.forms.items()]:
             for module in modules:
                 self._fill(path, module)
-                self._arrange(path, module)
+        for entry in self.program.module_call_graph:  # those that were never called, too
+            _walk(self.root, entry.fqn)
+        order = {entry.fqn: i for i, entry in enumerate(self.program.module_call_graph)}
+        for path, modules in [("", [self.root]), *self.forms.items()]:
+            for module in modules:
+                self._arrange(path, module, order)
 
     def _calls(self) -> _Call:
         root = _Call("", "")
@@ -314,6 +319,7 @@ class _Builder:
             made[call.outputs[0]] = node
             node.meta = {k: v for k, v in call.outputs[0].meta.items() if k in ("val", "tensor_meta")}
             return
+        node.meta["val"] = [n.meta.get("val") for n in call.outputs]
         for i, n in enumerate(call.outputs):
             made[n] = graph.call_function(operator.getitem, (node, i))
             made[n].meta = dict(n.meta)
@@ -378,18 +384,15 @@ class _Builder:
             else:
                 holder.register_buffer(leaf, value, persistent=name not in self.loose)
 
-    def _arrange(self, path: str, module: torch.nn.Module) -> None:
-        """Has the modules that hold state in its order, which is that of the parameters; further forms come last."""
-        first: dict[str, int] = {}
-        for i, name in enumerate(self.state):
-            if _below(name, path):
-                first.setdefault(_relative(name, path).partition(".")[0], i)
-        children = sorted(module._modules.items(), key=lambda item: first.get(item[0], len(self.state)))
+    def _arrange(self, path: str, module: torch.nn.Module, order: dict[str, int]) -> None:
+        """Puts modules in the order that they had in what was exported; further forms come last."""
+        paths = {name: f"{path}.{name}" if path else name for name in module._modules}
+        children = sorted(module._modules.items(), key=lambda item: order.get(paths[item[0]], len(order)))
         module._modules.clear()
         module._modules.update(children)
         for name, child in children:
             if type(child) is torch.nn.Module:
-                self._arrange(f"{path}.{name}" if path else name, child)
+                self._arrange(paths[name], child, order)
 
 
 def _copy(value: torch.Tensor) -> torch.Tensor:

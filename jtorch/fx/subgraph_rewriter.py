@@ -17,10 +17,10 @@ from .node import Node, map_arg
 
 
 class Match(NamedTuple):
-    """Where a pattern was found: the pattern's last node, and for each of its nodes the one that was found."""
+    """Where a pattern was found: the pattern's last node, and for each of its nodes the one that was found, or the number or text."""
 
     anchor: Node
-    nodes_map: dict[Node, Node]
+    nodes_map: dict[Node, Any]
 
 
 @dataclass
@@ -28,7 +28,7 @@ class ReplacedPatterns:
     """As ``Match``, with the nodes that were put in."""
 
     anchor: Node
-    nodes_map: dict[Node, Node]
+    nodes_map: dict[Node, Any]
     replacements: list[Node] = field(default_factory=list)
 
 
@@ -68,9 +68,9 @@ class _Matcher:
         map_arg(output.args, lambda n: self.returned.append(n) or n)
         self.anchors = [n for n in dict.fromkeys(self.returned) if len(n.users) == 1] or self.returned
 
-    def at(self, node: Node) -> dict[Node, Node] | None:
+    def at(self, node: Node) -> dict[Node, Any] | None:
         """What the pattern's nodes are if its (first) result is ``node``; None if it is not."""
-        mapping: dict[Node, Node] = {}
+        mapping: dict[Node, Any] = {}
         if not self._same(self.anchors[0], node, mapping):
             return None
         for other in self.anchors[1:]:
@@ -91,11 +91,13 @@ class _Matcher:
                 return None
         return mapping
 
-    def _same(self, p: Node, n: Any, mapping: dict[Node, Node]) -> bool:
+    def _same(self, p: Node, n: Any, mapping: dict[Node, Any]) -> bool:
         if p in mapping:
-            return mapping[p] is n
-        if not isinstance(n, Node):
-            return p.op == "placeholder" and self.ignore_literals
+            return mapping[p] is n if isinstance(n, Node) else not isinstance(mapping[p], Node) and mapping[p] == n
+        if not isinstance(n, Node):  # an argument of the pattern stands for a number or text, too
+            if p.op == "placeholder":
+                mapping[p] = n
+            return p.op == "placeholder"
         if p.op == "placeholder":
             mapping[p] = n
             return True
@@ -117,7 +119,7 @@ class _Matcher:
         mapping.update(before)
         return False
 
-    def _same_args(self, a: Any, b: Any, mapping: dict[Node, Node]) -> bool:
+    def _same_args(self, a: Any, b: Any, mapping: dict[Node, Any]) -> bool:
         if isinstance(a, Node):
             return self._same(a, b, mapping)
         if isinstance(a, (list, tuple)):
@@ -134,7 +136,7 @@ class InternalMatch:
     """What filters are shown."""
 
     anchors: list[Node]
-    nodes_map: dict[Node, Node]
+    nodes_map: dict[Node, Any]
     placeholder_nodes: list[Node]
     returning_nodes: list[Node]
 
@@ -182,21 +184,20 @@ def _replace(
 
 
 def _put(
-    graph: Graph, mapping: dict[Node, Node], matcher: _Matcher, inputs: list[Node], new_graph: Graph, renamed: dict[Node, Node]
+    graph: Graph, mapping: dict[Node, Any], matcher: _Matcher, inputs: list[Node], new_graph: Graph, renamed: dict[Node, Node]
 ) -> ReplacedPatterns:
     placeholders = [n for n in new_graph.nodes if n.op == "placeholder"]
     if len(placeholders) != len(inputs):
         raise AssertionError(f"Expected {len(inputs)} placeholders in the replacement, but got {len(placeholders)}")
-    values: dict[Node, Node] = {}
+    values: dict[Node, Any] = {}
     for p, r in zip(inputs, placeholders):
-        value = mapping.get(p)
-        if value is not None:
-            values[r] = renamed.get(value, value)
+        if p in mapping:
+            values[r] = mapping[p] = map_arg(mapping[p], lambda n: renamed.get(n, n))
     inside = [n for p, n in mapping.items() if p.op != "placeholder"]
     order = {n: i for i, n in enumerate(graph.nodes)}
     users = {u for r in matcher.returned for u in mapping[r].users if u not in inside}
     first_user = min(users, key=order.__getitem__) if users else None
-    last_input = max((values[r] for r in values), key=order.__getitem__, default=None)
+    last_input = max((n for n in values.values() if isinstance(n, Node)), key=order.__getitem__, default=None)
     if first_user is not None:
         place = graph.inserting_before(first_user)
     else:

@@ -121,6 +121,39 @@ def parsed(namespace: str, text: str) -> Schema:
     return Schema(_as_written(text), namespace)
 
 
+#: The words that types of parameters and results begin with. (Classes of TorchScript are none that anything could give.)
+_TYPES = frozenset(
+    "Tensor SymInt SymBool int float bool str complex Scalar ScalarType Layout Device DeviceIndex MemoryFormat Storage Stream QScheme "
+    "Generator ConstQuantizerPtr Dict Any AnyEnumType AnyClassType None NoneType Capsule __torch__".split()
+)
+
+_INSTEAD = {
+    "int64_t": "Use `SymInt` or `int` instead of `int64_t` in an operator's schema string. `SymInt` corresponds to c10::SymInt in C++ "
+    "while `int` in schema corresponds to the int64_t type in C++.",
+    "double": "Use `float` instead of `double` in an operator's schema string. `float` in schema corresponds to the double type in C++",
+}
+
+
+def _check_types(text: str) -> None:
+    """Refuses a schema, as it was written, with types that there are not.
+
+    Raises:
+        RuntimeError: naming the place of the first one.
+    """
+    schema = Schema(_as_written(text))
+    for item in (*schema.arguments, *schema.returns):
+        word = re.match(r"\w+", item.type)
+        if word is None or word[0] in _TYPES:
+            continue
+        place = re.search(rf"(?<=[(,>]){word[0]}\b|(?<=[(,>] ){word[0]}\b", text)
+        start = 0 if place is None else place.start()
+        why = _INSTEAD.get(word[0]) or (
+            "unknown type specifier. Common valid schema types include Tensor, SymInt, int, float, bool, Scalar; for a full list, please "
+            "see https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func "
+        )
+        raise RuntimeError(f"\n{why}:\n{text}\n{' ' * start}{'~' * len(word[0])} <--- HERE\n")
+
+
 def refuse_named_tensors(schema: Schema, text: str, what: str) -> None:
     """Refuses operators with tensors that are given by name alone, as ``text`` shows.
 
@@ -136,12 +169,13 @@ def define(namespace: str, text: str, tags: Any = ()) -> UserOverload:
     """Enters an operator from its schema, without the namespace, with what is said of it: a tag, or several.
 
     Raises:
-        RuntimeError: if there is one of that name already.
+        RuntimeError: if there is one of that name already, or for types that there are not.
     """
-    text = _as_written(text)
+    given, text = text, _as_written(text)
     head = text.partition("(")[0].strip()
     if not head or "->" not in text:
         raise RuntimeError(f"{text!r} is no schema: expected name(arguments) -> results")
+    _check_types(given)
     name, _, overload = head.partition(".")
     overload = overload or "default"
     owner = namespace_of(namespace)

@@ -496,6 +496,9 @@ def test_module() -> None:
     assert c._orig_mod is m
     assert repr(c).startswith("OptimizedModule(\n  (_orig_mod): Sequential(")
     assert isinstance(c, nn.Module)
+    likewise = c.dynamo_ctx(m.forward)  # how programs compile the methods of a module
+    torch.testing.assert_close(likewise(torch.ones(2, 4)), m(torch.ones(2, 4)))
+    assert likewise._torchdynamo_orig_callable == m.forward
     c.eval()
     assert not m.training
     c.note = 3

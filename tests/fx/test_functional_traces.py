@@ -49,6 +49,7 @@ VIEWS: dict[str, Program] = {
     "transposed": lambda x: x.t(), "permuted": lambda x: x.permute(1, 0), "seen as another": lambda x: x.view(9, 1), "flat": torch.flatten,
     "with one more": lambda x: x.unsqueeze(0), "diagonal": lambda x: x.diagonal(), "of a view": lambda x: x.t()[1][1:],
     "one of all": lambda x: x.unbind(1)[2], "one of parts": lambda x: x.split([1, 2], 1)[1], "one of equal parts": lambda x: x.chunk(2)[1],
+    "by strides": lambda x: x.as_strided((2, 2), (3, 2), 1), "expanded": lambda x: x.expand(1, 3, 3),
 }  # fmt: skip
 
 
@@ -128,7 +129,7 @@ def test_views_from_outside_do_not_give_what_they_were(views: Program) -> None:
         make_fx(f)(given())
 
 
-@pytest.mark.parametrize("name", ["uniform_", "exponential_", "bernoulli_", "zero_"])
+@pytest.mark.parametrize("name", ["uniform_", "exponential_", "normal_", "log_normal_", "bernoulli_", "zero_"])
 def test_what_fills_has_a_form_that_gives_a_new_tensor(name: str) -> None:
     def f(x: torch.Tensor) -> torch.Tensor:
         return getattr(x * 1, name)()
@@ -141,7 +142,7 @@ def test_what_fills_has_a_form_that_gives_a_new_tensor(name: str) -> None:
     assert torch.equal(found, f(given()))
 
 
-@pytest.mark.parametrize("view", [lambda x: x.as_strided((2,), (1,)), lambda x: x.unfold(0, 2, 1)[0]])
+@pytest.mark.parametrize("view", [lambda x: x[:1].as_strided((2,), (3,)), lambda x: x.unfold(0, 2, 1)[0]])
 def test_what_has_no_such_form_is_refused(view: Program) -> None:
     with pytest.raises(NotImplementedError, match="functionalize is not offered by jtorch: a write through the view"):
         make_fx(functionalize(lambda x: view(x * 1).zero_()))(given())

@@ -82,6 +82,7 @@ def test_modules_beside_torch() -> None:
     import jtorch; jtorch.install()
     import functorch, functorch.dim, torchgen.model, torch
     import functorch.experimental as e
+    assert e.chunk_vmap(torch.sum, chunks=2)(torch.ones(3, 2)).tolist() == [2, 2, 2]
     from functorch.experimental.control_flow import cond, map
     assert cond is torch.cond and map(lambda a, b: a * b, torch.arange(3), torch.tensor(2)).tolist() == [0, 2, 4]
     assert functorch.vmap is torch.func.vmap and e.hessian is torch.func.hessian and functorch.__name__ == "functorch"

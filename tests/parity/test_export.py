@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from typing import Any
 
@@ -164,3 +165,59 @@ def test_unflattened_programs() -> None:
         found.append((stacks, graphs, sorted(parts.state_dict()), [n for n, _ in parts.named_parameters()]))
     for mine, theirs in zip(*found, strict=True):
         assert mine == theirs
+
+
+class _Parts:
+    """Modules that are called in another order than they were registered in, several times, with two results, or never."""
+
+    def __new__(cls, t: Any) -> Any:
+        class Two(t.nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.never, self.kept = t.nn.Linear(1, 1), t.nn.Parameter(t.ones(3))
+
+            def forward(self, x: Any) -> Any:
+                return x + self.kept, x * x
+
+        class Net(t.nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.last, self.act, self.two, self.unused = t.nn.Linear(3, 3), t.nn.Tanh(), Two(), t.nn.Dropout()
+
+            def forward(self, x: Any) -> Any:
+                return self.last(sum(self.two(self.act(x)))) + self.act(x)
+
+        return Net()
+
+
+def _parts(t: Any) -> Any:
+    program = t.export.export(_Parts(t), (t.ones(2, 3),))
+    file = io.BytesIO()
+    t.export.save(program, file)
+    file.seek(0)
+    found = []
+    for p in (program, t.export.load(file)):
+        parts = t.export.unflatten(p)
+        calls = [(n.name, type(n.meta["val"]).__name__) for n in parts.graph.nodes if n.op not in ("placeholder", "output")]
+        found.append(([e.fqn for e in p.module_call_graph], [n for n, _ in parts.named_modules()], list(parts.state_dict()), calls))
+    return found
+
+
+def test_modules_are_in_the_order_that_they_had() -> None:
+    assert _parts(jtorch) == _parts(torch)
+
+
+def _by_name(t: Any) -> Any:
+    class Net(t.nn.Module):
+        def forward(self, a: Any, b: Any, first: Any, second: Any) -> Any:
+            return a.sum() + b.sum() + first.sum() - second.sum()
+
+    n, m = t.export.Dim("n"), t.export.Dim("m")
+    a, b, c, d = (t.full((4, 4), i) for i in (1.0, 2.0, 3.0, 4.0))
+    program = t.export.export(Net(), (a, b), {"second": c, "first": d}, dynamic_shapes=(None, {0: n}, {0: m}, None))
+    vary = {node.name: [type(s) is not int for s in node.meta["val"].shape] for node in program.graph.nodes if node.op == "placeholder"}
+    return vary, program.module()(a, t.ones(7, 4), second=c, first=t.ones(9, 4)).item()
+
+
+def test_what_varies_is_given_in_the_order_of_the_signature() -> None:
+    assert _by_name(jtorch) == _by_name(torch)

@@ -266,3 +266,33 @@ def test_annotations_of_a_function_of_torch_are_those_of_tensors():
     assert next(iter(graph.nodes)).type is jtorch.Tensor and "jax" not in str(graph)
     for name in ("relu", "linear", "softmax", "cross_entropy"):
         assert next(iter(inspect.signature(getattr(jtorch.nn.functional, name)).parameters.values())).annotation is jtorch.Tensor
+
+
+def literals(lib: Any) -> list[Any]:
+    """Where the arguments of patterns stand for what are no nodes."""
+
+    def added_twice(x: Any) -> Any:
+        return lib.add(lib.relu(lib.add(lib.relu(x), 2)), lib.relu(lib.add(x, x * 3)))
+
+    def pattern(x: Any, n: Any) -> Any:
+        return lib.relu(lib.add(x, n))
+
+    programs = [
+        (added_twice, pattern, lambda x, n: lib.mul(x, n)),
+        (lambda x: lib.relu(lib.add(lib.relu(lib.add(x, 2)), 3)), pattern, lambda x, n: lib.mul(n, x)),
+        (lambda x: x.view([2, x.size(0) // 2]), lambda x, s: x.view(s), lambda x, s: x.reshape(s)),
+        (lambda x: lib.add(lib.mul(x, 2), 2), lambda x, n: lib.add(lib.mul(x, n), n), lambda x, n: lib.sub(x, n)),
+        (lambda x: lib.add(lib.mul(x, 2), 3), lambda x, n: lib.add(lib.mul(x, n), n), lambda x, n: lib.sub(x, n)),
+        (lambda x: lib.sum(x, dim=None), lambda x, d: lib.sum(x, dim=d), lambda x, d: lib.mean(x, dim=d)),
+        (lambda x: lib.add(x, 2) + lib.add(x, 2.5), lambda x: lib.add(x, 2), lambda x: lib.sub(x, 1)),
+    ]
+    found = []
+    for program, wanted, instead in programs:
+        gm = lib.fx.symbolic_trace(program)
+        matches = lib.fx.replace_pattern(gm, wanted, instead)
+        found.append((gm.code, [{str(k): str(v) for k, v in m.nodes_map.items()} for m in matches], gm(lib.ones(4)).tolist()))
+    return found
+
+
+def test_patterns_with_literals() -> None:
+    assert literals(jtorch) == literals(torch)

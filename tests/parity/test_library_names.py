@@ -389,3 +389,14 @@ def old_assertions(t: Any) -> Any:
     close = t.testing.assert_allclose
     pairs = [(t.ones(2), t.ones(2) + 5e-5), (t.ones(2), t.ones(2).double()), ([1, 2], [1, 2])]
     return [told(lambda a=a, b=b: close(a, b)) for a, b in pairs] + [told(lambda: close(t.ones(2), t.zeros(2)))[0]]
+
+
+@case
+def types_in_schemas(t: Any) -> Any:
+    texts = [
+        "f(Tensor a) -> strange", "f(strange a) -> Tensor", "f(int64_t a) -> Tensor", "f(Tensor x, double[] a) -> ()",
+        "f(Tensor x, long? y) -> ()", "f(Tensor x, *, string y) -> ()", "f( tensor x) -> ()",
+        "f(Tensor[] x, SymInt[2]? y, Scalar[] s, Dict(str, Tensor) d, Any z) -> (Tensor, int)",
+    ]  # fmt: skip
+    with t.library._scoped_library("schemas_of_names", "FRAGMENT") as lib:
+        return [told(lambda text=text: lib.define(text)) for text in texts]

@@ -159,10 +159,9 @@ def functional_of(func: OpOverload) -> OpOverload | None:
     first = 0 if schema.outs else 1  # what is written in place is always called self
     names = [a.name for a in schema.arguments if not a.is_out][first:]
     kinds = [a.type for a in schema.arguments if not a.is_out]
-    packet = getattr(aten, func._opname if schema.outs else func._opname.rstrip("_"), None)
-    if packet is None:
-        return None
-    for other in packet.all():
+    plain = func._opname if schema.outs else func._opname.rstrip("_")
+    packets = [getattr(aten, name, None) for name in (plain, f"{plain}_functional")]
+    for other in [other for packet in packets if packet is not None for other in packet.all()]:
         arguments = other._schema.arguments
         if not other._schema.writes and [a.name for a in arguments[first:]] == names and [a.type for a in arguments] == kinds:
             return other

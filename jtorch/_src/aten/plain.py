@@ -127,16 +127,17 @@ def detach_(self: Tensor) -> Any:
     return self
 
 
-def _filled(name: str) -> None:
+def _filled(name: str, functional: str | None = None) -> None:
     """The form that does not write of an operator that fills a tensor."""
 
-    @kernel(getattr(A, name))
+    @kernel(getattr(A, functional or name))
     def fill(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         return getattr(T.clone(self), f"{name}_")(*args, **kwargs)
 
 
-for _name in ("cauchy", "exponential", "geometric", "random", "uniform", "zero"):
+for _name in ("cauchy", "exponential", "geometric", "log_normal", "random", "uniform", "zero"):
     _filled(_name)
+_filled("normal", "normal_functional")
 
 
 @kernel(A.copy)

@@ -22,12 +22,13 @@ from .viewing import rebase
 
 
 class About:
-    """What a derivative may know of a tensor that is not saved: shape, strides, dtype, device."""
+    """What a derivative may know of a tensor that is not saved: shape, strides, where it begins in its memory, dtype, device."""
 
-    __slots__ = ("aval", "strides")
+    __slots__ = ("aval", "strides", "offset")
 
     def __init__(self, t: Tensor) -> None:
         self.aval, self.strides = t._aval, t._strides
+        self.offset: int = 0 if t._al is None else t._al.offset
 
     @property
     def shape(self) -> list[int]:

@@ -102,12 +102,15 @@ def _overlaps(size: Any, stride: Any) -> bool:
     return False
 
 
-def _as_strided_formula(g: Any, self: Any, size: Any, stride: Any, storage_offset: Any, grads: Any, node: Any) -> Any:
-    begin = self.storage_offset()
+def _as_strided_formula(g: Any, self_: Any, size: Any, stride: Any, storage_offset: Any, grads: Any, node: Any) -> Any:
+    begin = self_.offset
     start = begin if storage_offset is None else storage_offset
-    mine, strides = list(self._aval.shape), D.strides_of(self)
-    if 0 in mine or 0 in size or _overlaps(mine, strides):
-        return D.general(grads, node, self, size, stride, storage_offset)
+    mine, strides = self_.shape, self_.stride()
+    if 0 in mine or 0 in size:
+        return A.new_zeros.default(g, mine)
+    if _overlaps(mine, strides):  # a tensor that lies as the operand does: its elements count for nothing
+        memory = A.new_zeros.default(g, [begin + _reach_formula(mine, strides) + 1])
+        return D.general(grads, node, A.as_strided.default(memory, mine, strides, begin), size, stride, storage_offset)
     low = min(begin, start)
     length = max(begin + _reach_formula(mine, strides), start + _reach_formula(size, stride)) - low + 1
     memory = A.new_zeros.default(g, [length])

@@ -144,19 +144,24 @@ class WithoutWrites(ProxyTorchDispatchMode):
             return A.permute.default(value, [order.index(i) for i in range(base.dim())])
         if name in ("transpose", "t"):
             return A.transpose.int(value, *(rest or (0, 1))) if base.dim() > 1 else value
-        if name == "select":
-            return A.select_scatter.default(base, value, *rest)
-        if name == "slice":
-            return A.slice_scatter.default(base, value, *rest)
         if view.place is not None:
             joined = _joined(base, value, name, rest, view.place)
             return self._unfit(func) if joined is None else joined
-        if name == "diagonal":
-            return A.diagonal_scatter.default(base, value, *rest)
+        if name == "expand" and value.numel() == base.numel():  # others have places that nothing writes into
+            return A.view.default(value, shape)
+        scatter = getattr(A, f"{name}_scatter", None)
+        if scatter is not None and (name != "as_strided" or _lies_within(base, *rest)):
+            return scatter.default(base, value, *rest)
         return self._unfit(func)
 
     def _unfit(self, func: Any) -> Any:
         raise not_offered(self.doing, f"a write through the view that {func} takes")
+
+
+def _lies_within(base: Any, size: Any, stride: Any, start: int | None = None) -> bool:
+    """Whether a view by strides lies where a tensor does whose elements lie one after the other, from the first on."""
+    last = (start or 0) + sum(max(n - 1, 0) * s for n, s in zip(size, stride, strict=True))
+    return bool(base.is_contiguous() and base.storage_offset() == 0 and last < base.numel())
 
 
 def _joined(base: Any, value: Any, name: str, rest: list[Any], place: int) -> Any:

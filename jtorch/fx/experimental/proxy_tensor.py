@@ -13,6 +13,7 @@ from typing import Any
 import jtorch as torch
 import jtorch._higher_order_ops  # (so that branches and loops are captured)
 from jtorch._guards import detect_fake_mode
+from jtorch._src.aten.calling import classes
 from jtorch._src.aten.state import STATE
 from jtorch._src.aten.wrapping import is_transformed
 from jtorch._src.facts.errors import not_offered
@@ -21,6 +22,7 @@ from jtorch._src.tensor import unknowns
 from jtorch._src.tensor.shape_env import ShapeEnv, parsed
 from jtorch._src.tensor.size_texts import evaluate
 from jtorch._src.tensor.symbols import Float, Sym, Truth
+from jtorch._subclasses._wrappers import takes_over
 from jtorch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from jtorch.utils import _pytree as pytree
 from jtorch.utils._python_dispatch import TorchDispatchMode
@@ -295,6 +297,8 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         kwargs = kwargs or {}
         if not self.enabled:
             return func(*args, **kwargs)
+        if takes_over(types, FakeTensor) and any(_is_unknown(x, self.tracer) for x in pytree.tree_leaves((args, kwargs))):
+            return NotImplemented  # what a wrapper holds may be in the graph, it is not
         decomposed = self.decompositions.get(func)
         if decomposed is not None:
             with self:
@@ -324,6 +328,11 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         if func is torch.ops.aten.lift_fresh_copy.default:
             self.fixed.add(id(result))
         return result
+
+
+def _is_unknown(x: Any, tracer: PythonKeyTracer) -> bool:
+    """Whether something is a wrapper that has no node in the graph."""
+    return isinstance(x, torch.Tensor) and takes_over(classes([x]), FakeTensor) and tracer.proxy_of(x) is None
 
 
 def _tells_data(func: Any) -> bool:
