@@ -243,13 +243,16 @@ def jacobian(
                 "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set "
                 "`strict=False` or `vectorize=False`."
             )
+        # Transformations give the function plain tensors, so one of subclasses gets these themselves, and the way back is batched.
         # What one operator after the other sees cannot be batched underneath: wrappers are walked to row by row.
-        if vectorize and not any(keeps_elsewhere(x) for x in own):
+        if vectorize and all(type(x) is Tensor or x.layout is not jtorch.strided for x in own):
             found, outs_several = _vectorized(func, own, create_graph, strategy)
         else:
             outs_several, outputs = _as_tuple(func(*own), "outputs of the user-provided function", "jacobian")
             _need_history(outputs, "outputs", strict)
-            found = tuple([_rows(o, i, own, create_graph, strict) for i, o in enumerate(outputs)])
+            batched = vectorize and not any(keeps_elsewhere(x) for x in own)
+            rows = _batched_rows if batched else _rows
+            found = tuple([rows(o, i, own, create_graph, strict) for i, o in enumerate(outputs)])
     found = _grad_postprocess(found, create_graph)
     picked = tuple([_one_or_all(row, several) for row in found])
     return _one_or_all(picked, outs_several)
@@ -292,6 +295,21 @@ def _rows(output: Tensor, i: int, own: Sequence[Any], create_graph: bool, strict
         stacked = jtorch.stack(c) if c else x.new_zeros((0, *x.shape))
         made.append(stacked.view((*output.shape, *x.shape)))
     return tuple(made)
+
+
+def _batched_rows(output: Tensor, i: int, own: Sequence[Any], create_graph: bool, strict: bool) -> tuple[Any, ...]:
+    """The Jacobian of one output, all elements at once; strict mode never comes here."""
+    grads: Sequence[Any] = (None,) * len(own)
+    if output.requires_grad and output.numel():
+        flat = output.reshape(-1).as_subclass(Tensor)
+        directions = jtorch.eye(flat.numel(), dtype=flat.dtype, device=flat.device)
+        grads = tape_grad((flat,), own, directions, True, create_graph, is_grads_batched=True, allow_unused=True)
+    return tuple(
+        [
+            (x.new_zeros((output.numel(), *x.shape)) if g is None else g).reshape((*output.shape, *x.shape))
+            for g, x in zip(grads, own, strict=True)
+        ]
+    )
 
 
 def _vectorized(func: Callable[..., Any], own: Sequence[Any], create_graph: bool, strategy: str) -> tuple[Any, bool]:

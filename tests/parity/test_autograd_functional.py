@@ -120,3 +120,25 @@ def test_data_of_wrappers_has_a_version_of_its_own():
         return x._version, d._version, x.detach()._version, x.inner.tolist()
 
     assert run(jtorch) == run(torch)
+
+
+@pytest.mark.parametrize("options", [{}, {"create_graph": True}, {"vectorize": True}, {"vectorize": True, "create_graph": True}])
+@pytest.mark.parametrize("name", ["jacobian", "hessian"])
+def test_subclasses_reach_the_function(name, options):
+    """The function is given tensors of the callers' classes, whichever way the rows are found."""
+
+    def run(t):
+        class Marked(t.Tensor):
+            def cubed(self):
+                return self.as_subclass(t.Tensor) ** 3
+
+        def f(x, w):
+            found = (x.cubed() * w).as_subclass(t.Tensor) if isinstance(x, Marked) else x * 0
+            return found.sum() if name == "hessian" else (found, t.ones(2))
+
+        x = t.tensor([[1.0, 2.0], [3.0, 4.0]]).as_subclass(Marked).requires_grad_()
+        found = getattr(t.autograd.functional, name)(f, (x, t.tensor([2.0, 5.0])), **options)
+        leaves = [g.as_subclass(t.Tensor) for g in t.utils._pytree.tree_leaves(found)]
+        return leaves + (list(t.autograd.grad(leaves[0].sum(), x)) if "create_graph" in options else [])
+
+    assert _outcome(lambda: run(jtorch)) == _outcome(lambda: run(torch))
