@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from .._src.engine import Call, Transformed, Value, record
-from .._src.ops._kernel import kept_for, saved_results, vjp_of
+from .._src.ops._kernel import kept_for, known_for, saved_results, vjp_of
 from .grad_mode import MODE
 from .names import name_of, plain_name
 from .nodes import Shown
@@ -26,6 +26,8 @@ def next_seq() -> int:
 
 
 _ONE = (True,)
+#: What nodes have saved that save nothing; nobody writes into it.
+_NOTHING: list[Any] = []
 
 #: Where a gradient goes: into a node's output (node, number), or a leaf tensor, or nowhere.
 Edge: TypeAlias = Any
@@ -137,8 +139,11 @@ class Node(Shown):
     def __init__(self, call: Call, ins: Sequence[Value], edges: Sequence[Edge], numbers: tuple[Any, ...], results: Sequence[Value]) -> None:
         info = call.extra
         self.call = call
-        self.avals = avals = tuple([v.aval for v in ins])
-        self.outs = outs = tuple([v.aval for v in results])
+        avals = tuple([v.aval for v in ins])
+        known = info.known.get(avals)
+        if known is None or len(results) != 1 or known[1][0] is not results[0].aval:
+            known = known_for(info, avals, results)
+        self.avals, self.outs = avals, outs = known
         needs = tuple([e is not None for e in edges])
         if False in needs or call.kinds:
             kept = info.masks.get((avals, needs))
@@ -154,7 +159,7 @@ class Node(Shown):
             saved += [_shown(results, visible, i, n) for i, n in enumerate(shown[: info.hidden])] if shown else results[visible:]
         elif info.saves_result:
             saved += results
-        self.saved: list[Any] | None = saved
+        self.saved: list[Any] | None = saved or _NOTHING
         self.hooked = None
         self.edges = edges
         if SAVING.hooks:

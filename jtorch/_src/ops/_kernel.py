@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..engine import Aval, Call, Guarded, any_size, flush, sized, tracing, trie
+from ..engine import Aval, Call, Guarded, Value, any_size, flush, sized, tracing, trie
 from ..engine.calls import MANY
 from ..engine.programs import identity, key_of, remember, remembered
 from ..engine.tracing import traced
@@ -80,6 +80,7 @@ class Info:
         shown: which of these residuals are results that the caller sees, by their numbers.
         hidden: how many results at the end are residuals that the caller never sees.
         vjps: derivative calls by (operand avals, needed operands, given cotangents).
+        known: by operand avals, these themselves and those of the results: nodes of histories share them.
     """
 
     __slots__ = (
@@ -93,6 +94,7 @@ class Info:
         "hidden",
         "single",
         "vjps",
+        "known",
         "tracked",
         "differentiable",
         "name",
@@ -103,6 +105,7 @@ class Info:
     def __init__(self, op: Op, layout: tuple[Any, ...]) -> None:
         self.op, self.layout = op, layout
         self.vjps: dict[Any, Call] = {}
+        self.known: dict[Any, tuple[tuple[Aval, ...], tuple[Aval, ...]]] = {}
         self.kernel: Any = None
         self.saved: tuple[bool, ...] = ()
         self.checked: tuple[bool, ...] = ()
@@ -460,6 +463,16 @@ def kept_for(call: Call, avals: tuple[Aval, ...], outs: tuple[Aval, ...], needs:
             found = _kept(call, avals, outs, needs)
         _put(info.masks, (avals, needs), found)
     return found
+
+
+def known_for(info: Info, avals: tuple[Aval, ...], results: Sequence[Value]) -> tuple[tuple[Aval, ...], tuple[Aval, ...]]:
+    """The avals of a call's operands and results, as other calls of it have them: long histories consist of little else."""
+    outs = tuple([v.aval for v in results])
+    found = info.known.get(avals)
+    if found is None:
+        found = avals, outs
+        _put(info.known, avals, found)
+    return found if found[1] == outs else (avals, outs)
 
 
 def _kept(call: Call, avals: tuple[Aval, ...], outs: tuple[Aval, ...], needs: tuple[bool, ...]) -> tuple[bool, ...]:
