@@ -1,0 +1,59 @@
+"""Small things that PyTorch's own tests look at, asked of both."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch as reference
+
+import jtorch
+
+pytestmark = pytest.mark.parity
+
+
+def plain(x: Any) -> Any:
+    """Tensors as lists, so that both libraries' answers can be compared."""
+    if isinstance(x, (reference.Tensor, jtorch.Tensor)):
+        return str(x.dtype)[6:], tuple(x.shape), x.detach().tolist(), x.requires_grad
+    if isinstance(x, (list, tuple)):
+        return [plain(v) for v in x]
+    return x
+
+
+def told(call: Callable[[], Any]) -> Any:
+    """The answer of a call, or its error."""
+    try:
+        return plain(call())
+    except Exception as error:
+        return type(error).__name__, str(error)
+
+
+CASES: list[Callable[[Any], Any]] = []
+
+
+def case(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    CASES.append(function)
+    return function
+
+
+@case
+def sizes_in_inference_mode(t: Any) -> Any:
+    with t.inference_mode():
+        made = t.ones(1, 2, 3, requires_grad=True)
+        return [made.resize_(1, 2), made.resize_as_(t.ones(2)), told(lambda: made.detach().requires_grad_().resize_(1)), made]
+
+
+@case
+def names_of_attributes(t: Any) -> Any:
+    x = t.ones(1, 1)
+    return "__numpy_dtype__" in dir(x), [n for n in dir(x) if n != "imag" and not hasattr(x, n)]
+
+
+@pytest.mark.parametrize("of", CASES, ids=lambda f: f.__name__)
+def test_as_in_torch(of: Callable[[Any], Any]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert plain(of(jtorch)) == plain(of(reference))
