@@ -52,6 +52,32 @@ def names_of_attributes(t: Any) -> Any:
     return "__numpy_dtype__" in dir(x), [n for n in dir(x) if n != "imag" and not hasattr(x, n)]
 
 
+@case
+def storages_of_subclasses(t: Any) -> Any:
+    class Storage(t.UntypedStorage):
+        def __init__(self, *given: Any) -> None:
+            self.given = given
+
+    made = Storage([1, 2, 3])
+    return made.tolist(), made.given, made.nbytes(), told(t._C.StorageBase)
+
+
+@case
+def typed_storages_warn(t: Any) -> Any:
+    x, always = t.ones(2), t.is_warn_always_enabled()
+    t.set_warn_always(True)
+    if t is reference:  # which says it once in any case
+        t.storage._reset_warn_typed_storage_removal()
+    try:
+        with warnings.catch_warnings(record=True) as told_of:
+            warnings.simplefilter("always")
+            t.UntypedStorage(2), x.untyped_storage(), x._typed_storage()
+            x.storage()
+    finally:
+        t.set_warn_always(always)
+    return [(w.category.__name__, str(w.message)) for w in told_of]
+
+
 @pytest.mark.parametrize("of", CASES, ids=lambda f: f.__name__)
 def test_as_in_torch(of: Callable[[Any], Any]) -> None:
     with warnings.catch_warnings():

@@ -11,6 +11,7 @@ from .. import hooks
 from ..bind.everything import T
 from ..engine import META
 from ..facts import devices, dtypes
+from ..facts.warned_once import warn_once
 from .untyped_storage import StorageBase, UntypedStorage, _checked_index, _checked_slice, storage_of
 
 #: Dtype -> the name of the class that torch had for storages of it.
@@ -19,6 +20,12 @@ NAMES = {
     "int16": "ShortStorage", "int8": "CharStorage", "uint8": "ByteStorage", "bool": "BoolStorage", "bfloat16": "BFloat16Storage",
     "complex128": "ComplexDoubleStorage", "complex64": "ComplexFloatStorage",
 }  # fmt: skip
+
+DEPRECATED = (
+    "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. This should only "
+    "matter to you if you are using storages directly.  To access UntypedStorage directly, use tensor.untyped_storage() instead of "
+    "tensor.storage()"
+)
 
 
 def _wrong(what: str, kind: type[Exception] = RuntimeError) -> Exception:
@@ -50,6 +57,8 @@ class TypedStorage(StorageBase):
     ``TypedStorage(size, dtype=, device=)`` has memory of its own, ``TypedStorage(sequence, ...)`` these elements in it, and
     ``TypedStorage(wrap_storage=, dtype=)`` the memory of an ``UntypedStorage``.
 
+    Making one warns, once, that ``UntypedStorage`` is what will stay.
+
     Raises:
         RuntimeError: for other combinations.
         TypeError: for arguments of other types.
@@ -60,6 +69,8 @@ class TypedStorage(StorageBase):
     def __init__(
         self, *args: Any, wrap_storage: UntypedStorage | None = None, dtype: Any = None, device: Any = None, _internal: bool = False
     ) -> None:
+        if not _internal:
+            warn_once(DEPRECATED)
         if wrap_storage is not None:
             if args:
                 raise _wrong("No positional arguments should be given when using 'wrap_storage'")
