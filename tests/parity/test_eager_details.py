@@ -78,6 +78,16 @@ def typed_storages_warn(t: Any) -> Any:
     return [(w.category.__name__, str(w.message)) for w in told_of]
 
 
+@case
+def strides_of_results(t: Any) -> Any:
+    f = t.nn.functional
+    volume = t.ones(5, 4, 4, 6).permute(3, 0, 1, 2)  # one, of 6 channels, which are innermost
+    image = t.ones(2, 3, 3, 4).permute(0, 3, 1, 2)
+    results = [*f.max_pool3d(volume, 2, return_indices=True), f.max_pool3d(volume, 2), f.max_pool3d(volume[:1], 2), f.avg_pool3d(volume, 2)]
+    results += [f.max_pool3d(volume[None], 2), f.rrelu(image), f.rrelu(image, training=True), f.rrelu(image.clone(), inplace=True)]
+    return [r.stride() for r in results]
+
+
 @pytest.mark.parametrize("of", CASES, ids=lambda f: f.__name__)
 def test_as_in_torch(of: Callable[[Any], Any]) -> None:
     with warnings.catch_warnings():
