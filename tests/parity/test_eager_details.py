@@ -85,6 +85,8 @@ def strides_of_results(t: Any) -> Any:
     image = t.ones(2, 3, 3, 4).permute(0, 3, 1, 2)
     results = [*f.max_pool3d(volume, 2, return_indices=True), f.max_pool3d(volume, 2), f.max_pool3d(volume[:1], 2), f.avg_pool3d(volume, 2)]
     results += [f.max_pool3d(volume[None], 2), f.rrelu(image), f.rrelu(image, training=True), f.rrelu(image.clone(), inplace=True)]
+    results += [f.pad(image, (-1, 0, 0, 0), mode=m) for m in ("constant", "replicate", "circular")]
+    results += [f.pad(image, (0, -1, 1, 0)), f.pad(t.ones(3, 4).t(), (0, 0)), t.constant_pad_nd(t.ones(2, 3, 4).mT, (0, 0, 0, -1))]
     return [r.stride() for r in results]
 
 
