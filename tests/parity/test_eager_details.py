@@ -90,6 +90,15 @@ def strides_of_results(t: Any) -> Any:
     return [r.stride() for r in results]
 
 
+@case
+def names_that_stand_for_no_tensor(t: Any) -> Any:
+    module, x = t.nn.Sequential(t.nn.Linear(1, 1)), t.ones(1, 1)
+    module.scale, before = 2.0, sorted(vars(module))
+    names = ("scale", "training", "", "0", "forward", "0.in_features", "absent")
+    found = [told(lambda n=n: t.func.functional_call(module, {"0.weight": x, "0.bias": x[0], n: x}, x)) for n in names]
+    return [str(answer).replace("jtorch", "torch") for answer in found], module.scale, module.training, sorted(vars(module)) == before
+
+
 @pytest.mark.parametrize("of", CASES, ids=lambda f: f.__name__)
 def test_as_in_torch(of: Callable[[Any], Any]) -> None:
     with warnings.catch_warnings():
