@@ -71,8 +71,7 @@ def typed_storages_warn(t: Any) -> Any:
     try:
         with warnings.catch_warnings(record=True) as told_of:
             warnings.simplefilter("always")
-            t.UntypedStorage(2), x.untyped_storage(), x._typed_storage()
-            x.storage()
+            _ = t.UntypedStorage(2), x.untyped_storage(), x._typed_storage(), x.storage()
     finally:
         t.set_warn_always(always)
     return [(w.category.__name__, str(w.message)) for w in told_of]

@@ -18,6 +18,13 @@ from ..facts.warned_once import outside
 from ..ops._facts import schemas
 from ..tensor.untyped_storage import storage_of
 
+#: What is said of storages with a dtype.
+DEPRECATED = (
+    "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. This should only "
+    "matter to you if you are using storages directly.  To access UntypedStorage directly, use tensor.untyped_storage() instead of "
+    "tensor.storage()"
+)
+
 
 @composite(namespace="Tensor", operands=("self",), dispatched="never")
 def untyped_storage(self: Tensor) -> Any:

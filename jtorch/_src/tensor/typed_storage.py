@@ -9,6 +9,7 @@ import numpy as np
 from ...core import share_host
 from .. import hooks
 from ..bind.everything import T
+from ..composites.tensor_info import DEPRECATED
 from ..engine import META
 from ..facts import devices, dtypes
 from ..facts.warned_once import warn_once
@@ -20,12 +21,6 @@ NAMES = {
     "int16": "ShortStorage", "int8": "CharStorage", "uint8": "ByteStorage", "bool": "BoolStorage", "bfloat16": "BFloat16Storage",
     "complex128": "ComplexDoubleStorage", "complex64": "ComplexFloatStorage",
 }  # fmt: skip
-
-DEPRECATED = (
-    "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. This should only "
-    "matter to you if you are using storages directly.  To access UntypedStorage directly, use tensor.untyped_storage() instead of "
-    "tensor.storage()"
-)
 
 
 def _wrong(what: str, kind: type[Exception] = RuntimeError) -> Exception:
