@@ -1737,7 +1737,7 @@ class Tensor:
     def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: Any = True, pad_mode: Any = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
         """Fourier transforms of overlapping windows of a signal, ``hop_length`` (a quarter of ``n_fft``) apart."""
     def storage(self) -> Any:
-        """The memory the tensor looks at, with its dtype."""
+        """The memory the tensor looks at, with its dtype. Warns, once, that ``untyped_storage()`` is what will stay."""
     def storage_offset(self) -> _int:
         """Elements before the first one in the storage."""
     def storage_type(self) -> Tensor:

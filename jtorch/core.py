@@ -268,7 +268,7 @@ class Tensor(TensorBase, metaclass=TensorMeta):
             >>> "add" in dir(torch.zeros(1)), "_v" in dir(torch.zeros(1))
             (True, False)
         """
-        absent = {"volatile"} if self.is_cuda else {"volatile", "__cuda_array_interface__"}  # which torch leaves out, too
+        absent = {"volatile", "__numpy_dtype__"} | (set() if self.is_cuda else {"__cuda_array_interface__"})  # as in torch
         return sorted(set(super().__dir__()).difference(INTERNAL - {"_grad"}, absent))
 
     def _edge(self) -> Any:

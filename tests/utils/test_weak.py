@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -90,3 +91,25 @@ def test_parameters_that_were_used_are_exchanged() -> None:
     torch.utils.swap_tensors(model.weight, other.weight)
     torch.utils.swap_tensors(hidden, torch.zeros(2))
     assert model.weight.tolist() == expected and hidden.tolist() == [0, 0]
+
+
+def test_wrappers_are_exchanged() -> None:
+    class Wrapper(torch.Tensor):
+        @staticmethod
+        def __new__(cls, inner: torch.Tensor) -> Any:
+            return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+
+        def __init__(self, inner: torch.Tensor) -> None:
+            self.inner = inner
+
+        @classmethod
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return func(*[a.inner if isinstance(a, cls) else a for a in args], **(kwargs or {}))
+
+    a, b = torch.ones(2), Wrapper(torch.zeros(3))
+    torch.utils.swap_tensors(a, b)
+    assert type(a) is Wrapper and (a + 1).tolist() == [1, 1, 1] and b.tolist() == [1, 1]
+    r = weakref.ref(a)
+    with pytest.raises(RuntimeError, match="Cannot swap t1 because it has weakref"):
+        torch.utils.swap_tensors(a, b)
+    assert r() is a

@@ -6,13 +6,13 @@ wrappers too. The same is done to plain tensors while a dispatch mode is on, whe
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core import BIRTHS, Tensor, born, contiguous_strides, from_value
 from ..engine import SPECIAL, Aval, Lifted, Value
 from ..tensor.cells import Alias, Storage
+from ..tensor.own_attributes import OwnRef
 from .overloads import aten
 from .state import Below
 
@@ -84,7 +84,7 @@ class Look(Alias):
 
     def __init__(self, t: Tensor, storage: NoData, aval: Aval, offset: int) -> None:
         super().__init__(storage, (), None, None, 0, offset)
-        self.tensor = weakref.ref(t)
+        self.tensor = OwnRef(t)
         self.aval = aval
         #: For a view, the wrapper it was taken of and the steps from there.
         self.seen: tuple[Tensor, tuple[Any, ...]] | None = None

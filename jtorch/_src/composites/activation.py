@@ -46,7 +46,9 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     refuse_vmap("aten::rrelu_with_noise")
     if not training:
-        return named(F.leaky_relu(input, (lower + upper) / 2), "RreluWithNoiseBackward0")
+        made = named(F.leaky_relu(input, (lower + upper) / 2), "RreluWithNoiseBackward0")
+        made._strides = None  # which torch's kernel does not keep
+        return made
     v = input._read()
     if v.aval.device == META or v.trace is SPECIAL:  # its values are not known, so slopes are drawn for all elements
         noise = T.empty_like(input).uniform_(lower, upper, generator=generator)

@@ -39,7 +39,7 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = No
     Shapes: the sizes, spread or in one tuple.
 
     Raises:
-        RuntimeError: for tensors that require grad, sizes that cannot be had, and memory that cannot grow, as NumPy's.
+        RuntimeError: for tensors that require grad (save in inference mode), for sizes that cannot be had, and where memory cannot grow.
 
     Example:
         >>> import jtorch as torch
@@ -57,7 +57,7 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = No
     check_longs("resize_", "size", size)
     if MODE.starts:
         check_captured(self)
-    if self.requires_grad:
+    if self.requires_grad and not MODE.inference:
         raise RuntimeError("cannot resize variables that require grad")
     if has_tangent(self):
         raise RuntimeError("cannot resize variables that has a forward grad")

@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from ...core import Tensor, alias_of, lazy_bits
+from .. import hooks
 from ..bind.cores import composite
 from ..bind.everything import PROPERTIES, PROPERTY_SETTERS, T
 from ..engine import META
@@ -16,6 +17,13 @@ from ..facts.layouts import channels_last, in_format, memory_format
 from ..facts.warned_once import outside
 from ..ops._facts import schemas
 from ..tensor.untyped_storage import storage_of
+
+#: What is said of storages with a dtype.
+DEPRECATED = (
+    "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. This should only "
+    "matter to you if you are using storages directly.  To access UntypedStorage directly, use tensor.untyped_storage() instead of "
+    "tensor.storage()"
+)
 
 
 @composite(namespace="Tensor", operands=("self",), dispatched="never")
@@ -32,7 +40,7 @@ def untyped_storage(self: Tensor) -> Any:
 
 @composite(namespace="Tensor", operands=("self",), dispatched="never", native=False)
 def storage(self: Tensor) -> Any:
-    """The memory the tensor looks at, with its dtype.
+    """The memory the tensor looks at, with its dtype. Warns, once, that ``untyped_storage()`` is what will stay.
 
     Example:
         >>> import jtorch as torch
@@ -42,9 +50,7 @@ def storage(self: Tensor) -> Any:
         ...     torch.arange(3)[1:].storage().tolist()
         [0, 1, 2]
     """
-    from ..tensor.typed_storage import TypedStorage
-
-    return TypedStorage(wrap_storage=storage_of(self), dtype=self.dtype)
+    return hooks.storage_class("TypedStorage")(wrap_storage=storage_of(self), dtype=self.dtype)
 
 
 @composite(method=True, operands=("input",), dispatched="never", implicit=True)
@@ -532,7 +538,10 @@ def storage_type(self: Tensor) -> Any:
 
     Example:
         >>> import jtorch as torch
-        >>> torch.zeros(1).storage_type().__name__
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     torch.zeros(1).storage_type().__name__
         'FloatStorage'
     """
     found = self.storage()
@@ -548,7 +557,7 @@ def _typed_storage(self: Tensor) -> Any:
         >>> torch.zeros(2)._typed_storage().size()
         2
     """
-    return self.storage()
+    return hooks.storage_class("TypedStorage")(wrap_storage=storage_of(self), dtype=self.dtype, _internal=True)
 
 
 def _grad_dtype(t: Tensor) -> Any:

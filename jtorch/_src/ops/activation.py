@@ -211,7 +211,7 @@ def _as(number: Number | Array, x: Array) -> Array:
     return jnp.asarray(number).astype(x.dtype)
 
 
-@unary(name="rrelu_with_noise", namespace="_C", promote=None, out=False, saves=("input", "noise"), aten="rrelu_with_noise")
+@unary(name="rrelu_with_noise", namespace="_C", promote=None, out=False, saves=("input", "noise"), aten="rrelu_with_noise", strides="rows")
 @schemas(
     "(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, "
     "Generator? generator=None) -> Tensor ; _ =out",

@@ -24,7 +24,7 @@ _MANY = 1 << 14
 _MODES = ("reflect", "replicate", "circular")
 
 
-@shape(method=False, aten="constant_pad_nd", strides="image")
+@shape(method=False, aten="constant_pad_nd", strides="padded")
 @schemas("(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor ; =out")
 def constant_pad_nd(input: Array, pad: tuple[int, ...], value: Number = 0) -> Array:
     """Adds ``pad[0]`` elements of ``value`` before and ``pad[1]`` after the last dimension, the next pair for the one before it, and so on.
@@ -83,7 +83,7 @@ def _node_of_pad(made: Made) -> str:
 @shape(
     namespace="nn.functional",
     aten="pad",
-    strides="image if mode != 'circular'",
+    strides="padded_so",
     native=False,
     node=_node_of_pad,
     autocast="cpu edges",

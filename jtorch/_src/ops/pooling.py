@@ -284,7 +284,7 @@ def max_pool2d(
     namespace="nn.functional",
     aliases=("max_pool3d",),
     aten="max_pool3d",
-    strides="image",
+    strides="volumes",
     native=("max_pool3d",),
     node="MaxPool3DWithIndicesBackward0",
     autocast="cpu float32",
@@ -404,7 +404,7 @@ derivative(
 )
 
 
-@op(namespace="nn.functional", aten="max_pool3d_with_indices", strides="image", native=False)
+@op(namespace="nn.functional", aten="max_pool3d_with_indices", strides="volumes", native=False)
 @schemas(
     "(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, "
     "Tensor) ; =out:out,indices",

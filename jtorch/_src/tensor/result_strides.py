@@ -21,6 +21,7 @@ from ..facts.layouts import (
     contiguous_strides,
     format_strides,
     in_format,
+    is_dense,
     suggested_format,
     suggests_channels_last,
 )
@@ -229,6 +230,39 @@ def images(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
         _give_format(results)
 
 
+def padded(results: Sequence[Tensor], tensors: Sequence[Tensor], pad: Sequence[Any]) -> None:
+    """Of what is only cropped, those that a copy of the part has; else channels last if the operand is."""
+    if all(type(n) is int and n <= 0 for n in pad):
+        source = tensors[0]._strides
+        for r in results:
+            if source is not None and is_dense(r._aval.shape, source):
+                _give(r, source)
+            else:
+                order(results, tensors)
+    else:
+        image(results, tensors)
+
+
+def padded_so(results: Sequence[Tensor], tensors: Sequence[Tensor], pad: Sequence[Any], mode: str) -> None:
+    """As the mode pads."""
+    if mode == "constant":
+        padded(results, tensors, pad)
+    elif mode != "circular":
+        image(results, tensors)
+
+
+def volumes(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
+    """Channels last if the first operand is, or is one volume with the channels innermost."""
+    image(results, tensors)
+    shape, strides = tensors[0]._aval.shape, tensors[0]._strides
+    if len(shape) != 4 or strides is None or strides == contiguous_strides(shape):
+        return
+    if in_format((1, *shape), (shape[0] * strides[0], *strides), channels_last_3d):
+        for r in results:
+            whole = (1, *r._aval.shape)
+            _give(r, format_strides(whole, channels_last_3d)[1:])
+
+
 def weighted(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
     """Channels last if the image or the weight is; a single image is one of a batch without that dimension."""
     (r,) = results
@@ -403,7 +437,9 @@ _EITHER = "_ts[0]._strides is not None or _ts[1]._strides is not None"
 RULES: dict[str, tuple[Callable[..., None], str]] = {
     "columns": (columns, ""), "first": (first, ""), "positions": (positions, ""), "preserve": (preserve, _FIRST), "order": (order, _FIRST),
     "pointwise": (pointwise, _EITHER), "rows": (rows, ""), "turned": (turned, ""), "image": (image, _FIRST),
-    "normalized": (normalized, _FIRST), "images": (images, _FIRST), "weighted": (weighted, _EITHER), "signal": (signal, _FIRST),
+    "normalized": (normalized, _FIRST), "images": (images, _FIRST), "volumes": (volumes, _FIRST),
+    "padded": (padded, _FIRST), "padded_so": (padded_so, _FIRST),
+    "weighted": (weighted, _EITHER), "signal": (signal, _FIRST),
     "filtered": (filtered, "_ts[1]._strides is not None"),
     "resized": (resized, _FIRST), "attended": (attended, _FIRST), "contracted": (contracted, ""), **_fourier_rules(),
 }  # fmt: skip

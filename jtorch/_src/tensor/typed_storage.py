@@ -9,8 +9,10 @@ import numpy as np
 from ...core import share_host
 from .. import hooks
 from ..bind.everything import T
+from ..composites.tensor_info import DEPRECATED
 from ..engine import META
 from ..facts import devices, dtypes
+from ..facts.warned_once import warn_once
 from .untyped_storage import StorageBase, UntypedStorage, _checked_index, _checked_slice, storage_of
 
 #: Dtype -> the name of the class that torch had for storages of it.
@@ -50,6 +52,8 @@ class TypedStorage(StorageBase):
     ``TypedStorage(size, dtype=, device=)`` has memory of its own, ``TypedStorage(sequence, ...)`` these elements in it, and
     ``TypedStorage(wrap_storage=, dtype=)`` the memory of an ``UntypedStorage``.
 
+    Making one warns, once, that ``UntypedStorage`` is what will stay.
+
     Raises:
         RuntimeError: for other combinations.
         TypeError: for arguments of other types.
@@ -60,6 +64,8 @@ class TypedStorage(StorageBase):
     def __init__(
         self, *args: Any, wrap_storage: UntypedStorage | None = None, dtype: Any = None, device: Any = None, _internal: bool = False
     ) -> None:
+        if not _internal:
+            warn_once(DEPRECATED)
         if wrap_storage is not None:
             if args:
                 raise _wrong("No positional arguments should be given when using 'wrap_storage'")

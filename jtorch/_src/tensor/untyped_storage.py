@@ -29,6 +29,12 @@ class StorageBase:
     is_cuda = is_hpu = is_sparse = False
     device: Any
 
+    def __new__(cls, *_args: Any, **_kwargs: Any) -> Any:
+        """Of a subclass only."""
+        if cls is StorageBase:
+            raise RuntimeError("Cannot directly construct StorageBase; subclass it and then construct that")
+        return super().__new__(cls)
+
     def untyped(self) -> UntypedStorage:
         """The storage without a dtype."""
         raise NotImplementedError
@@ -108,7 +114,8 @@ class UntypedStorage(StorageBase):
 
     is_sparse_csr = False
 
-    def __init__(self, *args: Any, device: Any = None, _storage: Storage | None = None) -> None:
+    def __new__(cls, *args: Any, device: Any = None, _storage: Storage | None = None) -> Any:
+        """The memory, which is there before a subclass's ``__init__`` runs."""
         if len(args) > 1:
             got = ", ".join(type(a).__name__ for a in args)
             raise TypeError(
@@ -116,7 +123,9 @@ class UntypedStorage(StorageBase):
                 "expected one of:\n * (*, int allocator = None, torch.device device = None)\n * (int size, *, int allocator = None, "
                 "torch.device device = None)\n * (object sequence, *, int allocator = None, torch.device device = None)\n"
             )
+        self = super().__new__(cls)
         self._looked_at = _storage if _storage is not None else _made(args[0] if args else 0, device)
+        return self
 
     @property
     def _storage(self) -> Storage:

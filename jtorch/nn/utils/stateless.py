@@ -41,10 +41,17 @@ def _untie(module: Module, given: dict[str, Tensor]) -> dict[str, Tensor]:
     return found
 
 
-def _swap(module: Module, path: str, value: Any) -> Any:
-    """Puts ``value`` (``_MISSING``: nothing) at ``path`` and returns what was there."""
+def _swap(module: Module, path: str, value: Any, for_tensor: bool = False) -> Any:
+    """Puts ``value`` (``_MISSING``: nothing) at ``path`` and returns what was there.
+
+    Raises:
+        KeyError: if ``path`` ends without a name.
+        TypeError: with ``for_tensor``, if what is there is anything but a tensor.
+    """
     prefix, _, name = path.rpartition(".")
     owner = module.get_submodule(prefix)
+    if not name:
+        raise KeyError('tensor name can\'t be empty string ""')
     for table in (owner._parameters, owner._buffers):
         if name in table:
             before = table[name]
@@ -54,6 +61,8 @@ def _swap(module: Module, path: str, value: Any) -> Any:
                 table[name] = value
             return before
     before = getattr(owner, name, _MISSING)
+    if for_tensor and before is not _MISSING and before is not None and not isinstance(before, Tensor):
+        raise TypeError(f"attribute `{name}`: {before} is not an instance of torch.Tensor")
     if value is not _MISSING:
         setattr(owner, name, value)
     elif before is not _MISSING:
@@ -87,7 +96,7 @@ def _reparametrize_module(
     originals: dict[str, Any] = {}
     try:
         for path, value in given.items():
-            originals[path] = _swap(module, path, value)
+            originals[path] = _swap(module, path, value, for_tensor=True)
         yield
     finally:
         back = reversed(originals.items()) if stack_weights else originals.items()
@@ -127,7 +136,8 @@ def _functional_call(
 
     Raises:
         RuntimeError: for scripted and traced modules, and ``DataParallel``.
-        TypeError: for a value that is no tensor.
+        KeyError: for a name that is empty.
+        TypeError: for a value that is no tensor, and for a name that the module has for something else.
     """
     if isinstance(module, DataParallel):
         raise RuntimeError("The stateless API can't be used with nn.DataParallel module")
