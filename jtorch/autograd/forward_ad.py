@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..core import Tensor
+from ..dispatch import handle_torch_function, has_torch_function_variadic
 from . import dual, pairs
 from .grad_mode import FORWARD, _Decorating
 
@@ -70,6 +71,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         RuntimeError: outside of a level, or if the two do not fit.
         ValueError: if one of them is not of a floating-point or complex dtype.
 
+    Handlers of subclasses are asked as for an operation, so that the result is of the subclass unless they say otherwise.
+
     The result shares memory with ``tensor``, and its tangent is ``tangent`` itself where the two have the same strides: what is written
     into one is seen in the other.
 
@@ -98,7 +101,22 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     t = tangent._read()
     if type(t) is dual.Dual and t.level is _levels[-1]:
         raise RuntimeError(f"Setting a forward grad that itself has a forward gradient at the same level{number} is not supported.")
-    return pairs.make(tensor, tangent, _levels[-1])
+    return entered(tensor, tangent, _levels[-1])
+
+
+def entered(tensor: Tensor, tangent: Tensor, level: dual.Level, apart: bool = False) -> Tensor:
+    """The tensor of a value and its tangent, of the class that operations of the two have; ``apart``: in memory of its own."""
+    if not (type(tensor) is Tensor is type(tangent)) and has_torch_function_variadic(tensor, tangent):
+        return handle_torch_function(_make_dual, (tensor, tangent), tensor, tangent, level=level, apart=apart)
+    return _make_dual(tensor, tangent, level, apart)
+
+
+def _make_dual(primal: Tensor, tangent: Tensor, level: dual.Level, apart: bool = False) -> Tensor:
+    return dual.enter(primal, tangent, level) if apart else pairs.make(primal, tangent, level)
+
+
+def _unpack_dual(tensor: Tensor, level: dual.Level) -> tuple[Tensor, Tensor | None]:
+    return pairs.unpack(tensor, level) or _left(tensor, level)
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -124,13 +142,17 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         return UnpackedDualTensor(tensor, None)
     if not FORWARD.enabled:
         return UnpackedDualTensor(dual.leave(tensor, _levels[-1])[0], None)
-    if (found := pairs.unpack(tensor, _levels[-1])) is not None:
-        return UnpackedDualTensor(*found)
-    primal, tangent = dual.leave(tensor, _levels[-1])
+    if type(tensor) is not Tensor and has_torch_function_variadic(tensor):
+        return UnpackedDualTensor(*handle_torch_function(_unpack_dual, (tensor,), tensor, level=_levels[-1]))
+    return UnpackedDualTensor(*_unpack_dual(tensor, _levels[-1]))
+
+
+def _left(tensor: Tensor, level: dual.Level) -> tuple[Tensor, Tensor | None]:
+    primal, tangent = dual.leave(tensor, level)
     given = getattr(tensor._v, "given", None)  # as long as nothing was written into either
     if given is not None and tangent is not None and given._read() is tangent._read():
         tangent = given
-    return UnpackedDualTensor(primal, tangent)
+    return primal, tangent
 
 
 class dual_level(_Decorating):

@@ -14,9 +14,9 @@ from typing import Any
 from .._src.engine import Lifted
 from .._src.facts import dtypes
 from .._src.protocol.recorded import apart, apart_with_function
-from ..autograd.dual import Level, enter, leave
+from ..autograd.dual import Level, leave
 from ..autograd.engine import grad as tape_grad
-from ..autograd.forward_ad import check_pair
+from ..autograd.forward_ad import check_pair, entered
 from ..autograd.grad_mode import FORWARD, MODE, recording
 from ..autograd.tape import SAVING
 from ..core import BIRTHS, Tensor, adopted, born, from_value
@@ -361,7 +361,7 @@ def _jvp(func: Callable[..., Any], primals: Any, tangents: Any, strict: bool, ha
     others = Given(list(given))
     level, start = Level(), born()
     with level:
-        duals = [enter(p, t, level) for p, t in zip(flat, directions, strict=True)]
+        duals = [entered(p, t, level, apart=True) for p, t in zip(flat, directions, strict=True)]
         for t in duals:
             t._birth = born()
         came = [x._read() for x in duals]

@@ -231,3 +231,43 @@ def test_gradients_of_functions_of_ones_own_have_tangents() -> None:
     assert hessian(lambda v: _Square.apply(v).sum())(x).tolist() == [[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]]
     assert jacfwd(grad(lambda v: _Square.apply(v * v).sum()))(x).diagonal().tolist() == [12.0, 48.0, 108.0]
     assert grad(lambda v: jvp(lambda w: _Square.apply(w * w), (v,), (one,))[1].sum())(x).tolist() == [12.0, 48.0, 108.0]
+
+
+class Marked(torch.Tensor):
+    """Its handler is the one that all subclasses have."""
+
+
+class Counting(torch.Tensor):
+    """Its handler counts what it is asked."""
+
+    asked: list[str] = []
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        cls.asked.append(func.__name__)
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+@pytest.mark.parametrize("cls", [Marked, Counting])
+def test_subclasses_with_tangents(cls):
+    x, t = torch.tensor([1.0, 2.0]).as_subclass(cls), torch.ones(2)
+    seen = []
+
+    def f(u):
+        seen.append(type(u))
+        return u * u if isinstance(u, cls) else u * 0
+
+    with fwAD.dual_level():
+        d = fwAD.make_dual(x, t)
+        found = fwAD.unpack_dual(f(d))
+        assert type(d) is type(found.primal) is type(found.tangent) is cls and found.tangent.tolist() == [2, 4]
+        d.mul_(3)
+        assert fwAD.unpack_dual(d).tangent.tolist() == [3, 3] and x.tolist() == [3, 6] and t.tolist() == [3, 3]
+        assert type(fwAD.make_dual(torch.ones(2), t.as_subclass(cls))) is cls
+    x = torch.tensor([1.0, 2.0]).as_subclass(cls)
+    value, tangent = torch.func.jvp(f, (x,), (torch.ones(2),))
+    assert value.tolist() == [1, 4] and tangent.tolist() == [2, 4]
+    assert torch.func.jacfwd(f)(x).tolist() == [[2, 0], [0, 4]]
+    assert seen == [cls] * 3
+    if cls is Counting:
+        assert cls.asked.count("_make_dual") == 4 and cls.asked.count("_unpack_dual") == 2
