@@ -124,7 +124,8 @@ def parsed(namespace: str, text: str) -> Schema:
 #: The words that types of parameters and results begin with. (Classes of TorchScript are none that anything could give.)
 _TYPES = frozenset(
     "Tensor SymInt SymBool int float bool str complex Scalar ScalarType Layout Device DeviceIndex MemoryFormat Storage Stream QScheme "
-    "Generator ConstQuantizerPtr Dict Any AnyEnumType AnyClassType None NoneType Capsule __torch__".split()
+    "Generator Quantizer ConstQuantizerPtr Dict Union Future Await RRef Any AnyEnumType AnyClassType None NoneType Capsule "
+    "__torch__".split()
 )
 
 _INSTEAD = {

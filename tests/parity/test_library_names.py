@@ -397,6 +397,7 @@ def types_in_schemas(t: Any) -> Any:
         "f(Tensor a) -> strange", "f(strange a) -> Tensor", "f(int64_t a) -> Tensor", "f(Tensor x, double[] a) -> ()",
         "f(Tensor x, long? y) -> ()", "f(Tensor x, *, string y) -> ()", "f( tensor x) -> ()",
         "f(Tensor[] x, SymInt[2]? y, Scalar[] s, Dict(str, Tensor) d, Any z) -> (Tensor, int)",
+        "g(Tensor x, Union(int, str) u, Future(Tensor) w, Await(Tensor) v, RRef(Tensor) r, Quantizer q) -> ()",
     ]  # fmt: skip
     with t.library._scoped_library("schemas_of_names", "FRAGMENT") as lib:
         return [told(lambda text=text: lib.define(text)) for text in texts]
