@@ -63,7 +63,7 @@ class Paired(Storage):
         """Grows whenever one of the two was written, whoever did it."""
         return self.n if self.value is self.pair else -1
 
-    def put(self, alias: Alias, value: Value) -> int:
+    def put(self, alias: Alias, value: Value, since: int | None = None) -> int:
         """Writes the value, and the tangent: zeros if there is none, as after ``fill_``."""
         if MODE.enabled and (of := self.of()) is not None and of._rg:
             if of._node is None:

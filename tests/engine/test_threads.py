@@ -80,6 +80,9 @@ def test_campaign(kind: Any, switching: None) -> None:
         (interleaved.viewed, "foreach_add_", "t.view"),
         (interleaved.viewed, "deepcopy", "t[0]"),
         (interleaved.leaf, "backward", "backward again"),
+        (interleaved.with_history, "t[0].add_", "t[1, 0] = 9"),
+        (interleaved.numbers, "t[0] = 4", "save"),
+        (interleaved.numbers, "share_memory_", "numpy"),
     ],
 )
 def test_another_thread_comes_in_anywhere(start: Callable[[], Any], first: str, second: str) -> None:

@@ -11,6 +11,7 @@ all that shares memory shows after one more write must be what it is for one of 
 from __future__ import annotations
 
 import copy
+import io
 import itertools
 import random
 import sys
@@ -72,6 +73,19 @@ def was_in_numpy() -> State:
     return {"t": t}
 
 
+def with_history() -> State:
+    """One that was computed from a parameter, with a view."""
+    w = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], requires_grad=True)
+    t = w * 2
+    return {"t": t, "v": t[1]}
+
+
+def negated() -> State:
+    """The imaginary part of a conjugate, whose numbers are the negatives of those in memory."""
+    z = torch.complex(torch.zeros(3, 2), torch.tensor([[-1.0, -2.0], [-3.0, -4.0], [-5.0, -6.0]]))
+    return {"t": z.conj().imag, "v": z}
+
+
 def leaf() -> State:
     """A parameter, with something computed from it."""
     w = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -79,6 +93,13 @@ def leaf() -> State:
 
 
 # ---- works -----------------------------------------------------------------------------------------------------------------------
+
+
+def _saved(t: Any) -> io.BytesIO:
+    f = io.BytesIO()
+    torch.save(t, f)
+    f.seek(0)
+    return f
 
 
 def _nothing(of: Callable[[State], Any]) -> Work:
@@ -127,6 +148,16 @@ READ: dict[str, Work] = {
     "index": lambda s: s["t"][torch.tensor([1])],
     "deepcopy": lambda s: copy.deepcopy(s["t"]),
     "data_ptr": _nothing(lambda s: s["t"].data_ptr()),
+    "repr": lambda s: repr(s["t"])[:6],
+    "save": lambda s: torch.load(_saved(s["t"])),
+    "dlpack": lambda s: torch.from_dlpack(s["t"]),
+    "asarray": lambda s: np.asarray(s["t"]),
+    "stack": lambda s: torch.stack([s["t"]]),
+    "double": lambda s: s["t"].double(),
+    "share_memory_": _nothing(lambda s: s["t"].share_memory_()),
+    "flatten of part": lambda s: s["t"][:2].t().flatten(),
+    "set_ of another": lambda s: torch.empty(0).set_(s["t"]),
+    "view of bits": lambda s: s["t"].view(torch.int32),
 }
 #: With gradients, which several threads add to.
 HISTORY: dict[str, Work] = {
@@ -155,7 +186,7 @@ def cases() -> list[Case]:
     """All that there are."""
     pairs = [*itertools.product(FIRST, SECOND), *itertools.product(ALL, READ), *itertools.product([*FIRST, *SECOND], READ)]
     pairs = [*pairs, *[(b, a) for a, b in pairs], *itertools.product(READ, READ)]
-    starts = (numbers, computed, viewed, written, of_numpy, was_in_numpy)
+    starts = (numbers, computed, viewed, written, of_numpy, was_in_numpy, with_history, negated)
     rows = [(start, *pair) for start, pair in itertools.product(starts, pairs) if not (start is of_numpy and "t.data = other" in pair)]
     rows += [(leaf, *pair) for pair in itertools.product(HISTORY, HISTORY)]
     return [Case(*row, mode) for row in rows for mode in ("deferred", "immediate")]
@@ -179,7 +210,8 @@ class Interrupted:
 
     def run(self, work: Callable[[], Any]) -> Any:
         """What a work gives, or the error that it raises."""
-        sys.setprofile(self._at)
+        watch = self._at  # which Python does not keep while it calls it
+        sys.setprofile(watch)
         try:
             return work()
         except Exception as error:

@@ -72,7 +72,7 @@ class NoData(Storage):
             raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
         return held(t)
 
-    def put(self, alias: Alias, value: Value) -> None:
+    def put(self, alias: Alias, value: Value, since: int | None = None) -> int:
         """Refused: only the wrapper's own operators write to it."""
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 

@@ -18,6 +18,8 @@ from .overwriting import put_at_once, region_of
 _addresses = itertools.count(1)
 #: Held by whoever uses memory that is a NumPy array's, or changes where the memory is.
 HOST_LOCK = THREADS.new_lock()
+#: In place of a version: nothing has been written, since somebody else has.
+OVERTAKEN = -2
 
 
 class Step:
@@ -155,8 +157,11 @@ class Storage:
             host = self.lent()
             return self.value if host is None else host
 
-    def put(self, alias: Alias, value: Value) -> int:
-        """Writes a view's value through its chain into the base; gives the version that this makes."""
+    def put(self, alias: Alias, value: Value, since: int | None = None) -> int:
+        """Writes a view's value through its chain into the base; gives the version that this makes.
+
+        With ``since``, a version, nothing is written and ``OVERTAKEN`` given if somebody else has written since.
+        """
         chain = alias.chain
         if chain:
             chain = writable(alias, chain)
@@ -167,15 +172,19 @@ class Storage:
                     follow(alias)
                     return alias.storage.put(alias, value)
                 with HOST_LOCK:
+                    if since is not None and self.version != since:
+                        return OVERTAKEN
                     if (host := self.lent()) is not None:
                         return self._put_in_host(host, alias, chain, value)
                     assert self.value is not None
                 continue
-            if chain and put_at_once(self, alias, base, value):
+            if chain and since is None and put_at_once(self, alias, base, value):
                 return self.version
             new = put_through(base, chain, value) if chain else value
             # From the question on no call, so that no other thread comes in between: of two that write, neither loses what it wrote.
             if self.value is base:
+                if since is not None and self.version != since:
+                    return OVERTAKEN
                 self.value = new
                 self.version = version = self.version + 1
                 return version

@@ -39,7 +39,7 @@ def is_alone(v: Value, holders: int) -> bool:
     if value > _VARIABLE + 1 + holders or array > _ARRAY:
         return False
     found = v.array
-    return found.base is None and found.flags.c_contiguous and found.flags.writeable
+    return type(found) is np.ndarray and found.base is None and found.flags.c_contiguous and found.flags.writeable
 
 
 def known_places(alias: Alias, v: Value) -> int:
@@ -70,6 +70,8 @@ def put_at_once(storage: Storage, alias: Alias, base: Value, value: Value) -> bo
     if not is_alone(base, known_places(alias, base) + 1):  # the caller has it, too
         return False
     array = base.array
+    if type(array) is not np.ndarray:  # another thread has had it converted
+        return False
     region = region_of(array, alias)
     fresh = settled(array, base.aval)
     if storage.value is not base:

@@ -54,7 +54,10 @@ def set_at_once(t: Tensor, index: Any, value: Any) -> bool:
         return False
     if not may_be_written(v) or not is_alone(v, holders):
         return False
-    region = v.array if al is None or not al.chain else region_of(v.array, al)
+    array = v.array
+    if type(array) is not np.ndarray:  # another thread has had it converted
+        return False
+    region = array if al is None or not al.chain else region_of(array, al)
     try:
         part = region[index]
     except IndexError:

@@ -135,7 +135,8 @@ class UntypedStorage(StorageBase):
 
     @property
     def _aval(self) -> Any:
-        return self._storage.aval if self._storage.value is None else self._storage.value.aval
+        storage = self._storage
+        return storage.aval if storage.value is None else storage.value.aval
 
     @property
     def filename(self) -> str | None:

@@ -19,7 +19,7 @@ from ..facts.errors import not_offered
 from ..facts.layouts import contiguous_strides, is_dense
 from ..facts.warned_once import outside
 from .aliases import BIRTHS, DETACHED, derived
-from .cells import OVERLAP, Alias, rejoin, repeating, writable
+from .cells import OVERLAP, OVERTAKEN, Alias, rejoin, repeating, writable
 from .module_state import check_buffer, check_state
 from .own_attributes import OwnRef
 from .view_history import AMBIGUOUS, CUSTOM, MULTI, UNMIXED, base_steps
@@ -323,6 +323,10 @@ def retain_again(t: Tensor) -> None:
     hooks.retain(t)
 
 
+#: So often a write into a part is begun anew when another thread has written in between.
+_ATTEMPTS = 8
+
+
 def _rebase(al: Alias, v: Value, edge: Any) -> int:
     """An in-place change of a view: the base's history becomes "base with the view's part replaced", and views read theirs from it.
 
@@ -336,16 +340,22 @@ def _rebase(al: Alias, v: Value, edge: Any) -> int:
                 "an in-place change under autograd of an expanded view of a detached view", "its history does not cover the whole storage"
             )
         steps = writable(al, steps)
-    parents = [(base._read(), base._edge())] if steps else []  # none where the view is all of the base, as from `as_subclass`
-    for step in steps[:-1]:
-        parents.append(tracked(step.get, [parents[-1]], step.numbers)[0])
-    pair = (v, edge)
-    for step, parent in zip(reversed(steps), reversed(parents), strict=True):
-        assert step.put is not None
-        pair = tracked(step.put, [parent, pair], step.numbers)[0]
-    value, new_edge = pair
-    base_al = base._al
-    version = al.storage.put(base_al, value)
+    attempts = 0
+    while True:
+        since = al.storage.version if steps and attempts < _ATTEMPTS else None
+        attempts += 1
+        parents = [(base._read(), base._edge())] if steps else []  # none where the view is all of the base, as from `as_subclass`
+        for step in steps[:-1]:
+            parents.append(tracked(step.get, [parents[-1]], step.numbers)[0])
+        pair = (v, edge)
+        for step, parent in zip(reversed(steps), reversed(parents), strict=True):
+            assert step.put is not None
+            pair = tracked(step.put, [parent, pair], step.numbers)[0]
+        value, new_edge = pair
+        base_al = base._al
+        version = al.storage.put(base_al, value, since)
+        if version != OVERTAKEN:  # by another thread, which has written into another part
+            break
     base_al.now(value, version)
     _set_history(base, new_edge)
     if new_edge is not None and type(new_edge) is tuple and new_edge[0].label is None:
