@@ -10,7 +10,7 @@ from .._src.protocol.recorded import apart
 from ..autograd.grad_mode import MODE
 from ..core import Tensor
 from ..random import default_generator, restricted
-from .levels import Level, enter, leave, looked_at, settle
+from .levels import Entering, Level, enter, leave, looked_at, settle
 from .trees import broadcast_and_flatten, flatten, unflatten
 
 #: Where libraries replace stages of ``vmap``: the names of ``torch._functorch.vmap``, once that is loaded.
@@ -207,7 +207,7 @@ def _give_back(came: Iterable[tuple[Any, int, Tensor, Any]], level: Level) -> No
     for a, dim, t, before in came:
         if t._read() is not before and t.dim() + 1 == a.dim():
             now = leave([t], level)[0]
-            if t._node is None:  # it was written without a history, and keeps its own
+            if t._node is None or type(t._node) is Entering:  # it was written without a history, and keeps its own
                 a, now = a.detach(), now.detach()
             (a.movedim(dim, 0) if dim else a).copy_(now)
 

@@ -277,12 +277,12 @@ def enter(t: Tensor, dim: int, level: Level) -> Tensor:
         if type(edge) is tuple:  # it is no leaf, and may be written to
             source = from_value(found._v or found._read())
             source._rg = True
-            found._node = _Entering(source)
+            found._node = Entering(source)
         level.sources[id(source)] = (source, edge)
     return found
 
 
-class _Entering(Node):
+class Entering(Node):
     """The node of an example of what has a history outside."""
 
     __slots__ = ()
@@ -299,9 +299,11 @@ class _Entering(Node):
         self.label = "AliasBackward0"
 
     def apply(self, grads: list[Value | None]) -> list[Value | None]:
+        """The gradient as it is."""
         return grads[:1]
 
     def apply_tracked(self, grads: list[Any]) -> list[Any]:
+        """The gradient as it is."""
         return grads[:1]
 
 

@@ -341,3 +341,18 @@ def test_arguments_of_a_vmap_with_a_history_are_written_to(mapped, expected):
     torch.testing.assert_close(leaf.grad, expected(x))
     with pytest.raises(RuntimeError, match="leaf Variable that requires grad is being used in an in-place operation"):
         vmap(lambda t: t.mul_(2))(leaf)
+
+
+def test_writes_without_a_history_under_vmap_leave_the_arguments_theirs():
+    leaf = torch.arange(1.0, 4.0, requires_grad=True)
+
+    def f(t):
+        with torch.no_grad():
+            t.mul_(2)
+        return t * t
+
+    x = leaf * 1
+    node = x.grad_fn
+    assert torch.func.grad(lambda u: vmap(f)(u).sum())(x).tolist() == [4, 8, 12]  # as to a leaf, which may be written to so
+    assert x.tolist() == [2, 4, 6] and x.grad_fn is node
+    assert vmap(lambda t: t.detach().mul_(2))(x).tolist() == [4, 8, 12] == x.tolist() and x.grad_fn is node
