@@ -116,7 +116,7 @@ _LAZY_NAMES = {
     "UntypedStorage": "_src.tensor.untyped_storage", "TypedStorage": "_src.tensor.typed_storage", "GradScaler": "amp", "Future":
     "futures", "Stream": "_src.borders.streams",
     "Event": "_src.borders.streams", "ScriptModule": "jit", "ScriptFunction": "jit", "PyTorchFileReader": "_src.files.archive_records",
-    "PyTorchFileWriter": "_src.files.archive_records",
+    "PyTorchFileWriter": "_src.files.archive_records", "FileCheck": "testing",
     **dict.fromkeys((
         "_check", "_check_index", "_check_is_size", "_check_not_implemented", "_check_tensor_all", "_check_tensor_all_with",
         "_check_type", "_check_value", "_check_with",

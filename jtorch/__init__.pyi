@@ -222,6 +222,7 @@ from .jit import ScriptModule as ScriptModule
 from .jit import fork as fork
 from .jit import wait as wait
 from .library.tags import Tag as Tag
+from .testing import FileCheck as FileCheck
 from .torch_version import __version__ as __version__
 from .wrappers.nested.from_dense import _nested_compute_contiguous_strides_offsets as _nested_compute_contiguous_strides_offsets
 from .wrappers.nested.from_dense import _nested_from_padded as _nested_from_padded

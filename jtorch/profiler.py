@@ -10,6 +10,7 @@ from typing import Any
 from . import cuda as _cuda
 from ._src.facts.errors import not_offered
 from ._src.refusals import stand_ins as _refusals
+from .autograd.device_types import DeviceType as DeviceType
 from .autograd.profiler import profile as _timed
 from .autograd.profiler import record_function as record_function
 

@@ -36,6 +36,7 @@ from ._src.files.saving import DEFAULT_PROTOCOL as DEFAULT_PROTOCOL
 from ._src.files.saving import load as load
 from ._src.files.saving import save as save
 from ._src.keeping.whole_files import replacing
+from ._src.refusals import stand_ins as _refusals
 from ._weights_only_unpickler import StorageType as StorageType
 from .utils.serialization import config
 
@@ -571,3 +572,6 @@ def _load(archive: Archive, map_location: Any, reader: Any, mapped: Any, options
 
     unpickler = make_unpickler(reader, persistent_load)(io.BytesIO(archive.record("data.pkl")), **options)
     return unpickler.load()
+
+
+__getattr__ = _refusals.missing(__name__)

@@ -7,6 +7,7 @@ from typing import Any
 
 from .._src.borders.interop import synchronize
 from .._src.facts import devices as _devices
+from .._src.refusals import stand_ins as _refusals
 
 
 def need() -> None:
@@ -90,3 +91,6 @@ class Event:
         if self._time is None or end_event._time is None:
             raise ValueError("Both events must be recorded before calculating elapsed time.")
         return (end_event._time - self._time) * 1e3
+
+
+__getattr__ = _refusals.missing(__name__)

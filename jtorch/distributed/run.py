@@ -11,6 +11,7 @@ import sys
 import uuid
 from typing import Any
 
+from .._src.refusals import stand_ins as _refusals
 from .elastic.multiprocessing import Std
 from .elastic.multiprocessing.errors import record
 from .launcher.api import LaunchConfig, elastic_launch
@@ -197,3 +198,6 @@ def main(args: list[str] | None = None) -> None:
 
 if __name__ == "__main__":
     main()
+
+
+__getattr__ = _refusals.missing(__name__)

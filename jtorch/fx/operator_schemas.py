@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import jtorch as torch
 
+from .._src.refusals import stand_ins as _refusals
 from ._compatibility import compatibility as compatibility
 
 
@@ -59,3 +60,6 @@ def get_signature_for_torch_op(op: Any, return_schemas: bool = False) -> Any:
     except (TypeError, ValueError):
         return (None, None) if return_schemas else None
     return (found, None) if return_schemas else found
+
+
+__getattr__ = _refusals.missing(__name__)

@@ -17,6 +17,8 @@ import jtorch as torch
 from jtorch._src.tensor import shared_memory
 from jtorch.utils.hooks import warn_if_has_hooks
 
+from .._src.refusals import stand_ins as _refusals
+
 __all__ = [
     "ForkingPickler", "SharedCache", "StorageWeakRef", "fd_id", "init_reductions", "rebuild_storage_empty", "rebuild_storage_fd",
     "rebuild_storage_filename", "rebuild_tensor", "rebuild_typed_storage", "rebuild_typed_storage_child", "reduce_storage", "reduce_tensor",
@@ -299,3 +301,6 @@ def init_reductions() -> None:
     ForkingPickler.register(torch.nn.Parameter, reduce_tensor)
     ForkingPickler.register(torch.UntypedStorage, reduce_storage)
     ForkingPickler.register(torch.storage.TypedStorage, reduce_typed_storage)
+
+
+__getattr__ = _refusals.missing(__name__)

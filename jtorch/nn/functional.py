@@ -12,6 +12,7 @@ from typing import Optional as Optional
 from .._src.bind.namespace import fill as _fill
 from .._src.protocol.slow_path import QUESTIONS as _QUESTIONS
 from .._src.protocol.withheld import give_signature, known_signature
+from .._src.refusals.stand_ins import find as _find
 from ..core import Tensor
 from ..dispatch import handle_torch_function as handle_torch_function
 from ..dispatch import has_torch_function as has_torch_function
@@ -99,4 +100,4 @@ def __getattr__(name: str) -> Any:
         from .modules import _masks
 
         return getattr(_masks, name[1:])
-    raise AttributeError(f"module 'torch.nn.functional' has no attribute '{name}'")
+    return _find(__name__, name)

@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 
 import jtorch as torch
 
+#: Whether a namespace of PyTorch can be asked: this one can.
+TORCH_AVAILABLE = True
+
 _PACKAGES = ("jtorch-jax", "jax", "jaxlib", "numpy", "ml-dtypes", "scipy", "optree", "opt-einsum")
 
 
@@ -54,20 +57,110 @@ def run(command: str | list[str]) -> tuple[int, str, str]:
     return done.returncode, done.stdout.strip(), done.stderr.strip()
 
 
-def _first(run_lambda: _Run, command: str, pattern: str) -> str | None:
+def run_and_read_all(run_lambda: _Run, command: str) -> str | None:
+    """What a command writes, or None if it fails.
+
+    Example:
+        >>> from jtorch.utils.collect_env import run, run_and_read_all
+        >>> run_and_read_all(run, "echo here"), run_and_read_all(run, "exit 3")
+        ('here', None)
+    """
     status, text, _ = run_lambda(command)
-    found = re.search(pattern, text) if status == 0 else None
+    return text if status == 0 else None
+
+
+def run_and_parse_first_match(run_lambda: _Run, command: str, regex: str) -> str | None:
+    """What a pattern's first group finds in what a command writes, or None."""
+    found = re.search(regex, run_and_read_all(run_lambda, command) or "")
     return found[1] if found else None
+
+
+def run_and_return_first_line(run_lambda: _Run, command: str) -> str | None:
+    """The first line that a command writes, or None if it fails."""
+    text = run_and_read_all(run_lambda, command)
+    return None if text is None else text.partition("\n")[0]
 
 
 def get_gcc_version(run_lambda: _Run) -> str | None:
     """What ``gcc`` says of its version, or None."""
-    return _first(run_lambda, "gcc --version", r"gcc (.*)")
+    return run_and_parse_first_match(run_lambda, "gcc --version", r"gcc (.*)")
+
+
+def get_clang_version(run_lambda: _Run) -> str | None:
+    """What ``clang`` says of its version, or None."""
+    return run_and_parse_first_match(run_lambda, "clang --version", r"clang version (.*)")
+
+
+def get_cmake_version(run_lambda: _Run) -> str | None:
+    """What ``cmake`` says of its version, or None."""
+    return run_and_parse_first_match(run_lambda, "cmake --version", r"cmake (.*)")
+
+
+def get_running_cuda_version(run_lambda: _Run) -> str | None:
+    """What ``nvcc`` says of its version, or None."""
+    return run_and_parse_first_match(run_lambda, "nvcc --version", r"release .+ V(.*)")
+
+
+def get_cudnn_version(run_lambda: _Run) -> str | None:  # noqa: ARG001 (JAX brings its own)
+    """None: JAX's wheels bring cuDNN."""
+    return None
+
+
+def get_nvidia_smi() -> str:
+    """The command that tells of GPUs."""
+    return "nvidia-smi"
 
 
 def get_nvidia_driver_version(run_lambda: _Run) -> str | None:
     """What ``nvidia-smi`` says of the driver, or None."""
-    return _first(run_lambda, "nvidia-smi", r"Driver Version: (\S+)")
+    return run_and_parse_first_match(run_lambda, "nvidia-smi", r"Driver Version: (\S+)")
+
+
+def get_platform() -> str:
+    """``linux``, ``darwin``, ``win32``, ``cygwin``, or what else ``sys.platform`` begins with."""
+    known = ("linux", "win32", "cygwin", "darwin")
+    return next((name for name in known if sys.platform.startswith(name)), sys.platform)
+
+
+def get_python_platform() -> str:
+    """What Python says of the system."""
+    return platform.platform()
+
+
+def check_release_file(run_lambda: _Run) -> str | None:
+    """The name of a Linux distribution from its file ``os-release``, or None."""
+    return run_and_parse_first_match(run_lambda, "cat /etc/*-release", r'PRETTY_NAME="(.*)"')
+
+
+def get_lsb_version(run_lambda: _Run) -> str | None:
+    """The name of a Linux distribution as ``lsb_release`` tells it, or None."""
+    return run_and_parse_first_match(run_lambda, "lsb_release -a", r"Description:\t(.*)")
+
+
+def get_mac_version(run_lambda: _Run) -> str | None:
+    """The version of macOS, or None."""
+    return run_and_parse_first_match(run_lambda, "sw_vers -productVersion", r"(.*)")
+
+
+def get_os(run_lambda: _Run) -> str:
+    """The system and its processor's kind, such as ``Debian GNU/Linux 12 (bookworm) (x86_64)``."""
+    system = get_platform()
+    if system == "darwin":
+        version = get_mac_version(run_lambda)
+        return system if version is None else f"macOS {version} ({platform.machine()})"
+    if system == "linux":
+        return f"{get_lsb_version(run_lambda) or check_release_file(run_lambda) or system} ({platform.machine()})"
+    return f"{platform.platform()} ({platform.machine()})" if system in ("win32", "cygwin") else system
+
+
+def get_libc_version() -> str:
+    """The C library and its version, such as ``glibc-2.36``; ``N/A`` elsewhere than on Linux."""
+    return "-".join(platform.libc_ver()) if get_platform() == "linux" else "N/A"
+
+
+def is_xnnpack_available() -> bool:
+    """False: XLA has its own library of products."""
+    return False
 
 
 def get_gpu_info(run_lambda: _Run) -> str | None:  # noqa: ARG001 (JAX tells)

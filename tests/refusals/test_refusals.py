@@ -180,3 +180,49 @@ def test_functions_refuse_when_the_module_of_their_name_was_imported(path: str) 
 def test_private_quantisation_is_refused_by_name(name: str) -> None:
     with pytest.raises(NotImplementedError, match=f"torch.{name} is not offered by jtorch: quantised tensors"):
         getattr(torch, name)(torch.ones(2))
+
+
+def test_modules_of_python_that_namespaces_show() -> None:
+    """Programs write ``torch.math.sqrt`` and ``torch.os.path``, since PyTorch's own files import these modules."""
+    import math
+    import os
+
+    assert torch.math is math
+    assert torch.os is os
+    assert torch.nn.functional.math is math
+    assert not hasattr(torch, "decimal")
+    with pytest.raises(AttributeError, match=r"^module 'torch.nn.functional' has no attribute 'decimal'$"):
+        _ = torch.nn.functional.decimal
+
+
+def test_rules_about_passes() -> None:
+    """One pass must not stand behind another; what gives no result of a pass is made one."""
+    from jtorch.fx.passes.infra.pass_base import PassResult
+    from jtorch.fx.passes.infra.pass_manager import PassManager, pass_result_wrapper, this_before_that_pass_constraint
+
+    def first(module: object) -> object:
+        return module
+
+    def second(module: object) -> None:
+        del module
+
+    rule = this_before_that_pass_constraint(first, second)
+    PassManager([first, second], [rule]).validate_constraints()
+    with pytest.raises(RuntimeError, match="pass schedule constraint violated"):
+        PassManager([second, first], [rule]).validate_constraints()
+    module = torch.fx.symbolic_trace(torch.nn.ReLU())
+    for function in (first, second):
+        wrapped = pass_result_wrapper(function)
+        assert wrapped is not None
+        assert wrapped(module) == PassResult(module, True)
+
+
+def test_gradients_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """One line for a backward pass."""
+    from jtorch.utils.debug_log import debug_grad_log
+
+    x, y = torch.ones(3, requires_grad=True), torch.ones(2, requires_grad=True)
+    debug_grad_log(x, torch.ones(1), y)
+    with caplog.at_level("INFO", logger="torch.utils.debug_log"):
+        (x.sum() + y.square().sum()).backward()
+    assert [record.getMessage() for record in caplog.records] == ["[rank 0][bwd] t0_grad_norm=1.7321 t1_grad_norm=2.8284"]

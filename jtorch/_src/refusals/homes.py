@@ -80,6 +80,7 @@ _LINES = """
     mtia: .memory .mtia_graph
     nn: _refs.nn
     nn.functional: _refs.nn.functional
+    nn.modules.loss: nn.modules.linear_cross_entropy
     nn.utils._expanded_weights: .expanded_weights_impl
     onnx: _C._onnx
     onnx.symbolic_helper: onnx._internal.torchscript_exporter.symbolic_helper
@@ -90,7 +91,7 @@ _LINES = """
     overrides: _overrides
     package: .analyze.is_from_package .file_structure_representation .glob_group .importer .package_exporter .package_importer
     profiler: .profiler
-    signal.windows: .windows
+    signal.windows: .windows windows
     special: _refs.special
     testing: ._creation
     utils.benchmark: .utils.common .utils.compare .utils.fuzzer .utils.sparse_fuzzer .utils.timer .utils.valgrind_wrapper.timer_interface

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 
-from . import names_of_compilers, names_of_parts, names_of_tools, reasons
+from . import names_of_compilers, names_of_modules, names_of_parts, names_of_tools, reasons
 from .homes import MOVED, homes
 
 #: Reason -> lines.
@@ -228,7 +228,7 @@ _LINES: dict[str, str] = {
 def names() -> dict[str, dict[str, tuple[str, str]]]:
     """Module -> name -> what to make (the name, for a class with its methods) and the reason."""
     found: dict[str, dict[str, tuple[str, str]]] = {}
-    further = (names_of_tools, names_of_compilers, names_of_parts)
+    further = (names_of_tools, names_of_compilers, names_of_parts, names_of_modules)
     for why, lines in (*_LINES.items(), *(item for more in further for item in more.LINES.items())):
         module = ""
         for word in _words(lines):

@@ -66,7 +66,8 @@ def _own(module: str) -> str:
 
 
 def find(module: str, name: str) -> Any:
-    """What stands for ``name`` in a module: a refusal, a name of the module it is another name of, or a module that is itself left out.
+    """What stands for ``name`` in a module: a refusal, a name of the module it is another name of, a module of Python's library that
+    PyTorch shows there, or a module that is itself left out.
 
     Raises:
         AttributeError: if PyTorch has no such name either, or nobody has decided about it.
@@ -82,6 +83,8 @@ def find(module: str, name: str) -> Any:
         same = importlib.import_module(f"{_ROOT}.{home}")
         if hasattr(same, name):
             return getattr(same, name)
+    if name in importlib.import_module(f"{__package__}.shown").shown().get(own, ()):
+        return importlib.import_module(name)
     path = f"{own}.{name}" if own else name
     # PyTorch has most of its modules loaded once it is imported, so that programs use them as attributes without importing them.
     if path in _refused.modules() or (own and not name.startswith("__") and _has_file(own, name)):

@@ -10,6 +10,8 @@ import jtorch.fx as fx
 from jtorch import nn
 from jtorch.nn.utils.fusion import fuse_conv_bn_eval
 
+from ..._src.refusals import stand_ins as _refusals
+
 __all__ = ["matches_module_pattern", "replace_node_module", "fuse", "remove_dropout", "extract_subgraph", "optimize_for_inference"]
 
 _FOLDED = ((nn.Conv1d, nn.BatchNorm1d), (nn.Conv2d, nn.BatchNorm2d), (nn.Conv3d, nn.BatchNorm3d))
@@ -103,3 +105,6 @@ def optimize_for_inference(model: nn.Module, pass_config: dict[str, Any] | None 
     raise NotImplementedError(
         "optimize_for_inference: layouts of MKL-DNN are not offered, since kernels are compiled by XLA; use fuse and remove_dropout"
     )
+
+
+__getattr__ = _refusals.missing(__name__)

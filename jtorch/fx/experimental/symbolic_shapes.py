@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
-from jtorch import SymInt
+from jtorch import SymFloat, SymInt
 from jtorch._src.tensor.shape_env import ConstraintViolation, ShapeEnv, hint_of
 from jtorch._src.tensor.symbols import GuardOnDataDependentSymNode, Sym, Truth
 
+from ..._src.refusals import stand_ins as _refusals
+
 __all__ = [
     "ConstraintViolationError", "GuardOnDataDependentSymNode", "ShapeEnv", "definitely_true", "free_symbols", "free_unbacked_symbols",
-    "guard_bool", "guard_int", "guard_or_false", "guard_or_true", "guard_scalar", "guard_size_oblivious", "has_free_symbols", "has_hint",
-    "hint_int", "is_concrete_bool", "is_concrete_int", "is_symbolic", "statically_known_false", "statically_known_true", "sym_eq",
+    "guard_bool", "guard_float", "guard_int", "guard_or_false", "guard_or_true", "guard_scalar", "guard_size_oblivious",
+    "guarding_hint_or_throw", "has_free_symbols", "has_free_unbacked_symbols", "has_hint", "has_static_value", "hint_int",
+    "is_concrete_bool", "is_concrete_float", "is_concrete_int", "is_symbolic", "optimization_hint", "statically_known_false",
+    "statically_known_true", "sym_and", "sym_eq", "sym_or",
 ]  # fmt: skip
 
 ConstraintViolationError = ConstraintViolation
@@ -55,6 +60,22 @@ def guard_int(a: Any) -> int:
 guard_scalar = guard_int
 
 
+def guard_float(a: Any) -> float:
+    """The number, which becomes a guard where it depends on sizes that vary."""
+    return float(a)
+
+
+def guarding_hint_or_throw(a: Any) -> int | bool:
+    """What a number or truth value is with the example's sizes.
+
+    Raises:
+        GuardOnDataDependentSymNode: where data decide.
+    """
+    if isinstance(a, Truth):
+        return bool(a)
+    return hint_of(a) if isinstance(a, Sym) else a
+
+
 def statically_known_true(x: Any) -> bool:
     """Whether it is known to be true for all sizes."""
     return _known(x) is True
@@ -90,6 +111,18 @@ def is_concrete_bool(a: Any) -> bool:
     return not isinstance(a, Truth)
 
 
+def is_concrete_float(a: Any) -> bool:
+    """Whether a number does not depend on sizes that vary."""
+    return not isinstance(a, (Sym, SymFloat))
+
+
+def has_static_value(a: Any) -> bool:
+    """Whether a number or truth value is the same for all sizes."""
+    if isinstance(a, Truth):
+        return _known(a) is not None
+    return not isinstance(a, Sym)
+
+
 def has_hint(a: Any) -> bool:
     """Whether the example says what a size is."""
     return not isinstance(a, Sym) or a.has_hint()
@@ -98,6 +131,21 @@ def has_hint(a: Any) -> bool:
 def hint_int(a: Any, fallback: int | None = None) -> int:
     """The example's size; ``fallback`` for one that data decide."""
     return fallback if fallback is not None and not has_hint(a) else hint_of(a)
+
+
+def optimization_hint(a: Any, fallback: int | None = None) -> int:
+    """The example's size, for estimates; ``fallback`` for one that data decide. It becomes no guard."""
+    return hint_int(a, fallback)
+
+
+def sym_and(x: Any, *others: Any) -> Any:
+    """``x and others``, without asking sizes that vary."""
+    return functools.reduce(lambda a, b: a & b, others, x)
+
+
+def sym_or(x: Any, *others: Any) -> Any:
+    """``x or others``, without asking sizes that vary."""
+    return functools.reduce(lambda a, b: a | b, others, x)
 
 
 def free_symbols(val: Any) -> set[str]:
@@ -124,3 +172,11 @@ def free_unbacked_symbols(x: Any) -> set[str]:
 def has_free_symbols(val: Any) -> bool:
     """Whether a size, or a tensor's, varies."""
     return bool(free_symbols(val))
+
+
+def has_free_unbacked_symbols(x: Any) -> bool:
+    """Whether a size, or a tensor's, is decided by data."""
+    return bool(free_unbacked_symbols(x))
+
+
+__getattr__ = _refusals.missing(__name__)

@@ -7,6 +7,7 @@ from typing import Any
 
 import jtorch as torch
 
+from ..._src.refusals import stand_ins as _refusals
 from .._compatibility import compatibility as compatibility
 from ..graph import Graph
 from ..graph_module import GraphModule, _get_attr
@@ -134,3 +135,6 @@ def _fill(part: Partition, m: GraphModule, root_m: torch.nn.Module, qualname_map
         made = part.graph.create_node(node.op, target, args, kwargs, type_expr=node.type, name=node.name)
         made.meta = node.meta.copy()
         part.env[node] = made
+
+
+__getattr__ = _refusals.missing(__name__)

@@ -8,6 +8,7 @@ from typing import Any
 
 import jtorch as torch
 
+from ..._src.refusals import stand_ins as _refusals
 from .._compatibility import compatibility as compatibility
 from ..graph_module import GraphModule
 from ..node import Node, _get_qualified_name
@@ -95,3 +96,6 @@ def legalize_graph(gm: GraphModule) -> GraphModule:
 
 
 stable_topological_sort = legalize_graph
+
+
+__getattr__ = _refusals.missing(__name__)

@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from ..._compatibility import compatibility as compatibility
 from .pass_base import PassResult
+
+
+def this_before_that_pass_constraint(this: Callable[..., Any], that: Callable[..., Any]) -> Callable[..., bool]:
+    """The rule that a pass must not stand behind another, for ``PassManager``.
+
+    Example:
+        >>> from jtorch.fx.passes.infra.pass_manager import this_before_that_pass_constraint
+        >>> rule = this_before_that_pass_constraint(len, str)
+        >>> rule(len, str), rule(str, len)
+        (True, False)
+    """
+    return lambda first, second: not (first == that and second == this)
+
+
+def pass_result_wrapper(fn: Callable[..., Any] | None) -> Callable[..., PassResult] | None:
+    """A pass that gives a ``PassResult``: of one that gives a module, or None for the module it was given, which counts as changed."""
+    if fn is None:
+        return None
+
+    @functools.wraps(fn)
+    def wrapped(module: Any) -> PassResult:
+        found = fn(module)
+        if isinstance(found, PassResult):
+            return found
+        return PassResult(module if found is None else found, True)
+
+    return wrapped
 
 
 class PassManager:

@@ -6,6 +6,7 @@ from typing import Any
 
 import jtorch as torch
 
+from ....._src.refusals import stand_ins as _refusals
 from ....graph import Graph
 from ....graph_module import GraphModule
 from ....node import Node
@@ -93,3 +94,6 @@ def _frozen(x: Any, copies: dict[Node, Node]) -> Any:
     if isinstance(x, slice):
         return "slice", _frozen((x.start, x.stop, x.step), copies)
     return type(x), repr(x) if isinstance(x, (float, complex)) else x
+
+
+__getattr__ = _refusals.missing(__name__)
