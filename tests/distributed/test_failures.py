@@ -21,11 +21,11 @@ def test_others_end_with_an_error(how: str, culprit: int, code: int) -> None:
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     started = [subprocess.Popen(command, env=dict(environment, RANK=str(rank)), **pipes) for rank in range(3)]
     try:
-        outputs = [p.communicate(timeout=60)[0] for p in started]
+        outputs = [p.communicate(timeout=300)[0] for p in started]
     finally:
         for p in started:
             p.kill()
-    word = "recv from rank 2" if how == "is missed" else "all_reduce of group 0"
+    word = {"is missed": "recv from rank 2", "hangs": "all_reduce of group 1"}.get(how, "all_reduce of group 0")
     for rank, (p, output) in enumerate(zip(started, outputs, strict=True)):
         assert p.returncode == (code if rank == culprit else 1), output
         if rank != culprit:
@@ -81,7 +81,7 @@ time.sleep(float(sys.argv[1]))
     nodes = [
         launched("--nnodes=2", "--nproc-per-node=2", f"--node-rank={node}", "--master-port", port, str(script), "0.1") for node in range(2)
     ]
-    outputs = [p.communicate(timeout=60) for p in nodes]
+    outputs = [p.communicate(timeout=300) for p in nodes]
     assert [p.returncode for p in nodes] == [0, 0], outputs
     assert [sorted(re.findall(r"rank (\d) of 4", out)) for out, _ in outputs] == [["0", "1"], ["2", "3"]]
 
@@ -89,7 +89,7 @@ time.sleep(float(sys.argv[1]))
     assert p.stdout is not None
     pid = int(p.stdout.readline().split()[-1])
     p.terminate()
-    _, err = p.communicate(timeout=60)
+    _, err = p.communicate(timeout=300)
     assert p.returncode == 1 and "SignalException" in err
     for _ in range(50):
         if not os.path.exists(f"/proc/{pid}"):
@@ -107,7 +107,7 @@ if os.environ["RANK"] == "1":
 time.sleep(60)
 """)
     p = launched("--nproc-per-node=2", "--master-port", str(free_port()), str(script))
-    _, err = p.communicate(timeout=60)
+    _, err = p.communicate(timeout=300)
     assert p.returncode == 1
     others, root = err.split("Root Cause (first observed failure):")
     assert re.search(r"rank      : 1 \(local_rank: 1\)\n  exitcode  : -9 \(pid: \d+\) \(SIGKILL\)", root), err
@@ -117,5 +117,5 @@ time.sleep(60)
 def test_what_worlds_cannot_do_is_refused() -> None:
     for arguments, words in ((["--nnodes=1:4"], "worlds do not change their size"), (["--rdzv-backend=etcd"], "use c10d or static")):
         p = launched(*arguments, "x.py")
-        _, err = p.communicate(timeout=60)
+        _, err = p.communicate(timeout=300)
         assert p.returncode == 1 and "NotImplementedError" in err and words in err

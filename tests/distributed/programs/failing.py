@@ -10,7 +10,8 @@ import jtorch as torch
 import jtorch.distributed as dist
 
 how, culprit = sys.argv[1], int(sys.argv[2])
-dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=3 if how == "hangs" else 60))
+dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=60))  # they may begin some seconds apart
+group = dist.new_group(timeout=datetime.timedelta(seconds=3)) if how == "hangs" else None
 rank = dist.get_rank()
 t = torch.ones(3)
 dist.all_reduce(t)
@@ -31,7 +32,7 @@ try:
     if how == "is missed":
         dist.recv(t, culprit)
     else:
-        dist.all_reduce(t)
+        dist.all_reduce(t, group=group)
 except dist.DistBackendError as e:
     sys.stdout.write(f"{time.time() - begin:.1f} seconds: {e}\n")
     sys.stdout.flush()
