@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+from typing import Any
 
 from ._src.aten import lowering as _lowering  # noqa: F401  (calls of operators need it)
 from ._src.aten.overloads import OpOverload as OpOverload
@@ -40,4 +41,8 @@ def load_library(path: str) -> None:
     raise OSError(f"Could not load this library: {path}")
 
 
-__getattr__ = _refusals.missing(__name__)
+_missing = _refusals.missing(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    return importlib.import_module("jtorch.ops") if name == "ops" else _missing(name)

@@ -29,7 +29,7 @@ from ..dispatch import disabled_torch_dispatch_impl as _disabled_torch_dispatch_
 from ..dispatch import disabled_torch_function_impl as _disabled_torch_function_impl
 from ..dispatch import is_torch_function_enabled as _is_torch_function_enabled
 
-TensorBase = _Tensor
+TensorBase = _TensorBase = _Tensor
 
 __all__ = [
     "DisableTorchFunction",
@@ -116,6 +116,8 @@ def __getattr__(name: str) -> Any:
     if not name.startswith("__"):
         import importlib
 
+        if name == "_VariableFunctions":
+            return importlib.import_module("jtorch._VF")
         if name in _SUBMODULES:
             return importlib.import_module(f"{__package__}.{name}")
         for module in ("_answers", "_keys", "_convolutions", "_published"):

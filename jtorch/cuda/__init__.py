@@ -337,6 +337,16 @@ def _is_in_bad_fork() -> bool:
 _SUBMODULES = ("amp", "memory", "nvtx", "random", "streams")
 
 
+def _lazy_init() -> None:
+    """Starts nothing: JAX drives the GPU.
+
+    Raises:
+        AssertionError: if there is no GPU, as in a PyTorch without CUDA.
+    """
+    if not is_available():
+        raise AssertionError("Torch not compiled with CUDA enabled")
+
+
 def __getattr__(name: str) -> Any:
     import importlib
 

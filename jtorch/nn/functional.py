@@ -93,6 +93,13 @@ def _threshold(input: Any, threshold: float, value: float, inplace: bool = False
     return globals()["threshold"](input, threshold, value, inplace)
 
 
+#: What PyTorch's file imports under these names, and programs take from it.
+_HOMES = {
+    "_VF": "jtorch._VF", "_Reduction": "jtorch.nn._reduction", "_unpool_output_size": "jtorch._src.ops.unpooling",
+    **dict.fromkeys(("_list_with_default", "_pair", "_single", "_triple"), "jtorch.nn.modules.utils"),
+}  # fmt: skip
+
+
 def __getattr__(name: str) -> Any:
     if name == "grad":
         return importlib.import_module(f"{__package__}.grad")
@@ -100,4 +107,11 @@ def __getattr__(name: str) -> Any:
         from .modules import _masks
 
         return getattr(_masks, name[1:])
+    if name in _HOMES:
+        home = importlib.import_module(_HOMES[name])
+        return home if name in ("_VF", "_Reduction") else getattr(home, name)
+    if name.startswith("_") and not name.startswith("__"):
+        inner = importlib.import_module("jtorch._src.neighbours.within.functional_parts")
+        if name in inner.__all__:
+            return getattr(inner, name)
     return _find(__name__, name)

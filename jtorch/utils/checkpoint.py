@@ -357,6 +357,36 @@ class DefaultDeviceType:
         return DefaultDeviceType._chosen or ("cpu" if found is None else found.type)
 
 
+def _infer_device_type(*args: Any) -> str:
+    """The type of the accelerators that tensors among the arguments lie on, the first of several; else ``DefaultDeviceType``'s."""
+    kinds = {x.device.type: None for x in tree_leaves(args) if isinstance(x, torch.Tensor) and x.device.type not in ("cpu", "meta")}
+    if len(kinds) > 1:
+        warnings.warn(
+            f"Tensor arguments, excluding CPU tensors, are detected on at least two types of devices: {sorted(kinds)}. Device state will "
+            f"only be saved for devices of a single device type, the first: {next(iter(kinds))}",
+            stacklevel=outside(),
+        )
+    return next(iter(kinds), DefaultDeviceType.get_device_type())
+
+
+def _get_device_module(device: str = "cuda") -> Any:
+    """The module of ``torch`` that is named for a type of device."""
+    return getattr(torch, device)
+
+
+def _get_autocast_kwargs(device_type: str = "cuda") -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """What ``torch.autocast`` must be given to be as it is now: for a type of device (None if it has no autocast), and for the CPU."""
+
+    def now(kind: str) -> dict[str, Any]:
+        return {
+            "enabled": torch.is_autocast_enabled(kind),
+            "dtype": torch.get_autocast_dtype(kind),
+            "cache_enabled": torch.is_autocast_cache_enabled(),
+        }
+
+    return (now(device_type) if torch.amp.is_autocast_available(device_type) else None), now("cpu")
+
+
 @contextlib.contextmanager
 def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
     """A block in which calls of ``checkpoint`` keep a log of operations, or none, whatever they say themselves; None leaves it to them.

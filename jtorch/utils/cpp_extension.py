@@ -39,6 +39,13 @@ __all__ = [
 ]  # fmt: skip
 
 CUDA_HOME: str | None = None
+
+
+def _find_cuda_home() -> str | None:
+    """None: nothing is compiled with CUDA's compiler."""
+    return CUDA_HOME
+
+
 ROCM_HOME: str | None = None
 
 #: Attribute types of C++: the schema's type, and what XLA is given.

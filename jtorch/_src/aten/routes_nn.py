@@ -14,7 +14,7 @@ from ..facts.errors import broadcast_shapes
 from ..facts.layouts import contiguous_format, strided
 from ..ops._sizes import scaled
 from ..ops.distance import DISTANCE_MODES
-from ..ops.unpooling import _per_dim, _unpool_size
+from ..ops.unpooling import _per_dim, unpool_size
 from .attending import as_added, attention, fused
 from .by_names import REDUCTIONS, reduction_of
 from .functions import route
@@ -643,7 +643,7 @@ def kl_div(
 @route(F.max_unpool1d)
 def max_unpool1d(input: Tensor, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Any:
     """``max_unpool2d`` of one column."""
-    size = _unpool_size(input._aval.shape, kernel_size, stride, padding, output_size, 1)
+    size = unpool_size(input._aval.shape, kernel_size, stride, padding, output_size, 1)
     column = A.unsqueeze.default(input, -1), A.unsqueeze.default(indices, -1)
     return A.squeeze.dim(A.max_unpool2d.default(*column, [*size, 1]), -1)
 
@@ -651,12 +651,12 @@ def max_unpool1d(input: Tensor, indices: Any, kernel_size: Any, stride: Any = No
 @route(F.max_unpool2d)
 def max_unpool2d(input: Tensor, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Any:
     """The operator, which is told the size."""
-    return A.max_unpool2d.default(input, indices, list(_unpool_size(input._aval.shape, kernel_size, stride, padding, output_size, 2)))
+    return A.max_unpool2d.default(input, indices, list(unpool_size(input._aval.shape, kernel_size, stride, padding, output_size, 2)))
 
 
 @route(F.max_unpool3d)
 def max_unpool3d(input: Tensor, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Any:
     """The operator, which is told the size, the steps and the padding."""
-    size = _unpool_size(input._aval.shape, kernel_size, stride, padding, output_size, 3)
+    size = unpool_size(input._aval.shape, kernel_size, stride, padding, output_size, 3)
     steps = _per_dim(kernel_size if stride is None else stride, 3)
     return A.max_unpool3d.default(input, indices, list(size), list(steps), list(_per_dim(padding, 3)))

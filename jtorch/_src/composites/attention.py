@@ -133,7 +133,7 @@ def _mask(mask: Any, name: str, other: Any, other_name: str, dtype: Any, check_o
     return T.zeros_like(mask, dtype=dtype).masked_fill_(mask, -math.inf)
 
 
-def _check_shapes(query: Any, key: Any, value: Any, key_padding_mask: Any, attn_mask: Any, num_heads: int) -> bool:
+def check_shapes(query: Any, key: Any, value: Any, key_padding_mask: Any, attn_mask: Any, num_heads: int) -> bool:
     """Whether the inputs are batched.
 
     Raises:
@@ -158,7 +158,8 @@ def _check_shapes(query: Any, key: Any, value: Any, key_padding_mask: Any, attn_
     return batched
 
 
-def _in_projection(query: Any, key: Any, value: Any, weights: list[Any], biases: list[Any], packed: Any, packed_bias: Any) -> list[Any]:
+def projected(query: Any, key: Any, value: Any, weights: list[Any], biases: list[Any], packed: Any, packed_bias: Any) -> list[Any]:
+    """Query, key and value by a weight each, or by the parts of a ``packed`` one."""
     linear = functional.linear
     if packed is None:
         return [linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True)]
@@ -229,7 +230,7 @@ def multi_head_attention_forward(
                 [0.5000, 0.5000]]), tensor([[0.5000, 0.5000],
                 [0.5000, 0.5000]]))
     """
-    batched = _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads)
+    batched = check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
         same_kv, same_q = value is key, key is query
         query = query.unsqueeze(1)
@@ -266,11 +267,11 @@ def multi_head_attention_forward(
             if weight is None:
                 raise AssertionError(f"use_separate_proj_weight is True but {name} is None")
         biases = [None] * 3 if in_proj_bias is None else list(in_proj_bias.chunk(3))
-        q, k, v = _in_projection(query, key, value, [q_proj_weight, k_proj_weight, v_proj_weight], biases, None, None)
+        q, k, v = projected(query, key, value, [q_proj_weight, k_proj_weight, v_proj_weight], biases, None, None)
     else:
         if in_proj_weight is None:
             raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
-        q, k, v = _in_projection(query, key, value, [], [], in_proj_weight, in_proj_bias)
+        q, k, v = projected(query, key, value, [], [], in_proj_weight, in_proj_bias)
     attn_mask = _shaped_mask(attn_mask, target_len, source_len, batch * num_heads)
     pad = functional.pad
     if (bias_k is None) != (bias_v is None):

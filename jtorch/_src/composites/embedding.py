@@ -19,7 +19,7 @@ from ..tensor.running import inplace
 from ..tensor.writing import check_inplace
 
 
-def _renorm(weight: Any, input: Any, max_norm: float, norm_type: float) -> None:
+def renorm(weight: Any, input: Any, max_norm: float, norm_type: float) -> None:
     # Transformations must know what is written into, and refuse what the function captured; derivatives of JAX's pass by what is written.
     if MODE.transforms or weight._read().trace is SPECIAL:
         T.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
@@ -87,7 +87,7 @@ def embedding(
             raise AssertionError("Padding_idx must be within num_embeddings")
         padding_idx %= weight.size(0)
     if max_norm is not None:
-        _renorm(weight, input, max_norm, norm_type)
+        renorm(weight, input, max_norm, norm_type)
     if sparse and _sparse_gradient(weight):
         return hooks.sparse_gradients.get().Embedding.apply(weight, input, padding_idx, scale_grad_by_freq)
     return T.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
@@ -194,7 +194,7 @@ def embedding_bag(
             f"{kind} instead (while checking arguments for embedding_bag)"
         )
     if max_norm is not None:
-        _renorm(weight, input, max_norm, norm_type)
+        renorm(weight, input, max_norm, norm_type)
     if sparse and _sparse_gradient(weight):
         return hooks.sparse_gradients.get().EmbeddingBag.apply(
             weight, input, offsets, per_sample_weights, scale_grad_by_freq, mode, include_last_offset, padding_idx

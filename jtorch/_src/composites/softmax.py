@@ -11,7 +11,8 @@ from ..bind.everything import T
 from ..facts.warned_once import outside
 
 
-def _implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
+def implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
+    """The dimension along which PyTorch computes where none is given, with a warning."""
     warnings.warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
         stacklevel=stacklevel + 1,
@@ -43,7 +44,7 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: Any = 3, dtype: 
         tensor([0.5000, 0.5000])
     """
     if dim is None:
-        dim = _implicit_dim("softmax", input.dim(), _stacklevel)
+        dim = implicit_dim("softmax", input.dim(), _stacklevel)
     return input.softmax(dim) if dtype is None else input.softmax(dim, dtype=dtype)
 
 
@@ -71,7 +72,7 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: Any = 3, dty
         tensor([-0.6931, -0.6931])
     """
     if dim is None:
-        dim = _implicit_dim("log_softmax", input.dim(), _stacklevel)
+        dim = implicit_dim("log_softmax", input.dim(), _stacklevel)
     return input.log_softmax(dim) if dtype is None else input.log_softmax(dim, dtype=dtype)
 
 
@@ -93,7 +94,7 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: Any = 3, dtype: 
         tensor([0.7311, 0.2689])
     """
     if dim is None:
-        dim = _implicit_dim("softmin", input.dim(), _stacklevel)
+        dim = implicit_dim("softmin", input.dim(), _stacklevel)
     return (-input).softmax(dim) if dtype is None else (-input).softmax(dim, dtype=dtype)
 
 

@@ -109,9 +109,9 @@ derivative(
 def _embedding_renorm(weight: Array, indices: Array, max_norm: float, norm_type: float) -> Array:
     """``weight`` with those rows that ``indices`` name scaled down to a norm of at most ``max_norm``."""
     rows = _rows(weight, indices.reshape(-1))
-    norms = jnp.linalg.norm(rows, norm_type, axis=1, keepdims=True)
-    factor = np.asarray(max_norm, weight.dtype) / (norms + np.asarray(1e-7, weight.dtype))
-    scaled = jnp.where(norms > np.asarray(max_norm, weight.dtype), rows * factor, rows)
+    norms = cast(jnp.linalg.norm(wide(rows), norm_type, axis=1, keepdims=True), rows.dtype).astype(np.float64)
+    factor = cast(np.float64(max_norm) / (norms + np.float64(1e-7)), rows.dtype)
+    scaled = jnp.where(norms > np.float64(max_norm), rows * factor, rows)
     return weight.at[indices.reshape(-1)].set(scaled, mode="drop")
 
 

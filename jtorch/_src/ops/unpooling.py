@@ -21,7 +21,8 @@ def _per_dim(value: int | tuple[int, ...], n: int) -> tuple[int, ...]:
     return (value,) * n if isinstance(value, int) else tuple(value)
 
 
-def _unpool_size(size, kernel_size, stride, padding, output_size, n: int) -> tuple[int, ...]:
+def unpool_size(size, kernel_size, stride, padding, output_size, n: int) -> tuple[int, ...]:
+    """The last ``n`` sizes of a result, which are those given where they could be pooled to ``size``."""
     kernel, pad = _per_dim(kernel_size, n), _per_dim(padding, n)
     strides = kernel if stride is None else _per_dim(stride, n)
     default = [(s - 1) * st + k - 2 * p for s, st, k, p in zip(size[-n:], strides, kernel, pad, strict=True)]
@@ -38,6 +39,14 @@ def _unpool_size(size, kernel_size, stride, padding, output_size, n: int) -> tup
         if not low < output_size[d] < high:
             raise ValueError(f'invalid output_size "{tuple(output_size)}" (dim {d} must be between {low} and {high})')
     return _possible(output_size, n)
+
+
+def _unpool_output_size(
+    input: Any, kernel_size: Sequence[int], stride: Sequence[int], padding: Sequence[int], output_size: Sequence[int] | None
+) -> list[int]:
+    """The spatial sizes that unpooling gives, or ``output_size`` where they could be pooled from it; PyTorch's layers have it so."""
+    sizes = tuple(kernel_size)
+    return list(unpool_size(input.shape, sizes, tuple(stride), tuple(padding), output_size, len(sizes)))
 
 
 def _possible(size: Sequence[int], n: int) -> tuple[int, ...]:
@@ -71,7 +80,7 @@ def _unpool(n: int, input, indices, kernel_size, stride, padding, output_size) -
         )
     if n == 3 and stride is not None and any(s <= 0 for s in _per_dim(stride, n)):
         raise RuntimeError(f"strides should be greater than zero, but got stride: {list(_per_dim(stride, n))}")
-    size = _unpool_size(input.shape, kernel_size, stride, padding, output_size, n)
+    size = unpool_size(input.shape, kernel_size, stride, padding, output_size, n)
     if indices.dtype != np.int64:
         given = "" if n == 3 else f" but got: {dtypes.from_np(indices.dtype).scalar_name}"
         raise RuntimeError(f"elements in indices should be type int64{given}")
@@ -107,7 +116,7 @@ def _alert(n: int):
 
     def caller(input, kernel_size, stride, padding, output_size) -> str:
         if input.ndim in (n + 1, n + 2):
-            _unpool_size(input.shape, kernel_size, stride, padding, output_size, n)
+            unpool_size(input.shape, kernel_size, stride, padding, output_size, n)
         return f"max_unpooling{max(n, 2)}d_forward_out"
 
     return caller

@@ -27,6 +27,7 @@ _LINES = """
         .quantize_fx .quantize_jit .stubs
     cpu.amp: .autocast_mode .grad_scaler
     cuda: .sparse
+    cuda._state: cuda._utils
     cuda.comm: nn.parallel.comm
     distributed._shard.sharded_tensor: .api distributed._sharded_tensor
     distributed._shard.sharded_optim: .api

@@ -49,6 +49,7 @@ __all__ = [
 sys.modules[__name__].__class__ = _Registry
 
 T = TypeVar("T", bound="Module")
+_grad_t = tuple[Tensor, ...] | Tensor
 
 _HOOK_TABLES = (
     "_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import itertools
 import os
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum, auto
 from typing import Any
 
@@ -21,6 +22,20 @@ from ._reducer import GradBucket, Reducer
 _C_NAMES = {"Float": "float", "Double": "double", "Half": "c10::Half", "BFloat16": "c10::BFloat16"}
 
 __all__ = ["DistributedDataParallel"]
+
+
+def _find_tensors(obj: Any) -> Iterable[torch.Tensor]:
+    """The tensors in nested lists, tuples, dicts and dataclasses, as wrappers around this class look for them in outputs."""
+    if isinstance(obj, torch.Tensor):
+        return [obj]
+    if isinstance(obj, (list, tuple)):
+        return itertools.chain(*map(_find_tensors, obj))
+    if isinstance(obj, dict):
+        return itertools.chain(*map(_find_tensors, obj.values()))
+    if is_dataclass(obj):
+        return itertools.chain(*(_find_tensors(getattr(obj, f.name)) for f in fields(obj)))
+    return []
+
 
 _MIB = 1 << 20
 #: Bytes of the first bucket and of the others, unless ``bucket_cap_mb`` says.
