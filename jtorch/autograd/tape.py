@@ -438,6 +438,7 @@ class _Task:
         self.roots: Sequence[Node] = ()
         self.done = False
         self.gathers = False  # whether gradients are handed out rather than added to those of leaves
+        self.passes = False  # whether nodes whose gradients are wanted are run, too, as those of ``backward(inputs=...)`` are
         self.reached: set[int] | None = None
         self.number = next(_TASKS)
         self.callbacks: list[Callable[[], Any]] = []  # what is to be called when the walk has come to its end
@@ -496,6 +497,8 @@ class _Task:
                 elif id(e) in self.only_leaves:
                     found.add(node)
                     break
+        if self.passes:
+            found.update(seen.intersection(wanted))
         return found
 
     def give(self, edge: Edge, grad: Any) -> None:
@@ -553,12 +556,16 @@ class _Task:
             node = heapq.heappop(heap)[1]
             grads = waiting.pop(node)
             rare = node.rare
-            if rare is not None or node in wanted:
-                grads = self._before(node, grads)
             if needed is not None and node not in needed:
+                if node in wanted:
+                    self._capture(node, self._before(node, grads))
                 continue
-            if rare is not None and rare.prehooks:
-                grads = self.hooks.before(self, node, grads)
+            if node in wanted:
+                self._capture(node, grads)
+            if rare is not None:
+                grads = self._before(node, grads)
+                if rare.prehooks:
+                    grads = self.hooks.before(self, node, grads)
             try:
                 if grads[0] is None and node.call is not None and all(g is None for g in grads):
                     found = [None] * len(node.edges)
@@ -568,6 +575,8 @@ class _Task:
                 above.proceed(self, node, grads, needed, finish, counts)
                 return
             if rare is not None and rare.hooks:
+                if needed is not None and node.call is not None:
+                    found = [g if self._asked(e, needed) else None for e, g in zip(node.edges, found, strict=True)]
                 found = self.hooks.after(self, node, found, grads)
             for edge, grad in zip(node.edges, found, strict=True):
                 if edge is not None:
@@ -584,13 +593,22 @@ class _Task:
             if not keep:
                 node.release()
 
+    def _asked(self, edge: Any, needed: set[Node]) -> bool:
+        """Whether somebody waits for the gradient that goes along an edge."""
+        if type(edge) is tuple:
+            return edge[0] in needed or edge[1] in self.wanted.get(edge[0], ())
+        return edge is not None and self.only_leaves is not None and id(edge) in self.only_leaves
+
+    def _capture(self, node: Node, grads: list[Any]) -> None:
+        """Keeps the gradients that are wanted. As in torch they are those before hooks where the walk goes on, else those after them."""
+        for j in self.wanted[node]:
+            self.captured[id(node), j] = grads[j]
+
     def _before(self, node: Node, grads: list[Any]) -> list[Any]:
-        """Hooks of results, which come first, then who waits for their gradients."""
+        """Hooks of results, which come first, then ``retain_grad``."""
         rare = node.rare
         if rare is not None and rare.tensor_hooks:
             grads = self.hooks.results(self, node, grads)
-        for j in self.wanted.get(node, ()):
-            self.captured[id(node), j] = grads[j]
         if rare is not None and rare.retained:
             for j, keep in rare.retained.items():
                 if grads[j] is not None:
