@@ -447,17 +447,15 @@ class _Task:
         """Whether the walk comes to a node, or adds a gradient to a leaf (given as its ``AccumulateGrad``)."""
         if self.reached is None:
             needed = self.needed(self.roots)
-            self.reached = {id(n) for n in self.roots}
-            stack = list(self.roots)
+            stack = [n for n in self.roots if needed is None or n in needed or n in self.wanted]
+            self.reached = set(map(id, stack))
             while stack:
                 node = stack.pop()
                 if needed is not None and node not in needed:
                     continue
                 for e in node.edges:
                     there = e[0] if type(e) is tuple else e
-                    if there is None or id(there) in self.reached:
-                        continue
-                    if there is e and self.only_leaves is not None and id(e) not in self.only_leaves:
+                    if there is None or id(there) in self.reached or (needed is not None and not self._asked(e, needed)):
                         continue
                     self.reached.add(id(there))
                     if there is not e:
@@ -491,7 +489,7 @@ class _Task:
                 if e is None:
                     continue
                 if type(e) is tuple:
-                    if e[0] in found or e[1] in wanted.get(e[0], ()):
+                    if e[0] in found or e[0] in wanted:
                         found.add(node)
                         break
                 elif id(e) in self.only_leaves:
@@ -596,7 +594,7 @@ class _Task:
     def _asked(self, edge: Any, needed: set[Node]) -> bool:
         """Whether somebody waits for the gradient that goes along an edge."""
         if type(edge) is tuple:
-            return edge[0] in needed or edge[1] in self.wanted.get(edge[0], ())
+            return edge[0] in needed or edge[0] in self.wanted
         return edge is not None and self.only_leaves is not None and id(edge) in self.only_leaves
 
     def _capture(self, node: Node, grads: list[Any]) -> None:

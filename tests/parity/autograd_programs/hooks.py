@@ -383,7 +383,7 @@ def hooks(torch: types.ModuleType) -> dict[str, Any]:
         alone = ag.grad((a * a).sum(), a, retain_graph=True)
         both = ag.grad((a * a).sum(), (a, x), retain_graph=True)
         c = b.exp()
-        c.grad_fn.register_prehook(lambda go: log.append(go))
+        c.grad_fn.register_prehook(log.append)
         c.grad_fn.register_hook(lambda gi, go: log.append((gi, go)))
         c.sum().backward(inputs=[c])
         try:
@@ -391,6 +391,33 @@ def hooks(torch: types.ModuleType) -> dict[str, Any]:
         except RuntimeError as e:
             log.append(str(e)[:40])
         return alone, both, c.grad, x.grad, log
+
+    def t_hooks_counted():
+        """A hook of several tensors waits for none that the walk does not come to; other results of a wanted node get their gradients."""
+        x, w, log = x3(), x3(), []
+        a, b = x * 2, w * 3
+        ag.graph.register_multi_grad_hook((a, b), log.append)
+        loss = (a + b).sum()
+        ag.grad(loss, x, retain_graph=True)
+        ag.grad(loss, a, retain_graph=True)
+        loss.backward(inputs=[b], retain_graph=True)
+        first, second = (x * w).split([1, 2])
+        first.register_hook(log.append)
+        ag.grad((first * 2).sum() + second.sum(), second)
+        return log
+
+    def t_hooks_checkpoint():
+        """A checkpoint that does not stop early may hold backward passes of its own."""
+        x = x3()
+
+        def inner(x):
+            (ga,) = ag.grad(x.sin().exp().sum(), x)
+            (gb,) = ag.grad(x.exp().sin().sum(), x)
+            return x.sin() * ga * gb
+
+        with torch.utils.checkpoint.set_checkpoint_early_stop(False):
+            torch.utils.checkpoint.checkpoint(inner, x, use_reentrant=False).sum().backward()
+        return x.grad
 
     def t_hooks_met():
         """A walk that goes on with tensors of another class has run the hooks of the node where it found out."""
