@@ -155,6 +155,8 @@ operator_routes = Hook("operator_routes")
 operator_recording = Hook("operator_recording")
 #: Calls of operators: the module.
 operator_calls = Hook("operator_calls")
+#: Makes a tensor so that dispatch modes see an operator do it.
+seen_making = Hook("seen_making")
 #: Calls a function of which a trace shall show no writes.
 functional_tracing = Hook("functional_tracing")
 #: What is said of one of PyTorch's operators.

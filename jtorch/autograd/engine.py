@@ -274,6 +274,7 @@ def _task(create_graph: bool, retain_graph: bool | None) -> _Task:
 def _want(task: _Task, targets: Sequence[Any], keep: bool = False) -> set[int]:
     """Tells a walk whose gradients are wanted, and kept in ``grad`` where ``keep``; gives the identities of the leaves among them."""
     leaves = task.only_leaves = set()
+    task.passes = keep
     for t in targets:
         edge, _ = _place(t)
         if edge is None:

@@ -438,6 +438,7 @@ class _Task:
         self.roots: Sequence[Node] = ()
         self.done = False
         self.gathers = False  # whether gradients are handed out rather than added to those of leaves
+        self.passes = False  # whether nodes whose gradients are wanted are run, too, as those of ``backward(inputs=...)`` are
         self.reached: set[int] | None = None
         self.number = next(_TASKS)
         self.callbacks: list[Callable[[], Any]] = []  # what is to be called when the walk has come to its end
@@ -446,17 +447,15 @@ class _Task:
         """Whether the walk comes to a node, or adds a gradient to a leaf (given as its ``AccumulateGrad``)."""
         if self.reached is None:
             needed = self.needed(self.roots)
-            self.reached = {id(n) for n in self.roots}
-            stack = list(self.roots)
+            stack = [n for n in self.roots if needed is None or n in needed or n in self.wanted]
+            self.reached = set(map(id, stack))
             while stack:
                 node = stack.pop()
                 if needed is not None and node not in needed:
                     continue
                 for e in node.edges:
                     there = e[0] if type(e) is tuple else e
-                    if there is None or id(there) in self.reached:
-                        continue
-                    if there is e and self.only_leaves is not None and id(e) not in self.only_leaves:
+                    if there is None or id(there) in self.reached or (needed is not None and not self._asked(e, needed)):
                         continue
                     self.reached.add(id(there))
                     if there is not e:
@@ -490,12 +489,14 @@ class _Task:
                 if e is None:
                     continue
                 if type(e) is tuple:
-                    if e[0] in found or e[1] in wanted.get(e[0], ()):
+                    if e[0] in found or e[0] in wanted:
                         found.add(node)
                         break
                 elif id(e) in self.only_leaves:
                     found.add(node)
                     break
+        if self.passes:
+            found.update(seen.intersection(wanted))
         return found
 
     def give(self, edge: Edge, grad: Any) -> None:
@@ -553,12 +554,16 @@ class _Task:
             node = heapq.heappop(heap)[1]
             grads = waiting.pop(node)
             rare = node.rare
-            if rare is not None or node in wanted:
-                grads = self._before(node, grads)
             if needed is not None and node not in needed:
+                if node in wanted:
+                    self._capture(node, self._before(node, grads))
                 continue
-            if rare is not None and rare.prehooks:
-                grads = self.hooks.before(self, node, grads)
+            if node in wanted:
+                self._capture(node, grads)
+            if rare is not None:
+                grads = self._before(node, grads)
+                if rare.prehooks:
+                    grads = self.hooks.before(self, node, grads)
             try:
                 if grads[0] is None and node.call is not None and all(g is None for g in grads):
                     found = [None] * len(node.edges)
@@ -568,6 +573,8 @@ class _Task:
                 above.proceed(self, node, grads, needed, finish, counts)
                 return
             if rare is not None and rare.hooks:
+                if needed is not None and node.call is not None:
+                    found = [g if self._asked(e, needed) else None for e, g in zip(node.edges, found, strict=True)]
                 found = self.hooks.after(self, node, found, grads)
             for edge, grad in zip(node.edges, found, strict=True):
                 if edge is not None:
@@ -584,13 +591,22 @@ class _Task:
             if not keep:
                 node.release()
 
+    def _asked(self, edge: Any, needed: set[Node]) -> bool:
+        """Whether somebody waits for the gradient that goes along an edge."""
+        if type(edge) is tuple:
+            return edge[0] in needed or edge[0] in self.wanted
+        return edge is not None and self.only_leaves is not None and id(edge) in self.only_leaves
+
+    def _capture(self, node: Node, grads: list[Any]) -> None:
+        """Keeps the gradients that are wanted. As in torch they are those before hooks where the walk goes on, else those after them."""
+        for j in self.wanted[node]:
+            self.captured[id(node), j] = grads[j]
+
     def _before(self, node: Node, grads: list[Any]) -> list[Any]:
-        """Hooks of results, which come first, then who waits for their gradients."""
+        """Hooks of results, which come first, then ``retain_grad``."""
         rare = node.rare
         if rare is not None and rare.tensor_hooks:
             grads = self.hooks.results(self, node, grads)
-        for j in self.wanted.get(node, ()):
-            self.captured[id(node), j] = grads[j]
         if rare is not None and rare.retained:
             for j, keep in rare.retained.items():
                 if grads[j] is not None:

@@ -166,6 +166,7 @@ class _Frame:
         self.slots: list[weakref.ref[_Slot]] = []
         self.descriptions: list[dict[str, Any]] = []
         self.tensors: dict[int, torch.Tensor] = {}
+        self.complete = False  # whether the first computation has come to its end: it may hold a backward pass of its own
 
     def pack(self, x: torch.Tensor) -> _Slot:
         slot = _Slot(len(self.slots))
@@ -183,7 +184,10 @@ class _Frame:
 
         def keep(x: torch.Tensor) -> torch.Tensor:
             index = len(found)
-            if index == len(self.slots):
+            if index >= len(self.slots):
+                if not self.complete:  # what is needed is there, and the first computation will save the rest
+                    found.append(x.detach())
+                    return found[index]
                 raise CheckpointError(
                     "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original forward pass."
                 )
@@ -197,7 +201,7 @@ class _Frame:
                 self.again()
         except _Enough:
             pass
-        if len(found) != len(self.slots):
+        if len(found) < len(self.slots) or (self.complete and len(found) > len(self.slots)):
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
                 f"Number of tensors saved during forward: {len(self.slots)}\nNumber of tensors saved during recomputation: {len(found)}."
@@ -311,7 +315,9 @@ def checkpoint(
     with torch.autograd.graph.saved_tensors_hooks(frame.pack, frame.unpack), first:
         seen.append(_is_dispatched() or hasattr(type(second), "__torch_dispatch__"))
         with _alike(seen[0]):
-            return function(*args, **kwargs)
+            result = function(*args, **kwargs)
+    frame.complete = True
+    return result
 
 
 def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any) -> Any:

@@ -54,6 +54,12 @@ class _WeakHashRef(weakref.ref):
         return not self == other
 
 
+def _pairs(given: Any) -> Any:
+    """The pairs of a sequence of them, or of what has keys and gives a value for each."""
+    keys = getattr(given, "keys", None)
+    return given if keys is None else [(key, given[key]) for key in keys()]
+
+
 class WeakIdKeyDictionary(MutableMapping[Any, Any]):
     """A dictionary whose keys are compared by identity and held weakly: an entry goes with its key."""
 
@@ -142,7 +148,7 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
     def update(self, dict: Any = None, /, **kwargs: Any) -> None:
         """Takes over the pairs of a mapping or of a sequence of pairs."""
         if dict is not None:
-            for key, value in dict.items() if hasattr(dict, "items") else dict:
+            for key, value in dict.items() if hasattr(dict, "items") else _pairs(dict):
                 self[key] = value
         for key, value in kwargs.items():
             self[key] = value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+import numpy as np
 import pytest
 
 import jtorch
@@ -99,3 +100,32 @@ PROGRAMS = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_traces_are_those_of_torch(name):
     assert trace(jtorch, PROGRAMS[name]) == trace(torch, PROGRAMS[name])
+
+
+def test_old_constructors_are_seen() -> None:
+    """Modes see the operators of ``Tensor(...)``, ``new`` and ``from_numpy``, so that fake modes make fakes of them."""
+    programs = [
+        lambda lib, _: lib.Tensor(2, 3), lambda lib, _: lib.Tensor([1.0, 2.0]), lambda lib, x: lib.Tensor(x), lambda lib, _: lib.Tensor(),
+        lambda lib, _: lib.LongTensor([1]), lambda lib, _: lib.DoubleTensor(3), lambda _, x: x.new(2), lambda _, x: x.new([1.0]),
+        lambda _, x: x.new(x), lambda lib, _: lib.from_numpy(np.ones(2)), lambda lib, _: lib.nn.Parameter(lib.Tensor(2)),
+    ]  # fmt: skip
+    traces: list[list[str]] = []
+    for lib in (torch, jtorch):
+        traces.append([])
+        dispatching = importlib.import_module(f"{lib.__name__}.utils._python_dispatch")
+        fakes = importlib.import_module(f"{lib.__name__}._subclasses.fake_tensor")
+
+        class Seeing(dispatching.TorchDispatchMode):
+            def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+                given = [list(a.shape) if hasattr(a, "shape") else a for a in args]
+                traces[-1].append(f"{func} {given} {kwargs}")
+                return func(*args, **(kwargs or {}))
+
+        x = lib.zeros(2)
+        for program in programs:
+            with Seeing():
+                program(lib, x)
+        with fakes.FakeTensorMode() as mode:
+            fake = mode.from_tensor(x)
+            assert all(isinstance(program(lib, fake), fakes.FakeTensor) for program in programs)
+    assert traces[0] == traces[1]

@@ -290,3 +290,14 @@ def test_generators_and_results(source: Any, target: Any) -> None:
     assert target.rand(3, generator=found).tolist() == source.rand(3, generator=generator).tolist()
     assert found.initial_seed() == 3
     assert (type(again), again.values.tolist()) == (target.return_types.max, [1.0])
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_memory_without_elements_has_each_dtype(zipped: bool) -> None:
+    """Tensors without elements that look at the same memory keep their dtypes; PyTorch reads them so."""
+    a = jtorch.tensor([], dtype=jtorch.float32)
+    file = io.BytesIO()
+    jtorch.save([a, a.view(jtorch.int32)], file, _use_new_zipfile_serialization=zipped)
+    for package in (torch, jtorch):
+        file.seek(0)
+        assert [str(x.dtype) for x in package.load(file)] == ["torch.float32", "torch.int32"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ...core import Tensor
@@ -11,7 +12,7 @@ from ..facts.layouts import preserve_format
 from .functions import route
 from .overloads import OpOverloadPacket, aten
 from .routes_shape import size_of
-from .state import Kernel
+from .state import STATE, Kernel
 
 A = aten
 
@@ -189,6 +190,19 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None, **kwargs: Any) -
         return data.to(device=device, dtype=dtype)
     with Kernel():
         made = T.as_tensor(data, dtype=dtype, device=device)
+    return A.lift_fresh.default(made)
+
+
+def seen_making(make: Callable[[], Tensor], size: Any = None, other: Tensor | None = None, **given: Any) -> Tensor:
+    """What ``make`` gives, where dispatch modes are on made by the operator that they see: ``empty``, ``alias`` or ``lift_fresh``."""
+    if STATE.off or not STATE.modes:
+        return make()
+    if size is not None:
+        return A.empty.memory_format(list(size), **given)
+    if other is not None:
+        return A.alias.default(other)
+    with Kernel():
+        made = make()
     return A.lift_fresh.default(made)
 
 

@@ -62,12 +62,10 @@ class TensorTask(_Task):
         super().__init__(create_graph, keep_graph, _add)
 
     def _before(self, node: Node, grads: list[Any]) -> list[Any]:
-        """Hooks of results, then who waits for their gradients: all see tensors of the gradients' own classes."""
+        """Hooks of results, then ``retain_grad``: all see tensors of the gradients' own classes."""
         create, rare = self.create_graph, node.rare
         if rare is not None and rare.tensor_hooks:
             grads = [as_tensor(g, create) for g in self.hooks.results(self, node, grads)]
-        for j in self.wanted.get(node, ()):
-            self.captured[id(node), j] = grads[j]
         if rare is not None and rare.retained:
             for j, keep in rare.retained.items():
                 if grads[j] is not None:
@@ -83,25 +81,25 @@ class TensorTask(_Task):
         counts = {} if finish is None else self.expected(roots, needed)
         self.proceed(needed, counts, finish)
 
-    def _asked(self, edge: Any, needed: set[Node]) -> bool:
-        """Whether somebody waits for the gradient that goes along an edge."""
-        if type(edge) is tuple:
-            return edge[0] in needed or edge[1] in self.wanted.get(edge[0], ())
-        return edge is not None and self.only_leaves is not None and id(edge) in self.only_leaves
-
-    def proceed(self, needed: set[Node] | None, counts: dict[int, int], finish: Callable[[list[Any]], None] | None) -> None:
-        """Visits what waits."""
+    def proceed(
+        self, needed: set[Node] | None, counts: dict[int, int], finish: Callable[[list[Any]], None] | None, begun: Node | None = None
+    ) -> None:
+        """Visits what waits. The hooks before ``begun`` have been run."""
         create, wanted = self.create_graph, self.wanted
         while self.heap:
             node = heapq.heappop(self.heap)[1]
             grads = [as_tensor(g, create) for g in self.waiting.pop(node)]
             rare = node.rare
-            if rare is not None or node in wanted:
-                grads = self._before(node, grads)
             if needed is not None and node not in needed:
+                if node in wanted:
+                    self._capture(node, self._before(node, grads))
                 continue
-            if rare is not None and rare.prehooks:
-                grads = [as_tensor(g, create) for g in self.hooks.before(self, node, grads)]
+            if node in wanted and node is not begun:
+                self._capture(node, grads)
+            if rare is not None and node is not begun:
+                grads = self._before(node, grads)
+                if rare.prehooks:
+                    grads = [as_tensor(g, create) for g in self.hooks.before(self, node, grads)]
             asked = None if needed is None else [self._asked(e, needed) for e in node.edges]
             found = gradients_of(node, grads, create, asked)
             if rare is not None and rare.hooks:
@@ -149,14 +147,14 @@ def continue_on_tensors(task: _Task, node: Node, grads: list[Any], needed: Any, 
     create = task.create_graph
     above = TensorTask(create, task.keep_graph)
     above.wanted, above.only_leaves, above.captured = task.wanted, task.only_leaves, task.captured
-    above.leaf_grads = task.leaf_grads
+    above.leaf_grads, above.passes = task.leaf_grads, task.passes
     above.heap, above.waiting = task.heap, {n: [as_tensor(g, create) for g in gs] for n, gs in task.waiting.items()}
     above.waiting[node] = [as_tensor(g, create) for g in grads]
     heapq.heappush(above.heap, (-node.seq, node))
     for entry in above.leaf_grads.values():
         entry[1] = as_tensor(entry[1], create)
     done = None if counts is None else lambda entry: finish(entry[0], entry.pop())
-    above.proceed(needed, counts or {}, done)
+    above.proceed(needed, counts or {}, done, begun=node)
 
 
 # ---- the public functions --------------------------------------------------------------------------------------------------------

@@ -96,7 +96,7 @@ def __delitem__(self: Tensor, key: Any) -> None:
     raise TypeError("Tensor does not support deleting items")
 
 
-@composite(namespace="Tensor", operands=("self",), native=False, ignored=True)
+@composite(namespace="Tensor", operands=("self",), native=False, ignored=True, dispatched="never")
 def new(self: Tensor, *args: Any, **kwargs: Any) -> Any:
     """A tensor of this one's dtype and device: empty, of the given sizes (uninitialised, here zeros), of given data, or a tensor itself.
 

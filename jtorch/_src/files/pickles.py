@@ -238,7 +238,7 @@ class Storages:
 
     def __init__(self, tag: Callable[[Any], str]) -> None:
         self.tag = tag
-        self.pieces: dict[int, tuple[str, Piece]] = {}
+        self.pieces: dict[Any, tuple[str, Piece]] = {}
 
     def key(self, piece: Piece) -> str:
         """The name of a storage in the file.
@@ -246,10 +246,11 @@ class Storages:
         Raises:
             RuntimeError: if it was named before, as of another dtype.
         """
-        known = self.pieces.get(piece.key)
+        key = piece.key if piece.nbytes else (piece.key, piece.dtype)  # without elements there is nothing to share
+        known = self.pieces.get(key)
         if known is None:
-            known = self.pieces[piece.key] = (str(len(self.pieces)), piece)
-        elif known[1].dtype is not piece.dtype and piece.nbytes:
+            known = self.pieces[key] = (str(len(self.pieces)), piece)
+        elif known[1].dtype is not piece.dtype:
             raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
         return known[0]
 

@@ -260,6 +260,13 @@ def _operator_calls() -> Any:
     return calling
 
 
+@hooks.seen_making.fill
+def _seen_making() -> Any:
+    from ..aten.routes_factories import seen_making
+
+    return seen_making
+
+
 @hooks.operator_tags.fill
 def _operator_tags() -> Any:
     from ..aten.tags import tags_of

@@ -11,12 +11,14 @@ import jax
 import numpy as np
 
 from ...core import Tensor, from_host, requiring, share_host, wrap
+from ...dispatch import ACTIVE
 from ..bind.cores import composite
 from ..bind.factories import check_dtype, check_options, factory
 from ..borders.interop import from_dlpack
 from ..facts import dtypes, layouts
 from ..facts.errors import type_name
 from ..facts.warned_once import outside, warn_once
+from ..hooks import seen_making
 from ..ops import creation as _kernels  # noqa: F401  (declares the factory used below)
 from ..ops._declare import OPS
 
@@ -479,7 +481,9 @@ def from_numpy(ndarray: Any) -> Any:
             "will result in undefined behavior. You may want to copy the array to protect its data or make it writable before converting "
             "it to a tensor. This type of warning will be suppressed for the rest of this program."
         )
-    return share_host(_from_array(ndarray))
+    if ACTIVE.below is None:
+        return share_host(_from_array(ndarray))
+    return seen_making(lambda: share_host(_from_array(ndarray)))
 
 
 @composite(native=True, asks="nobody")

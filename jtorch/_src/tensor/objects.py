@@ -10,7 +10,7 @@ import numpy as np
 from ...autograd.grad_mode import MODE
 from ...autograd.tape import Node
 from ...core import Tensor, adopted, alias_of, detached, from_host, from_value, lazy_bits
-from ...dispatch import PLAIN, disabled_torch_function_impl
+from ...dispatch import ACTIVE, PLAIN, disabled_torch_function_impl
 from .. import hooks
 from ..bind.cores import composite
 from ..borders.pytree import known
@@ -281,6 +281,8 @@ def _fresh_alias(al: Any) -> Any:
 def _new_tensor(cls: Any, *args: Any, **kwargs: Any) -> Any:
     """``Tensor()``, ``Tensor(2, 3)``, ``Tensor([1., 2.])``, ``Tensor(tensor)``: default dtype; sizes give uninitialised data."""
     if len(args) == 1 and isinstance(args[0], Tensor) and not kwargs:
+        if ACTIVE.below is not None and cls is Tensor:
+            return hooks.seen_making(lambda: as_subclass(args[0], cls), other=args[0])
         return as_subclass(args[0], cls)
     made = old_constructors.made(args, kwargs, dtypes.get_default_dtype(), None)
     return made if cls is Tensor else _retyped(made, cls)

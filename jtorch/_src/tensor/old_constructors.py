@@ -8,11 +8,14 @@ import numpy as np
 
 from ...autograd.grad_mode import MODE
 from ...core import Tensor, from_host
+from ...dispatch import ACTIVE
 from ..bind.factories import unwritten
 from ..engine.limits import check_size
 from ..facts import devices, dtypes
 from ..facts.determinism import ASKED
 from ..facts.errors import type_name
+from ..facts.layouts import strided
+from ..hooks import seen_making
 from .creation import tensor
 
 #: What may be given by its name, besides ``device``.
@@ -57,14 +60,21 @@ def made(args: tuple[Any, ...], kwargs: dict[str, Any], dtype: dtypes.dtype, pla
         asked, found = _options(dtype, where), _options(value.dtype, value.device)
         if asked != found:
             raise TypeError(f"expected {asked} (got {found})")
-        return value.as_subclass(Tensor)
+        return value.as_subclass(Tensor) if ACTIVE.below is None else seen_making(lambda: value.as_subclass(Tensor), other=value)
     if name == "data":
-        return _of_data(value, dtype, where)
+        return _of_data(value, dtype, where) if ACTIVE.below is None else seen_making(lambda: _of_data(value, dtype, where))
     size = tuple(value)
     for n in size:
         if n < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(size)}")
     check_size(size, dtype.np.itemsize, None if where is None else devices.placement(where))
+    if ACTIVE.below is None:
+        return _of_size(size, dtype, where)
+    options = {"dtype": dtype, "layout": strided, "device": devices.of_placement(devices.placement(where))}
+    return seen_making(lambda: _of_size(size, dtype, where), size, **options)
+
+
+def _of_size(size: tuple[int, ...], dtype: dtypes.dtype, where: Any) -> Tensor:
     made = from_host(np.zeros(size, dtype.np), where)
     return _uncounted(unwritten(made) if ASKED.fills and not made.is_meta else made)
 

@@ -361,4 +361,94 @@ def hooks(torch: types.ModuleType) -> dict[str, Any]:
         y.sum().backward()
         return log
 
+    def t_hooks_aside():
+        """Of a walk to some ends, hooks on other ways are not run, and ``retain_grad`` there adds nothing."""
+        x, w, log = x3(), x3(), []
+        y = x * 2
+        y.register_hook(lambda g: log.append("y"))
+        y.grad_fn.register_hook(lambda gi, go: log.append((gi, go)))
+        y.retain_grad()
+        v = w * y
+        v.grad_fn.register_hook(lambda gi, go: log.append((gi, go)))
+        loss = v.sum() + y.sum()
+        first = ag.grad(loss, w, retain_graph=True)
+        aside = [*log]
+        return first, aside, y.grad, ag.grad(loss, v), log, y.grad
+
+    def t_hooks_wanted():
+        """What is wanted of a node that runs are the gradients before hooks; ``backward`` runs the nodes of its inputs."""
+        x, log = x3(), []
+        a, b = (x * 2).split(2) if len(x) > 2 else (x * 2, x * 3)
+        a.register_hook(lambda g: g * 5)
+        alone = ag.grad((a * a).sum(), a, retain_graph=True)
+        both = ag.grad((a * a).sum(), (a, x), retain_graph=True)
+        c = b.exp()
+        c.grad_fn.register_prehook(log.append)
+        c.grad_fn.register_hook(lambda gi, go: log.append((gi, go)))
+        c.sum().backward(inputs=[c])
+        try:
+            c.sum().backward()
+        except RuntimeError as e:
+            log.append(str(e)[:40])
+        return alone, both, c.grad, x.grad, log
+
+    def t_hooks_counted():
+        """A hook of several tensors waits for none that the walk does not come to; other results of a wanted node get their gradients."""
+        x, w, log = x3(), x3(), []
+        a, b = x * 2, w * 3
+        ag.graph.register_multi_grad_hook((a, b), log.append)
+        loss = (a + b).sum()
+        ag.grad(loss, x, retain_graph=True)
+        ag.grad(loss, a, retain_graph=True)
+        loss.backward(inputs=[b], retain_graph=True)
+        first, second = (x * w).split([1, 2])
+        first.register_hook(log.append)
+        ag.grad((first * 2).sum() + second.sum(), second)
+        return log
+
+    def t_hooks_checkpoint():
+        """A checkpoint that does not stop early may hold backward passes of its own."""
+        x = x3()
+
+        def inner(x):
+            (ga,) = ag.grad(x.sin().exp().sum(), x)
+            (gb,) = ag.grad(x.exp().sin().sum(), x)
+            return x.sin() * ga * gb
+
+        with torch.utils.checkpoint.set_checkpoint_early_stop(False):
+            torch.utils.checkpoint.checkpoint(inner, x, use_reentrant=False).sum().backward()
+        return x.grad
+
+    def t_hooks_met():
+        """A walk that goes on with tensors of another class has run the hooks of the node where it found out."""
+
+        class Wrapped(torch.Tensor):
+            @staticmethod
+            def __new__(cls, inner):
+                made = torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+                made.inner = inner
+                return made
+
+            @classmethod
+            def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+                inner = [a.inner if isinstance(a, Wrapped) else a for a in args]
+                return Wrapped(func(*inner, **(kwargs or {})))
+
+        class Unwrapping(ag.Function):
+            @staticmethod
+            def forward(ctx, w):
+                return w.inner * 1
+
+            @staticmethod
+            def backward(ctx, g):
+                return Wrapped(g)
+
+        log = []
+        w = Wrapped(torch.ones(2)).requires_grad_()
+        out = Unwrapping.apply(w * 2)
+        out.register_hook(lambda g: (log.append("out"), g * 3)[1])
+        out.grad_fn.register_prehook(lambda go: log.append("node"))
+        (out * 2).sum().backward()
+        return log, w.grad.inner
+
     return {name.removeprefix("t_"): program for name, program in locals().items() if name.startswith("t_")}
