@@ -300,15 +300,3 @@ def get_kernel(op: Any, dispatch_key: Any) -> Any:
     """Not offered: kernels have no calling convention of their own."""
     del op, dispatch_key
     raise not_offered("get_kernel()", "there is no dispatcher whose kernels could be called past it")
-
-
-def get_ctx() -> Any:
-    """Not offered: the sizes of results are known when they are recorded.
-
-    Raises:
-        RuntimeError: always; in PyTorch too outside of a function that ``register_fake`` was given.
-    """
-    raise RuntimeError(
-        "get_ctx() can only be called inside of a fake impl that is traced with symbolic sizes. jtorch has none: a result whose size "
-        "depends on values cannot be computed without data."
-    )

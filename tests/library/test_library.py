@@ -10,6 +10,7 @@ import pytest
 
 import jtorch as torch
 from jtorch import library
+from jtorch._subclasses.fake_tensor import DynamicOutputShapeException, FakeTensorMode
 from jtorch.library import custom_op, jax_op, opcheck
 from jtorch.utils._python_dispatch import TorchDispatchMode
 
@@ -453,3 +454,38 @@ def test_gradients_of_arguments_that_are_left_out(schema, gave, fits):
         else:
             with pytest.raises(RuntimeError, match="incorrect number of gradients"):
                 out.sum().backward()
+
+
+def test_sizes_of_results_may_depend_on_data() -> None:
+    @custom_op("sizes::places", mutates_args=())
+    def places(x: torch.Tensor) -> torch.Tensor:
+        return torch.argwhere(x)
+
+    with pytest.raises(RuntimeError, match="run this operator with meta Tensors"):
+        torch.library.get_ctx().new_dynamic_size()
+
+    @places.register_fake
+    def _(x: torch.Tensor) -> torch.Tensor:
+        assert x.device.type == "cpu"  # as the tensor claims, though it has no data
+        return x.new_empty(torch.library.get_ctx().new_dynamic_size(), x.dim(), dtype=torch.int64)
+
+    class Module(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.mul(places(x), 2)
+
+    program = torch.export.export(Module(), (torch.tensor([0.0, 1.0, 2.0]),))
+    for x in (torch.ones(3), torch.zeros(3)):
+        assert torch.equal(program.module()(x), torch.argwhere(x) * 2)
+    assert "sym_size" in str(program.graph)
+    assert set(opcheck(places, (torch.ones(2, 3),)).values()) == {"SUCCESS"}
+    with FakeTensorMode() as mode, pytest.raises(DynamicOutputShapeException):
+        places(mode.from_tensor(torch.ones(3)))
+
+
+def test_opcheck_takes_operators_of_pytorch() -> None:
+    x = torch.ones(2, 3, requires_grad=True)
+    a = torch.ops.aten
+    for op, args in ((a.nonzero.default, (x,)), (a.mm.default, (x, x.t())), (a.add_.Tensor, (torch.ones(2), torch.ones(2)))):
+        assert set(opcheck(op, args).values()) == {"SUCCESS"}
+    with pytest.raises(RuntimeError, match="can only test operators without overloads"):
+        opcheck(a.sin, (x,))

@@ -34,6 +34,8 @@ class _State(threading.local):
         self.apart: tuple[Any, ...] = ()
         #: Inside ``Quiet``: how function handlers are asked around it, and so by the handlers of operators.
         self.around: int | None = None
+        #: Tensors without data run an operator of the program's: their mode, and the operator.
+        self.fake: tuple[Any, Any] | None = None
 
 
 STATE = _State()
