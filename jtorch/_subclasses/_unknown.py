@@ -213,6 +213,26 @@ def _bincount(mode: Any, func: Any, self: Tensor, weights: Tensor | None, minlen
     return _empty(mode, self, (n,), kind)
 
 
+@_rule(A.randperm.default)
+def _randperm(mode: Any, func: Any, n: Any, *, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    del func, layout, pin_memory
+    return _made_of(mode, n, dtype, device) if isinstance(n, Sym) else NotImplemented
+
+
+@_rule(A.arange.start, A.arange.start_step)
+def _arange(mode: Any, func: Any, start: Any, end: Any, step: Any = 1, *, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    del func, layout, pin_memory
+    if not isinstance(start, Sym) or not all(isinstance(x, (int, Sym)) for x in (end, step)) or type(step) is not int or not step:
+        return NotImplemented
+    n: Any = (end - start + step - 1) // step if step > 0 else (start - end - step - 1) // -step
+    return _made_of(mode, n.__sym_max__(0) if isinstance(n, Sym) else max(n, 0), dtype, device)
+
+
+def _made_of(mode: Any, n: Any, dtype: Any, device: Any) -> Any:
+    with mode:
+        return A.empty.memory_format([n], dtype=dtype if type(dtype) is type(_LONG) else _LONG, device=device)
+
+
 def _masks(indices: list[Any]) -> bool:
     return any(isinstance(i, Tensor) and i.dtype.np.kind == "b" for i in indices)
 
