@@ -208,6 +208,9 @@ def test_numbers_made_of_sizes_keep_varying() -> None:
         "bits": lambda x: x * (x.shape[0] & 6) + (x.shape[0] >> 1) + (x.shape[0] << 2),
         "permuted": lambda x: torch.randperm(x.shape[0]).sort()[0],
         "down": lambda x: torch.arange(x.shape[0] - 1, -1, -2),
+        "drawn": lambda x: torch.randn(x.shape[0], 2) * 0,
+        "gradient": lambda x: torch.gradient(x, dim=0)[0],
+        "places": lambda x: torch.searchsorted(x[:, 0].sort()[0], x[:, 1]),
         "up": lambda x: torch.arange(x.shape[0] // 2, x.shape[0]),
     }
     for name, f in cases.items():
