@@ -12,7 +12,6 @@ from jtorch import Tensor
 from .._src.aten.overloads import OpOverload, OpOverloadPacket
 from .._src.engine import execution
 from .._src.tensor.shape_env import ShapeEnv
-from .._subclasses.fake_tensor import FakeTensorMode
 from . import registry
 from .registry import UserPacket
 
@@ -79,7 +78,7 @@ def _test_autograd_registration(op: Any, args: Any, kwargs: Any) -> None:
 def _test_faketensor(op: Any, args: Any, kwargs: Any) -> None:
     """Without data, results have the same shapes, dtypes, strides and devices; sizes that data decide may be any."""
     args, kwargs = _copies(args, kwargs)
-    mode = FakeTensorMode(shape_env=ShapeEnv(), static_shapes=True)
+    mode = torch._subclasses.FakeTensorMode(shape_env=ShapeEnv(), static_shapes=True)
     fake_args, fake_kwargs = _map(lambda t: mode.from_tensor(t.detach()), (args, kwargs))
     with torch.no_grad():
         with mode:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from jtorch._subclasses.fake_tensor import DynamicOutputShapeException
+import jtorch as torch
 
 from .._src.aten.state import STATE
 from .._src.tensor.symbols import Sym
@@ -29,7 +29,7 @@ class FakeImplCtx:
             ValueError: if ``min`` is negative, or a bound is a symbol.
         """
         if self._shape_env is None:
-            raise DynamicOutputShapeException(self._op)
+            raise torch._subclasses.fake_tensor.DynamicOutputShapeException(self._op)
         if isinstance(min, Sym) or isinstance(max, Sym):
             raise ValueError(
                 f"ctx.new_dynamic_size(min={min}, max={max}): expected min and max to be statically known ints but got SymInt. This is "

@@ -19,11 +19,16 @@ class _Stack(list[Any]):
         del active.modes[: len(self)]  # the thread may have ended inside a mode
 
 
+#: The modes that every thread begins in.
+EVERYWHERE: list[Any] = []
+
+
 class _State(threading.local):
     """``off``: a kernel is running. ``forced``: operators on plain tensors are recorded one by one. ``deeper``: a mode has declined."""
 
     def __init__(self) -> None:
-        self.modes: list[Any] = _Stack()
+        self.modes: list[Any] = _Stack(EVERYWHERE)
+        _count(len(EVERYWHERE))
         self.off = False
         self.forced = False
         #: An exporter is tracing: composite operators are shown whole.

@@ -148,8 +148,8 @@ class WithoutWrites(ProxyTorchDispatchMode):
         shape = list(base.shape)
         if func is A.view.dtype:
             return A.view.dtype(value, base.dtype)
-        if name in ("view_as_complex", "view_as_real"):
-            return (A.view_as_real if name == "view_as_complex" else A.view_as_complex).default(value)
+        if base.is_complex() is not value.is_complex():  # numbers seen as their parts, or parts as numbers: the other undoes it
+            return getattr(A, f"{name[:8]}{'complex' if base.is_complex() else 'real'}").default(value)
         if name in ("_conj", "_neg_view"):
             return (A._conj_physical if name == "_conj" else A.neg).default(value)
         if name == "unfold" and base.dim() and rest[2] >= rest[1]:
@@ -182,13 +182,11 @@ def _lies_within(base: Any, size: Any, stride: Any, start: int | None = None) ->
 
 
 def _with_windows(base: Any, value: Any, dim: int, size: int, step: int) -> Any:
-    """``base`` with other values in windows that do not overlap."""
-    dim %= base.dim()
-    count = value.shape[dim]
-    order = [*range(dim + 1), base.dim(), *range(dim + 1, base.dim())]
-    flat = A.reshape.default(A.permute.default(value, order), [*base.shape[:dim], count * size, *base.shape[dim + 1 :]])
-    rows = A.view.default(A.arange.default(count * step, device=base.device, pin_memory=False), [count, step])
-    return A.index_copy.default(base, dim, A.reshape.default(A.slice.Tensor(rows, 1, 0, size), [count * size]), flat)
+    """``base`` with other values in windows that do not overlap: the first elements of all, the second ones, ..."""
+    last = (value.shape[dim] - 1) * step
+    for i in range(size):
+        base = A.slice_scatter.default(base, A.select.int(value, -1, i), dim, i, i + last + 1, step)
+    return base
 
 
 def _joined(base: Any, value: Any, name: str, rest: list[Any], place: int) -> Any:
