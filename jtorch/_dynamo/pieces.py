@@ -54,6 +54,8 @@ _WRITING = frozenset(
 _QUESTIONS = frozenset(
     "size stride dim numel is_contiguous storage_offset is_floating_point is_complex element_size __len__ nelement".split()
 )
+#: What PyTorch holds in one graph all the same, and Python cannot: it makes numbers and arrays of its own of them at once.
+_READ = frozenset("__int__ __float__ __index__ __complex__ numpy __array__".split())
 #: What ends a piece before it is tried, as it has effects beyond its result, or makes a leaf that must be the very tensor that is returned.
 _APART = frozenset("backward grad data_ptr".split())
 
@@ -170,6 +172,9 @@ class Recorder(TorchFunctionMode):
             said = asserted_by(program_frame(sys._getframe()))
             if said is not None and len(tensors) == 1 and self.asserted(tensors[0], said):
                 return True
+        if name in _READ and self.piece.parent is None and (self.piece.numbers is None or self.piece.numbers.none):
+            self.finish(f"{name} reads values", allowed=True)
+            return func(*args, **kwargs)
         if name in _APART or makes_leaf(name, args, kwargs):
             return self._broken(func, args, kwargs, name)
         if SAVING.hooks and torch.is_grad_enabled():
@@ -442,17 +447,20 @@ class Recorder(TorchFunctionMode):
         self.finish(reason)
         return func(*args, **kwargs)
 
-    def finish(self, reason: str | None, result: Any = None) -> Any:
-        """Has the piece compiled and run; tensors that it gave become what was computed. Gives ``result``, with numbers for symbols."""
+    def finish(self, reason: str | None, result: Any = None, *, allowed: bool = False) -> Any:
+        """Has the piece compiled and run; tensors that it gave become what was computed. Gives ``result``, with numbers for symbols.
+
+        ``allowed`` says that it may end where all is to be one graph.
+        """
         piece, busy = self.piece, self.busy
         if piece.parent is not None and not self.compiled.fullgraph:
             raise Stopped(reason)
         if reason is not None:
-            if self.compiled.fullgraph:
+            if self.compiled.fullgraph and not allowed:
                 self.abandon()
                 raise Unsupported(f"{getattr(self.compiled.fn, '__name__', 'the function')} cannot be one graph: {reason}\n" + _where())
             self.compiled.reasons.append((reason, _user_frames()[-1:]))
-        self.piece = Piece()
+        self.piece = Piece(self if allowed and self.compiled.fullgraph else None)
         if not piece.key:
             return result
         self.busy = True

@@ -39,6 +39,11 @@ class Numbers:
         self.data = self.tracer.data = unknowns.of(env)
         self.mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=env, static_shapes=True)
 
+    @property
+    def none(self) -> bool:
+        """Whether there are none yet."""
+        return not self.data.bounds and not self.data.floats
+
     def track(self, value: Any, node: Node) -> None:
         """Says which node gives a number, or a tensor whose sizes data decide."""
         proxy = Proxy(node, self.tracer)

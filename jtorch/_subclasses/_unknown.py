@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .._src.aten.overloads import aten as A
+from .._src.aten.state import STATE
 from .._src.facts.dtypes import BY_NAME
 from .._src.facts.errors import broadcast_shapes
 from .._src.facts.size import SYMBOLIC
 from .._src.tensor.shape_env import ShapeEnv
 from .._src.tensor.symbols import GuardOnDataDependentSymNode, Sym, Truth, Undecided, exact, shown
 from .._src.tensor.unknowns import of
+from ..autograd.grad_mode import no_grad
 from ..core import Tensor
+from ._constants import mapped
 
 __all__ = ["answered", "note_sizes", "refuse"]
 
@@ -32,13 +35,27 @@ def _rule(*funcs: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def answered(mode: Any, func: Any, values: list[Any]) -> tuple[Any] | None:
-    """What an operator gives, if its numbers or sizes depend on data; without symbols, only where the sizes do not."""
+    """What an operator gives, if the program says it or numbers or sizes depend on data; without symbols, only where sizes do not."""
+    user = getattr(func, "user", None)
+    if user is not None and user.fake is not None:
+        return (_as_stated(mode, func, values),)
     rule = _RULES.get(func)
     if rule is None or (mode.shape_env is None and func not in _ALWAYS):
         return None
     named = {a.name: x for a, x in zip(func._schema.arguments, values, strict=True) if a.kwarg_only}
     found = rule(mode, func, *values[: len(values) - len(named)], **named)
     return None if found is NotImplemented else (found,)
+
+
+def _as_stated(mode: Any, func: Any, values: list[Any]) -> Any:
+    """What a program's own operator gives by the function that it registered for tensors without data."""
+    args, kwargs = func.user.given([mapped(lambda x: mode._fake(func, x, values) if isinstance(x, Tensor) else x, x) for x in values])
+    before, STATE.fake = STATE.fake, (mode, func)
+    try:
+        with mode, no_grad():
+            return func.user.fake(*args, **kwargs)
+    finally:
+        STATE.fake = before
 
 
 def note_sizes(env: ShapeEnv | None, shape: Iterable[Any]) -> None:
@@ -194,6 +211,26 @@ def _bincount(mode: Any, func: Any, self: Tensor, weights: Tensor | None, minlen
     n = of(mode.shape_env).number(minlength if type(minlength) is int else 0, size=True)
     kind = _LONG if weights is None else weights.dtype if str(weights.dtype) == "torch.float32" else BY_NAME["float64"]
     return _empty(mode, self, (n,), kind)
+
+
+@_rule(A.randperm.default)
+def _randperm(mode: Any, func: Any, n: Any, *, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    del func, layout, pin_memory
+    return _made_of(mode, n, dtype, device) if isinstance(n, Sym) else NotImplemented
+
+
+@_rule(A.arange.start, A.arange.start_step)
+def _arange(mode: Any, func: Any, start: Any, end: Any, step: Any = 1, *, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    del func, layout, pin_memory
+    if not isinstance(start, Sym) or not all(isinstance(x, (int, Sym)) for x in (end, step)) or type(step) is not int or not step:
+        return NotImplemented
+    n: Any = (end - start + step - 1) // step if step > 0 else (start - end - step - 1) // -step
+    return _made_of(mode, n.__sym_max__(0) if isinstance(n, Sym) else max(n, 0), dtype, device)
+
+
+def _made_of(mode: Any, n: Any, dtype: Any, device: Any) -> Any:
+    with mode:
+        return A.empty.memory_format([n], dtype=dtype if type(dtype) is type(_LONG) else _LONG, device=device)
 
 
 def _masks(indices: list[Any]) -> bool:

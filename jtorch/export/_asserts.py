@@ -96,7 +96,7 @@ def _behind_source(node: Any) -> None:
 
 
 def _node(tracer: Any, x: Any, last: dict[str, Any], name: str) -> Any:
-    """The node of a size; what computes it stands before its check."""
+    """The node of a size; what computes it stands before its check, which comes later where the program itself computes it later."""
     if type(x) is int:
         return x
     graph = tracer.graph
@@ -105,6 +105,9 @@ def _node(tracer: Any, x: Any, last: dict[str, Any], name: str) -> Any:
     for node in [n for n in graph.nodes if n not in before]:
         last[name].append(node)
         last[name] = node
+    order = list(graph.nodes)
+    if made in before and order.index(made) > order.index(last[name]):
+        last[name] = made
     return made
 
 

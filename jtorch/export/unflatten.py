@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import copy
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import jtorch as torch
@@ -195,6 +195,8 @@ class _Builder:
         #: The modules of each path, one for each form that its calls have; how many calls there were.
         self.forms: dict[str, list[InterpreterModule]] = {}
         self.count: dict[str, int] = {}
+        #: What the nodes that call modules call, and in whose graphs they stand: only when all is made are the paths known.
+        self.called: dict[Node, tuple[torch.nn.Module, InterpreterModule]] = {}
 
     def build(self) -> None:
         """Fills the root."""
@@ -202,6 +204,8 @@ class _Builder:
         self._bounds(call)
         graph = self._graph(call, self.root)
         self.root.graph = graph
+        for node, (owner, inner) in self.called.items():
+            node.target = _path(owner, inner, str(node.target))
         for path, modules in [("", [self.root]), *self.forms.items()]:
             for module in modules:
                 self._fill(path, module)
@@ -307,14 +311,16 @@ class _Builder:
         inner = InterpreterModule(Graph())
         inner.graph = self._graph(call, inner)
         forms = self.forms.setdefault(call.path, [])
-        inner = next((form for form in forms if _same(form, inner)), inner)
+        described = self._described(inner)
+        inner = next((form for form in forms if self._described(form) == described), inner)
         if inner not in forms:
             forms.append(inner)
-        name = self._add(module, _relative(call.path, path), inner, graph)
+        name = self._add(module, _relative(call.path, path), inner)
         arguments = tuple([value(n) for n in call.inputs])
         number = self.count[call.path] = self.count.get(call.path, -1) + 1
         own = call.path.rpartition(".")[2]
         node = graph.create_node("call_module", name, arguments, {}, name=f"{own}_{number}" if number else own)
+        self.called[node] = module, inner
         if len(call.outputs) == 1:
             made[call.outputs[0]] = node
             node.meta = {k: v for k, v in call.outputs[0].meta.items() if k in ("val", "tensor_meta")}
@@ -341,9 +347,23 @@ class _Builder:
                 graph.call_function(torch.ops.aten.copy_.default, (value(target), value(n)))
         graph.output(tuple(results))
 
+    def _described(self, module: InterpreterModule) -> list[Any]:
+        """What tells whether two modules run the same operators."""
+        number: dict[Node, int] = {}
+        found: list[Any] = []
+        for node in module.graph.nodes:
+            number[node] = len(number)
+            target: Any = "" if node.op == "placeholder" else node.target
+            if node.op == "get_attr" and node.target in module.__dict__:
+                target = id(module.__dict__[str(node.target)])
+            if node.op == "call_module":  # of one path there is one module for each form
+                target = id(self.called[node][1])
+            found.append((node.op, target, repr(map_arg((node.args, node.kwargs), lambda n: _Numbered(number[n])))))
+        return found
+
     # ---- modules ---------------------------------------------------------------------------------------------------------------
 
-    def _add(self, parent: torch.nn.Module, name: str, inner: InterpreterModule, graph: Graph) -> str:
+    def _add(self, parent: torch.nn.Module, name: str, inner: InterpreterModule) -> str:
         """Puts a module below another under its name, or under that with a number where another one has it; gives what it is called."""
         way, _, leaf = name.rpartition(".")
         holder = _walk(parent, way)
@@ -352,25 +372,12 @@ class _Builder:
             if there is inner:
                 break
             if not isinstance(there, InterpreterModule):
-                self._take(there, inner, name, graph)
+                _take(there, inner)
                 break
             number += 1
             called = f"{leaf}@{number}"
         holder._modules[called] = inner
         return f"{way}.{called}" if way else called
-
-    def _take(self, there: torch.nn.Module, inner: InterpreterModule, name: str, graph: Graph) -> None:
-        """Gives a module the children of one that only held them, since they were called first without it."""
-        for leaf, child in there._modules.items():
-            called, number = leaf, 0
-            while inner._modules.get(called, child) is not child:
-                number += 1
-                called = f"{leaf}@{number}"
-            inner._modules[called] = child
-            if called != leaf:
-                for node in graph.nodes:
-                    if node.op == "call_module" and node.target == f"{name}.{leaf}":
-                        node.target = f"{name}.{called}"
 
     def _fill(self, path: str, module: torch.nn.Module) -> None:
         """Registers the state that belongs below a path."""
@@ -419,21 +426,20 @@ def _walk(module: torch.nn.Module, way: str) -> torch.nn.Module:
     return module
 
 
-def _same(first: InterpreterModule, second: InterpreterModule) -> bool:
-    """Whether two modules run the same operators."""
-    return list(_described(first)) == list(_described(second))
+def _take(there: torch.nn.Module, inner: InterpreterModule) -> None:
+    """Gives a module the children of one that only held them, since they were called first without it."""
+    for leaf, child in there._modules.items():
+        called, number = leaf, 0
+        while inner._modules.get(called, child) is not child:
+            number += 1
+            called = f"{leaf}@{number}"
+        inner._modules[called] = child
 
 
-def _described(module: InterpreterModule) -> Iterator[Any]:
-    number: dict[Node, int] = {}
-    for node in module.graph.nodes:
-        number[node] = len(number)
-        target = "" if node.op == "placeholder" else node.target
-        if node.op == "get_attr" and node.target in module.__dict__:
-            target = id(module.__dict__[str(node.target)])
-        if node.op == "call_module":  # of one path there is one module for each form
-            target = id(module.get_submodule(str(node.target)))
-        yield node.op, target, repr(map_arg((node.args, node.kwargs), lambda n: _Numbered(number[n])))
+def _path(owner: torch.nn.Module, inner: torch.nn.Module, expected: str) -> str:
+    """Where a module stands below another: as it is expected, or, if it had to give way, under another name."""
+    found = [name for name, module in owner.named_modules(remove_duplicate=False) if module is inner]
+    return expected if expected in found or not found else min(found, key=len)
 
 
 class _Numbered:

@@ -17,7 +17,6 @@ from .definitions import Library as Library
 from .definitions import _scoped_library as _scoped_library
 from .definitions import define as define
 from .definitions import fallthrough_kernel as fallthrough_kernel
-from .definitions import get_ctx as get_ctx
 from .definitions import get_kernel as get_kernel
 from .definitions import impl as impl
 from .definitions import impl_abstract as impl_abstract
@@ -27,6 +26,7 @@ from .definitions import register_fake as register_fake
 from .definitions import register_kernel as register_kernel
 from .definitions import register_torch_dispatch as register_torch_dispatch
 from .definitions import register_vmap as register_vmap
+from .fake_context import get_ctx as get_ctx
 from .registry import lookup as lookup
 from .schemas import infer_schema as infer_schema
 

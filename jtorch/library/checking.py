@@ -9,8 +9,11 @@ from typing import Any
 import jtorch as torch
 from jtorch import Tensor
 
+from .._src.aten.overloads import OpOverload, OpOverloadPacket
 from .._src.engine import execution
+from .._src.tensor.shape_env import ShapeEnv
 from . import registry
+from .registry import UserPacket
 
 __all__ = ["OpCheckError", "opcheck"]
 
@@ -62,32 +65,40 @@ def _test_autograd_registration(op: Any, args: Any, kwargs: Any) -> None:
     args, kwargs = _copies(args, kwargs)
     if op._schema.is_mutable or not any(t.requires_grad for t in _tensors((args, kwargs))):
         return
-    user = op.user
-    known = user.rule or user.jax or user.composite or user.autograd_key
-    if not known:
+    user = getattr(op, "user", None)  # (PyTorch's own operators have their derivatives)
+    if user is not None and not (user.rule or user.jax or user.composite or user.autograd_key):
         raise OpCheckError(
             f"{op}: an argument requires grad, but no autograd formula was registered. Please use register_autograd to add one."
         )
     out = op(*args, **kwargs)
-    if not any(t.requires_grad for t in _tensors(out)) and any(t.is_floating_point() for t in _tensors(out)):
+    if user is not None and not any(t.requires_grad for t in _tensors(out)) and any(t.is_floating_point() for t in _tensors(out)):
         raise OpCheckError(f"{op}: an argument requires grad, but no result does")
 
 
 def _test_faketensor(op: Any, args: Any, kwargs: Any) -> None:
-    """On tensors without data the operator gives results of the same shapes, dtypes and strides."""
+    """Without data, results have the same shapes, dtypes, strides and devices; sizes that data decide may be any."""
     args, kwargs = _copies(args, kwargs)
-    fake_args, fake_kwargs = _map(lambda t: t.detach().to("meta"), (args, kwargs))
+    mode = torch._subclasses.FakeTensorMode(shape_env=ShapeEnv(), static_shapes=True)
+    fake_args, fake_kwargs = _map(lambda t: mode.from_tensor(t.detach()), (args, kwargs))
     with torch.no_grad():
-        real, fake = _tensors(op(*args, **kwargs)), _tensors(op(*fake_args, **fake_kwargs))
+        with mode:
+            fake = _tensors(op(*fake_args, **fake_kwargs))
+        real = _tensors(op(*args, **kwargs))
     if len(real) != len(fake):
         raise OpCheckError(f"{op}: the fake impl gives {len(fake)} tensors, the kernel {len(real)}")
     for i, (r, f) in enumerate(zip(real, fake, strict=True)):
-        for what in ("shape", "dtype"):
+        for what in ("shape", "dtype", "device"):
             a, b = getattr(r, what), getattr(f, what)
+            if what == "shape" and _decided_by_data(b) and len(a) == len(b):
+                a, b = ([n for n, m in zip(sizes, b, strict=True) if type(m) is int] for sizes in (a, b))
             if a != b:
                 raise OpCheckError(f"{op}: result {i} has {what} {a}, but the fake impl gives {b}")
-        if r.stride() != f.stride():
+        if not _decided_by_data(f.shape) and r.stride() != f.stride():
             raise OpCheckError(f"{op}: result {i} has strides {r.stride()}, but the fake impl gives {f.stride()}")
+
+
+def _decided_by_data(sizes: Any) -> bool:
+    return any(type(n) is not int for n in sizes)
 
 
 def _test_aot_dispatch_dynamic(op: Any, args: Any, kwargs: Any, atol: float | None = None, rtol: float | None = None) -> None:
@@ -119,7 +130,7 @@ def opcheck(
     atol: float | None = None,
     rtol: float | None = None,
 ) -> dict[str, Any]:
-    """Runs a user operator on sample arguments to see whether its registrations are right; gives ``"SUCCESS"`` or the exception by test.
+    """Runs an operator on sample arguments to see whether what is registered for it is right; gives ``"SUCCESS"`` or the exception by test.
 
     It compares the schema with what the kernel changes, the results of ``register_fake`` with real ones, and recorded with immediate runs,
     and asks for a derivative. Gradients themselves are for ``gradcheck``.
@@ -127,11 +138,17 @@ def opcheck(
     Raises:
         OpCheckError: if a test fails, with ``raise_exception``.
     """
-    try:
+    overload = getattr(op, "_opoverload", op)
+    if isinstance(op, UserPacket):
         overload = registry.found(op)
-    except ValueError:
+    if isinstance(op, OpOverloadPacket) and not isinstance(op, UserPacket):
+        raise RuntimeError(
+            "opcheck can only test operators without overloads. Got the following overloads for "
+            f"{op}: {[n.replace('default', '') for n in op.overloads()]}"
+        )
+    if not isinstance(overload, OpOverload):
         what = f"op must be instance of torch._ops.OpOverload, e.g. torch.ops.aten.sin.default, got {type(op)}"
-        raise ValueError(f"opcheck(op, ...): {what}") from None
+        raise ValueError(f"opcheck(op, ...): {what}")
     names = (test_utils,) if isinstance(test_utils, str) else tuple(test_utils)
     if unknown := [n for n in names if n not in _UTILS]:
         raise ValueError(f"Expected test_utils to be subset of {_UTILS} but got {unknown}")

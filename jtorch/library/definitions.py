@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._src.facts.errors import not_offered
-from . import registry
+from . import overriding, registry
 from .custom import CustomOpDef
 from .kernels import JaxKernel
 from .registry import KEYS, UserOverload
@@ -63,10 +63,14 @@ class Library:
     ) -> None:
         """Registers the kernel of an operator for a dispatch key: ``"CPU"``, ``"CUDA"``, ``"Meta"``, ``"Autograd"``, ``"Composite..."``.
 
+        An operator of PyTorch's own gets another kernel for a device, below its derivative, as long as this library is there. All calls of
+        the program then look for such kernels, in this thread and in those that begin later, which makes them slow.
+
         Raises:
             TypeError: if ``fn`` is no function.
             RuntimeError: for another key than that of the library.
-            NotImplementedError: for an operator of PyTorch's own.
+            NotImplementedError: for an operator of PyTorch's own, and another key than that of a device, or one that PyTorch writes with
+                others.
         """
         if not callable(fn):
             raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
@@ -80,9 +84,8 @@ class Library:
                 "dispatch key and move your impl() there."
             )
         if self.ns in _RESERVED:
-            raise not_offered(
-                f'Library("{self.ns}", "IMPL").impl', "PyTorch's own operators cannot be given other kernels; use a dispatch mode"
-            )
+            overriding.override(self, op_name, fn, dispatch_key or self.dispatch_key)
+            return
         name = op_name if not isinstance(op_name, str) or "::" in op_name else f"{self.ns}::{op_name}"
         key = dispatch_key or self.dispatch_key
         registry.when_defined(name, lambda overload: _implement(overload, key, fn))
@@ -97,6 +100,7 @@ class Library:
         for overload in self._mine:
             registry.forget(overload)
         self._mine.clear()
+        overriding.forget(id(self))
         if self.kind == "DEF":
             _owners.discard(self.ns)
 
@@ -300,15 +304,3 @@ def get_kernel(op: Any, dispatch_key: Any) -> Any:
     """Not offered: kernels have no calling convention of their own."""
     del op, dispatch_key
     raise not_offered("get_kernel()", "there is no dispatcher whose kernels could be called past it")
-
-
-def get_ctx() -> Any:
-    """Not offered: the sizes of results are known when they are recorded.
-
-    Raises:
-        RuntimeError: always; in PyTorch too outside of a function that ``register_fake`` was given.
-    """
-    raise RuntimeError(
-        "get_ctx() can only be called inside of a fake impl that is traced with symbolic sizes. jtorch has none: a result whose size "
-        "depends on values cannot be computed without data."
-    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import jtorch as torch
@@ -91,11 +92,30 @@ def test_what_was_said_of_floats_is_checked() -> None:
     assert len(graphs) == 1
 
 
-@pytest.mark.parametrize("f", [lambda x: x if x.sum().item() > 3 else -x, lambda x: x[: int(x.sum().item())], lambda x: x * int(x.max())])
+@pytest.mark.parametrize("f", [lambda x: x if x.sum().item() > 3 else -x, lambda x: x[: int(x.sum().item())]])
 def test_what_decides_by_a_number_is_refused_with_its_line(f: Any) -> None:
     compiled, _ = whole(f)
     with pytest.raises(UserError, match=r"data-dependent expression(.|\n)*test_numbers_in_graphs.*\n.*lambda x"):
         compiled(torch.ones(3))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: (x + 1) * int(x.max()),
+        lambda x: torch.arange(int((x * 2)[2])) + 1,
+        lambda x: x * float(x.sum()) + [1, 2, 3][(x[0] + 1).long()],
+        lambda x: torch.from_numpy(np.sin((x + 1).numpy()) + x.numpy().sum()) * 2,
+        lambda x: torch.as_tensor(np.linalg.norm(x * 2)) + x,
+        lambda x: np.add((x + 1).numpy(), 1),
+    ],
+)
+def test_what_python_reads_at_once_is_between_two_graphs(f: Callable[..., Any]) -> None:
+    x = torch.tensor([1.0, 2.0, 3.0])
+    compiled, graphs = whole(f)
+    found, expected = compiled(x), f(x)
+    assert type(found) is type(expected) and np.array_equal(np.asarray(found), np.asarray(expected))
+    assert graphs
 
 
 def test_branches_are_refused() -> None:

@@ -253,3 +253,19 @@ def test_checks_of_floats_are_in_the_graph_and_in_files() -> None:
         for x in (-torch.ones(3), torch.tensor([5.0, 1.0, 1.0])):
             with pytest.raises(RuntimeError, match="Runtime assertion failed for expression zuf"):
                 again.module()(x)
+
+
+def test_what_is_checked_may_be_computed_later() -> None:
+    class Part(torch.nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            n = x.item()
+            assert not isinstance(n, (float, bool))
+            torch._check(n >= 0)
+            torch._check(n + 1 < y.size(0))
+            torch._check(2 * n < 13)
+            return y[: n + 1] + 2 * n
+
+    call = torch.export.export(Part(), (torch.tensor(4), torch.randn(10))).module()
+    assert call(torch.tensor(3), torch.arange(10.0)).tolist() == [6, 7, 8, 9]
+    with pytest.raises(RuntimeError, match="Runtime assertion failed"):
+        call(torch.tensor(7), torch.arange(10.0))

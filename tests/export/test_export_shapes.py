@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -191,3 +192,29 @@ def test_whole_numbers_that_vary_are_refused_by_name() -> None:
 
     with pytest.raises(NotImplementedError, match="export of whole numbers that vary"):
         export(Times(), (torch.ones(2), 4), dynamic_shapes={"x": None, "n": Dim.DYNAMIC})
+
+
+def test_numbers_made_of_sizes_keep_varying() -> None:
+    cases: dict[str, Callable[[torch.Tensor], Any]] = {
+        "tensor": lambda x: torch.tensor(x.shape[0]) + x,
+        "list": lambda x: torch.tensor([[x.shape[0], 3], [1, x.shape[1]]]),
+        "mixed": lambda x: torch.as_tensor([x.shape[0], 1.5, x.shape[0] / 4]),
+        "given": lambda x: torch.tensor(x.shape, dtype=torch.float64),
+        "like": lambda x: x.new_tensor([x.shape[0], 1]),
+        "ceil": lambda x: x * math.ceil(x.shape[0] / 3),
+        "floor": lambda x: x.new_zeros(math.floor(x.shape[0] * 0.5)),
+        "trunc": lambda x: x.new_zeros(torch.sym_int((x.shape[0] + 1) / 4)),
+        "round": lambda x: torch.tensor([round(x.shape[0] / 2), round(x.shape[0] / 3), round(x.shape[0] / 6)]),
+        "bits": lambda x: x * (x.shape[0] & 6) + (x.shape[0] >> 1) + (x.shape[0] << 2),
+        "permuted": lambda x: torch.randperm(x.shape[0]).sort()[0],
+        "down": lambda x: torch.arange(x.shape[0] - 1, -1, -2),
+        "drawn": lambda x: torch.randn(x.shape[0], 2) * 0,
+        "gradient": lambda x: torch.gradient(x, dim=0)[0],
+        "places": lambda x: torch.searchsorted(x[:, 0].sort()[0], x[:, 1]),
+        "up": lambda x: torch.arange(x.shape[0] // 2, x.shape[0]),
+    }
+    for name, f in cases.items():
+        call = export(Called(f), (torch.randn(7, 2),), dynamic_shapes=(({0: Dim("n", min=4, max=64)},),)).module()
+        for n in (5, 9, 10, 12, 15):
+            found, expected = call(x := torch.randn(n, 2)), f(x)
+            assert torch.equal(found, expected) and found.dtype is expected.dtype, name

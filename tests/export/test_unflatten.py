@@ -216,3 +216,36 @@ def test_what_it_is_called_with_is_checked() -> None:
 def test_a_copied_program_has_the_names_of_the_first() -> None:
     program = copy.deepcopy(export(nn.Linear(3, 2), (torch.randn(4, 3),)))  # the argument is called ``input``, as a function of Python's
     assert program.module()(torch.zeros(4, 3)).shape == (4, 2)
+
+
+def test_modules_that_were_called_before_those_that_hold_them() -> None:
+    class Inner(nn.Module):
+        def forward(self, x: torch.Tensor, more: bool = False) -> torch.Tensor:
+            return x * 3 + 1 if more else x + 1
+
+    class Middle(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = Inner()
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.inner(x * 2, True) - 1
+
+    class Outer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.middle = Middle()
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.middle.inner(x) / 2
+
+    class Root(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.outer = Outer()
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.outer(x) * self.outer.middle(x) + self.outer.middle.inner(x)
+
+    net, x = Root(), torch.ones(2)
+    assert torch.equal(unflatten(export(net, (x,)))(x), net(x))

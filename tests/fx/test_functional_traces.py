@@ -10,6 +10,7 @@ import pytest
 import jtorch as torch
 from jtorch.func import functionalize, grad
 from jtorch.fx.experimental.proxy_tensor import make_fx
+from jtorch.utils import _pytree as pytree
 
 A = torch.ops.aten
 Program = Callable[[torch.Tensor], Any]
@@ -50,6 +51,7 @@ VIEWS: dict[str, Program] = {
     "with one more": lambda x: x.unsqueeze(0), "diagonal": lambda x: x.diagonal(), "of a view": lambda x: x.t()[1][1:],
     "one of all": lambda x: x.unbind(1)[2], "one of parts": lambda x: x.split([1, 2], 1)[1], "one of equal parts": lambda x: x.chunk(2)[1],
     "by strides": lambda x: x.as_strided((2, 2), (3, 2), 1), "expanded": lambda x: x.expand(1, 3, 3),
+    "windows": lambda x: x.unfold(1, 1, 2), "windows of rows": lambda x: x[:, :2].unfold(1, 2, 2),
 }  # fmt: skip
 
 
@@ -61,6 +63,42 @@ def test_writes_into_views_are_seen_by_all(name: str, mode: str) -> None:
     assert writes(made.graph) == []
     for mine, expected in zip(made(given(0.5)), f(given(0.5)), strict=True):
         torch.testing.assert_close(mine, expected)
+
+
+def bits_as_others(x: torch.Tensor) -> Any:
+    y = x + 1
+    y.view(torch.int32).add_(1 << 23)
+    return y * 2
+
+
+def parts_of_complex_numbers(x: torch.Tensor) -> Any:
+    y = x.to(torch.complex64)
+    torch.view_as_real(y)[..., 1].fill_(2)
+    y.conj().mul_(1j)
+    z = torch.view_as_complex(torch.view_as_real(y).clone())
+    z.imag.add_(1)
+    return torch.view_as_real(y), torch.view_as_real(z)
+
+
+def other_sizes(x: torch.Tensor) -> Any:
+    y, z = torch.empty(0), x.clone()
+    torch.add(x, 1, out=y)
+    z.resize_(2, 3).mul_(2)
+    return y.mul_(2), z
+
+
+@pytest.mark.parametrize("f", [bits_as_others, parts_of_complex_numbers, other_sizes])
+def test_writes_through_other_dtypes_and_into_other_sizes(f: Program) -> None:
+    class Module(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> Any:
+            return f(x)
+
+    traced = make_fx(functionalize(f))(given())
+    exported = torch.export.export(Module(), (given(),)).run_decompositions()
+    for call, graph in ((traced, traced.graph), (exported.module(), exported.graph)):
+        assert writes(graph) == []
+        for mine, expected in zip(pytree.tree_leaves(call(given(0.5))), pytree.tree_leaves(f(given(0.5))), strict=True):
+            torch.testing.assert_close(mine, expected)
 
 
 @pytest.mark.parametrize("name", [name for name in VIEWS if not name.startswith("one of")])  # those refuse to be written into

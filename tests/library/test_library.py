@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import jtorch as torch
 from jtorch import library
+from jtorch._subclasses.fake_tensor import DynamicOutputShapeException, FakeTensorMode
 from jtorch.library import custom_op, jax_op, opcheck
 from jtorch.utils._python_dispatch import TorchDispatchMode
 
@@ -197,8 +199,6 @@ def test_libraries() -> None:
     assert not hasattr(torch.ops.tests_lib, "foo")
     with pytest.raises(ValueError, match="reserved namespace"):
         library.Library("aten", "DEF")
-    with pytest.raises(NotImplementedError, match="cannot be given other kernels"):
-        library.Library("aten", "IMPL").impl("sum", abs, "CPU")
 
 
 def test_define_and_implement_by_name() -> None:
@@ -453,3 +453,68 @@ def test_gradients_of_arguments_that_are_left_out(schema, gave, fits):
         else:
             with pytest.raises(RuntimeError, match="incorrect number of gradients"):
                 out.sum().backward()
+
+
+def test_sizes_of_results_may_depend_on_data() -> None:
+    @custom_op("sizes::places", mutates_args=())
+    def places(x: torch.Tensor) -> torch.Tensor:
+        return torch.argwhere(x)
+
+    with pytest.raises(RuntimeError, match="run this operator with meta Tensors"):
+        torch.library.get_ctx().new_dynamic_size()
+
+    @places.register_fake
+    def _(x: torch.Tensor) -> torch.Tensor:
+        assert x.device.type == "cpu"  # as the tensor claims, though it has no data
+        return x.new_empty(torch.library.get_ctx().new_dynamic_size(), x.dim(), dtype=torch.int64)
+
+    class Module(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.mul(places(x), 2)
+
+    program = torch.export.export(Module(), (torch.tensor([0.0, 1.0, 2.0]),))
+    for x in (torch.ones(3), torch.zeros(3)):
+        assert torch.equal(program.module()(x), torch.argwhere(x) * 2)
+    assert "sym_size" in str(program.graph)
+    assert set(opcheck(places, (torch.ones(2, 3),)).values()) == {"SUCCESS"}
+    with FakeTensorMode() as mode, pytest.raises(DynamicOutputShapeException):
+        places(mode.from_tensor(torch.ones(3)))
+
+
+def test_opcheck_takes_operators_of_pytorch() -> None:
+    x = torch.ones(2, 3, requires_grad=True)
+    a = torch.ops.aten
+    for op, args in ((a.nonzero.default, (x,)), (a.mm.default, (x, x.t())), (a.add_.Tensor, (torch.ones(2), torch.ones(2)))):
+        assert set(opcheck(op, args).values()) == {"SUCCESS"}
+    with pytest.raises(RuntimeError, match="can only test operators without overloads"):
+        opcheck(a.sin, (x,))
+
+
+def test_operators_of_pytorch_get_other_kernels() -> None:
+    x, w = torch.ones(1, 2), torch.ones(2, 2, requires_grad=True)
+    library = torch.library.Library("aten", "IMPL")
+    zero = torch.zeros(1)
+    library.impl("mm", lambda a, b: torch.ops.aten.addmm(zero, a, b) * 2, "CPU")
+    library.impl(torch.ops.aten.sin.default, lambda x: x.cos() + 5, "CPU")
+    library.impl("aten::cos", lambda x: x.new_empty(9), "Meta")
+    y = x @ w
+    y.sum().backward()
+    assert y.tolist() == [[4, 4]] and w.grad is not None and w.grad.tolist() == [[2, 2], [2, 2]]  # as in PyTorch: the backward pass too
+    assert torch.nn.functional.linear(x, w.detach()).tolist() == [[4, 4]]
+    assert torch.sin(zero).tolist() == [6] == torch.vmap(torch.sin)(zero).tolist() and torch.cos(zero.to("meta")).shape == (9,)
+    seen: list[Any] = []
+    thread = threading.Thread(target=lambda: seen.append(zero.sin().tolist()))
+    thread.start()
+    thread.join()
+    again = torch.library.Library("aten", "IMPL", "CPU")
+    again.impl("sin", lambda x: x + 1)
+    assert seen == [[6]] and torch.sin(zero).tolist() == [1]
+    del again
+    assert torch.sin(zero).tolist() == [6]
+    library._destroy()
+    assert torch.sin(zero).tolist() == [0] and (x @ w).tolist() == [[2, 2]]
+    for name, key in (("linear", "CPU"), ("sin", "AutogradCPU")):
+        with pytest.raises(NotImplementedError, match=r"of an operator of PyTorch's|written with other operators"):
+            torch.library.Library("aten", "IMPL").impl(name, lambda *a: a[0], key)
+    with pytest.raises(RuntimeError, match="Could not find schema for aten::nosuch"):
+        torch.library.Library("aten", "IMPL").impl("nosuch", lambda x: x, "CPU")

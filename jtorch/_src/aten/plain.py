@@ -43,6 +43,12 @@ def lift(self: Tensor) -> Any:
     return self
 
 
+@kernel(A.resize)
+def resize(self: Tensor, size: Any, *, memory_format: Any = None) -> Any:
+    """Unlike the method of that name, it may give another number of elements."""
+    return self.clone().resize_(tuple(size), **({} if memory_format is None else {"memory_format": memory_format}))
+
+
 @kernel(A.lift_fresh_copy)
 def lift_fresh_copy(self: Tensor) -> Any:
     return T.clone(self)

@@ -9,6 +9,7 @@ from ...core import Tensor
 from ..bind.everything import M, T
 from ..facts import devices, dtypes
 from ..facts.layouts import preserve_format
+from ..facts.size import SYMBOLIC, SymFloat
 from .functions import route
 from .overloads import OpOverloadPacket, aten
 from .routes_shape import size_of
@@ -171,11 +172,34 @@ def randperm(
     return finish(A.randperm.default(n, **options(dtype, device, pin_memory, layout)), requires_grad)
 
 
+def _kind_of_symbols(data: Any) -> Any:
+    """The dtype of numbers, also in sequences, among which are sizes that vary; None for others."""
+    kinds = set(map(type, _leaves(data)))
+    if not any(issubclass(kind, SymFloat) or kind in SYMBOLIC for kind in kinds):
+        return None
+    if complex in kinds:
+        return dtypes.of_number(1j)
+    return dtypes.get_default_dtype() if any(issubclass(kind, (float, SymFloat)) for kind in kinds) else dtypes.int64
+
+
+def _leaves(data: Any) -> list[Any]:
+    """What nested lists and tuples hold."""
+    return [x for item in data for x in _leaves(item)] if isinstance(data, (list, tuple)) else [data]
+
+
+def _of_symbols(data: Any, more: dict[str, Any]) -> Any:
+    if isinstance(data, (list, tuple)):
+        return A.stack.default([_of_symbols(item, more) for item in data])
+    return data.to(more["device"], more["dtype"]) if isinstance(data, Tensor) else A.scalar_tensor.default(data, **more)
+
+
 @route(T.tensor)
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Any:
-    """Made outside dispatch, then ``lift_fresh.default``."""
+    """Made outside dispatch, then ``lift_fresh.default``; of sizes that vary, ``scalar_tensor.default`` of each number."""
     if isinstance(data, Tensor):
         return NotImplemented
+    if SYMBOLIC and (kind := _kind_of_symbols(data)) is not None:
+        return finish(_of_symbols(data, options(dtype or kind, device, pin_memory)), requires_grad)
     with Kernel():
         made = T.tensor(data, dtype=dtype, device=device, pin_memory=pin_memory)
     return finish(A.lift_fresh.default(made), requires_grad)
@@ -188,6 +212,8 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None, **kwargs: Any) -
         return NotImplemented
     if isinstance(data, Tensor):
         return data.to(device=device, dtype=dtype)
+    if SYMBOLIC and _kind_of_symbols(data) is not None:
+        return tensor(data, dtype=dtype, device=device)
     with Kernel():
         made = T.as_tensor(data, dtype=dtype, device=device)
     return A.lift_fresh.default(made)

@@ -19,11 +19,16 @@ class _Stack(list[Any]):
         del active.modes[: len(self)]  # the thread may have ended inside a mode
 
 
+#: The modes that every thread begins in.
+EVERYWHERE: list[Any] = []
+
+
 class _State(threading.local):
     """``off``: a kernel is running. ``forced``: operators on plain tensors are recorded one by one. ``deeper``: a mode has declined."""
 
     def __init__(self) -> None:
-        self.modes: list[Any] = _Stack()
+        self.modes: list[Any] = _Stack(EVERYWHERE)
+        _count(len(EVERYWHERE))
         self.off = False
         self.forced = False
         #: An exporter is tracing: composite operators are shown whole.
@@ -34,6 +39,8 @@ class _State(threading.local):
         self.apart: tuple[Any, ...] = ()
         #: Inside ``Quiet``: how function handlers are asked around it, and so by the handlers of operators.
         self.around: int | None = None
+        #: Tensors without data run an operator of the program's: their mode, and the operator.
+        self.fake: tuple[Any, Any] | None = None
 
 
 STATE = _State()

@@ -14,8 +14,9 @@ from ..ops._facts import schemas
 
 
 def _part(t: Any, dim: int, start: int, stop: int) -> Any:
+    """What lies between two places, which are counted from the end if they are negative, or end there if that is 0."""
     n = t.shape[dim]
-    a, b, _ = slice(start, stop or None).indices(n)
+    a, b = (n + start if start < 0 else start), (n + stop if stop <= 0 else stop)
     return t.narrow(dim, a, b - a)
 
 

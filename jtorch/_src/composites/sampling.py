@@ -11,7 +11,7 @@ import numpy as np
 from ...autograd.dual import has_tangent, refuse_tangents
 from ...autograd.grad_mode import MODE
 from ...autograd.names import named
-from ...core import Tensor, from_host, requiring
+from ...core import Tensor, requiring
 from ...random import examples, refuse_out, refuse_same, twister_of
 from ..bind.arguments import sizes, whole
 from ..bind.cores import composite
@@ -89,7 +89,7 @@ def _made(
     if out is None and devices.placement(device) == META:
         twister_of(generator)  # refused there too
         limits.check_size(shape, dtype.np.itemsize, META)
-        return from_host(np.broadcast_to(np.zeros((), dtype.np), shape), device, bool(requires_grad))
+        return T.empty(shape, dtype=dtype, device=device, requires_grad=bool(requires_grad))  # (sizes may be none that NumPy knows)
     made = numbers(draw, generator, shape, None, dtype.np, device if out is None else out.device, apart)
     if out is not None:
         return write_out(made, out, name, asked=True)

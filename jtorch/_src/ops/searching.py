@@ -17,6 +17,7 @@ from ._facts import schemas
 from ._hosted import FEW, INT64, REALS, hosted
 from ._numeric import is_bool, is_complex, scalar_name, unsupported
 from ._order import argsort_along
+from ._sizes import counted, fewer
 from .indexing import fetch
 
 
@@ -90,18 +91,24 @@ def ranks(boundaries: Array, values: Array, right: bool) -> Array:
     return in_range(_ranks(boundaries, values, right=int(right)), 0, boundaries.shape[-1])
 
 
+#: As many as any number of boundaries needs.
+_MOST_STEPS = 48
+
+
 def _by_bisection(boundaries: Array, values: Array, right: bool) -> Array:
     """A binary search over all values at once, by steps of falling powers of two: each is one gather."""
     n = boundaries.shape[-1]
-    dtype = np.int32 if n < 2**30 else np.int64
+    dtype = np.dtype(np.int32 if fewer(n, 2**30) else np.int64)
+    last = counted(n, dtype)
     low = jnp.zeros(values.shape, dtype)  # that many boundaries are known to come before
-    for k in range(n.bit_length() - 1, -1, -1):
-        following = low + dtype(2**k)
-        at = jnp.minimum(following, n) - 1
+    steps = next((k for k in range(_MOST_STEPS) if fewer(n, 2**k)), _MOST_STEPS)
+    for k in range(steps - 1, -1, -1):
+        following = low + dtype.type(2**k)
+        at = jnp.minimum(following, last) - dtype.type(1)
         found = fetch(boundaries, (at,)) if boundaries.ndim == 1 else take_along(boundaries, at, boundaries.ndim - 1)
         # Written with "not", so that NaN goes to the end.
         before = ~(found > values) if right else ~(found >= values)
-        low = jnp.where(before & (following <= n), following, low)
+        low = jnp.where(before & (following <= last), following, low)
     return low.astype(np.int64)
 
 

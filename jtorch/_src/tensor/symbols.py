@@ -257,6 +257,25 @@ def _power(base: Any, exponent: Any) -> Any:
     return base**exponent
 
 
+def _masked(self: Sym, mask: Any) -> Any:
+    """The bits of a size that are set in a number."""
+    if type(mask) is not int or mask < 0:
+        return NotImplemented
+    return sum(((self // 2**i) % 2 * 2**i for i in range(mask.bit_length()) if mask >> i & 1), 0)
+
+
+def _shifted(self: Sym, by: Any) -> Any:
+    return self * 2**by if type(by) is int and by >= 0 else NotImplemented
+
+
+def _shifted_down(self: Sym, by: Any) -> Any:
+    return self // 2**by if type(by) is int and by >= 0 else NotImplemented
+
+
+Sym.__and__ = Sym.__rand__ = _masked
+Sym.__lshift__, Sym.__rshift__ = _shifted, _shifted_down
+
+
 class _NoPolynomial(Exception):
     """A power of sizes that is no polynomial."""
 
@@ -414,16 +433,29 @@ class Float(SymFloat):
     def __int__(self) -> int:
         return int(self.__float__())
 
-    __trunc__ = __sym_int__ = __int__
+    def __floor__(self) -> Any:
+        found = _quotient(self)
+        return math.floor(self.__float__()) if found is None else found[0] // found[1]
 
-    def __floor__(self) -> int:
-        return math.floor(self.__float__())
+    def __ceil__(self) -> Any:
+        found = _quotient(self)
+        return math.ceil(self.__float__()) if found is None else (found[0] + found[1] - 1) // found[1]
 
-    def __ceil__(self) -> int:
-        return math.ceil(self.__float__())
+    def __trunc__(self) -> Any:
+        return int(self) if _quotient(self) is None else self.__floor__() if self.__floor__() >= 0 else self.__ceil__()
+
+    __sym_int__ = __trunc__
 
     def __round__(self, digits: Any = None) -> Any:
-        return round(self.__float__(), digits)
+        found = _quotient(self) if digits is None else None
+        if found is None:
+            return round(self.__float__(), digits)
+        above, below = found
+        nearest = (2 * above + below) // (2 * below)
+        if below % 2:
+            return nearest
+        between = 1 - self.env.wrap(jax.core.min_dim(exact((2 * above + below) % (2 * below)), 1))
+        return nearest - between * (nearest % 2)  # of two whole numbers at the same distance the even one
 
     def __bool__(self) -> bool:
         return bool(self.__float__())
@@ -447,6 +479,30 @@ class Float(SymFloat):
 
     def __copy__(self) -> Float:
         return self
+
+
+#: Floats are taken for fractions of numbers that are so small that arithmetic on sizes rounds nothing.
+_SMALL = 2**20
+
+
+def _quotient(x: Any) -> tuple[Any, int] | None:
+    """A number as a fraction of sizes, if floats compute it exactly enough to be rounded: its parts, the lower one above 0."""
+    if type(x) in (int, Sym):
+        return x, 1
+    if type(x) is float:
+        above, below = x.as_integer_ratio() if math.isfinite(x) else (_SMALL, 1)
+        return (above, below) if max(abs(above), below) < _SMALL else None
+    if x.on_data or x.target not in ("sym_float", "truediv", "mul", "add", "sub"):
+        return None
+    parts = [found for found in map(_quotient, x.parts) if found is not None]
+    if len(parts) < len(x.parts) or x.target == "sym_float":
+        return None if len(parts) < len(x.parts) else parts[0]
+    (a, b), (c, d) = parts
+    if x.target in ("add", "sub"):
+        return (None if b != d else (a + c if x.target == "add" else a - c, b)) if max(b, d) < _SMALL else None
+    if x.target == "mul":
+        return (a * c, b * d) if b * d < _SMALL else None
+    return (a * d, b * c) if type(c) is int and 0 < b * c < _SMALL else None
 
 
 def _arithmetic_of_floats(name: str) -> None:

@@ -85,23 +85,32 @@ class WithoutWrites(ProxyTorchDispatchMode):
                           **{a.name: x for x, a in zip(given, plain._schema.arguments) if a.kwarg_only})  # fmt: skip
         results = list(found) if isinstance(found, (list, tuple)) else [found]
         converted: list[Any] = []
+        other = plain._schema.is_view  # the targets themselves get another shape: whoever holds them sees it
         for target, result in zip(targets, results, strict=True):
             if plain._schema.is_view:
                 self.views = [view for view in self.views if view.tensor is not result]
-                if any(target is t for view in self.views for t in (view.tensor, view.base)):
-                    raise not_offered(self.doing, f"{func} of a tensor with views, or of a view")
-                func(*args, **kwargs)  # on the tensor itself: whoever holds it sees its new shape
             elif tuple(exact(result.shape)) != tuple(exact(target.shape)):
-                raise not_offered(self.doing, f"{func} changes the shape of a tensor in place")
+                if self.is_given(target):
+                    raise not_offered(self.doing, f"{func} changes the shape of an argument in place")
+                other = True
+            if other and any(target is t for view in self.views for t in (view.tensor, view.base)):
+                raise not_offered(self.doing, f"{func} of a tensor with views, or of a view")
             if result.dtype is not target.dtype:
                 with self:
                     result = A._to_copy.default(result, dtype=target.dtype)
             converted.append(result)
-        if not plain._schema.is_view:
+        if other:
+            func(*args, **kwargs)
+        else:
             self.carried_out(func, args, kwargs)
         for target, result in zip(targets, converted, strict=True):
             self.replace(target, result)
         return targets[0] if len(targets) == 1 else tuple(targets)
+
+    def is_given(self, target: Any) -> bool:
+        """Whether a tensor is an argument."""
+        proxy = self.tracer.proxy_of(target)
+        return proxy is None or proxy.node.op == "placeholder"
 
     def stands_for(self, target: Any, proxy: Proxy) -> None:
         """From now on a node gives the value of ``target``."""
@@ -137,6 +146,14 @@ class WithoutWrites(ProxyTorchDispatchMode):
         base, func = view.base, view.func
         name, rest = func._opname, view.values[1:]
         shape = list(base.shape)
+        if func is A.view.dtype:
+            return A.view.dtype(value, base.dtype)
+        if base.is_complex() is not value.is_complex():  # numbers seen as their parts, or parts as numbers: the other undoes it
+            return getattr(A, f"{name[:8]}{'complex' if base.is_complex() else 'real'}").default(value)
+        if name in ("_conj", "_neg_view"):
+            return (A._conj_physical if name == "_conj" else A.neg).default(value)
+        if name == "unfold" and base.dim() and rest[2] >= rest[1]:
+            return _with_windows(base, value, *rest)
         if name in ("view", "reshape", "unsqueeze", "squeeze", "_unsafe_view", "alias", "detach"):
             return value if name in ("alias", "detach") else A.view.default(value, shape)
         if name == "permute":
@@ -162,6 +179,14 @@ def _lies_within(base: Any, size: Any, stride: Any, start: int | None = None) ->
     """Whether a view by strides lies where a tensor does whose elements lie one after the other, from the first on."""
     last = (start or 0) + sum(max(n - 1, 0) * s for n, s in zip(size, stride, strict=True))
     return bool(base.is_contiguous() and base.storage_offset() == 0 and last < base.numel())
+
+
+def _with_windows(base: Any, value: Any, dim: int, size: int, step: int) -> Any:
+    """``base`` with other values in windows that do not overlap: the first elements of all, the second ones, ..."""
+    last = (value.shape[dim] - 1) * step
+    for i in range(size):
+        base = A.slice_scatter.default(base, A.select.int(value, -1, i), dim, i, i + last + 1, step)
+    return base
 
 
 def _joined(base: Any, value: Any, name: str, rest: list[Any], place: int) -> Any:
@@ -208,6 +233,10 @@ class _Carried(WithoutWrites):
     def carried_out(self, func: Any, args: Any, kwargs: Any) -> None:
         """Runs an operator that writes into tensors that have data."""
         func(*args, **kwargs)
+
+    def is_given(self, target: Any) -> bool:
+        """Whether a tensor was there before."""
+        return id(target) in self.before
 
     def stands_for(self, target: Any, proxy: Proxy) -> None:
         """From now on a node gives the value of ``target``."""
