@@ -31,7 +31,7 @@ NUMBERS = FOLDER / "numbers"
 _DISTRIBUTIONS = {
     "ignite": "pytorch-ignite", "backpack": "backpack-for-pytorch", "pyro": "pyro-ppl", "sklearn": "scikit-learn",
     "blitz": "blitz-bayesian-pytorch", "laplace": "laplace-torch", "curvlinops": "curvlinops-for-pytorch",
-    "open_clip": "open_clip_torch", "pytorch_grad_cam": "grad-cam", "kan": "pykan", "neuralop": "neuraloperator",
+    "open_clip": "open_clip_torch", "pytorch_grad_cam": "grad-cam", "kan": "pykan", "neuralop": "neuraloperator", "pina": "pina-mathlab",
 }  # fmt: skip
 
 #: How far floats may be apart, relative and absolute: sums in another order, over some steps of training.

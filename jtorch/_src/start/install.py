@@ -95,6 +95,7 @@ class _Distribution(importlib.metadata.Distribution):
 _ADAPTED = {
     "safetensors.torch": "jtorch._src.neighbours.safetensors",
     "torchvision.extension": "jtorch._src.neighbours.torchvision",
+    "torchaudio._extension.utils": "jtorch._src.neighbours.torchaudio",
     "pkg_resources": "jtorch._src.neighbours.distributions",
     "lightning_fabric.strategies.launchers.subprocess_script": "jtorch._src.neighbours.lightning",
     "lightning.fabric.strategies.launchers.subprocess_script": "jtorch._src.neighbours.lightning",

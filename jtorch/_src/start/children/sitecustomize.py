@@ -8,7 +8,7 @@ import os
 import sys
 
 #: The packages that something of jtorch stands for, or that it adapts (``start/install.py``).
-_ASKED = ("torch", "functorch", "torchgen", "jtorch", "safetensors", "torchvision", "lightning", "lightning_fabric", "pkg_resources")
+_ASKED = ("torch", "functorch", "torchgen", "jtorch", "safetensors", "torchvision", "torchaudio", "lightning", "lightning_fabric", "pkg_resources")
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _START = os.path.dirname(_HERE)
 
