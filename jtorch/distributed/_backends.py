@@ -21,7 +21,12 @@ class _RedOpType(enum.IntEnum):
 _RedOpType.__name__, _RedOpType.__qualname__ = "RedOpType", "ReduceOp.RedOpType"  # pickles look it up by the latter
 
 
-class ReduceOp:
+class _Kind(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, _RedOpType)
+
+
+class ReduceOp(metaclass=_Kind):
     """How ``all_reduce`` and ``reduce`` combine the processes' tensors.
 
     Args:

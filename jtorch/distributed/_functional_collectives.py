@@ -1,6 +1,7 @@
 """Collectives that return new tensors. They are done when they return: ``wait_tensor`` has nothing to wait for.
 
-A group is a ``ProcessGroup``, its name, a list of ranks, a mesh of one dimension, or ``(mesh, dimension)``.
+A group is a ``ProcessGroup``, its name, a list of ranks, a mesh of one dimension, or ``(mesh, dimension)``. All have gradients, which are
+collectives too: every process has to take part in the backward pass. Those of combinations are of sums alone.
 """
 
 # ruff: noqa: ARG001  (signatures are torch's, whether or not an argument means something here)
@@ -57,39 +58,53 @@ def wait_tensor(tensor: torch.Tensor) -> torch.Tensor:
 
 
 @functional("all_reduce")
+def _all_reduce(self: torch.Tensor, reduceOp: Any, pg: ProcessGroup) -> torch.Tensor:
+    result = _start(self)
+    c.all_reduce(result, _op(reduceOp), group=pg)
+    return result
+
+
 def all_reduce(self: torch.Tensor, reduceOp: str, group: Any, tag: str = "") -> torch.Tensor:
     """The processes' tensors, combined."""
-    result = _start(self)
-    c.all_reduce(result, _op(reduceOp), group=_group(group))
-    return result
+    return _Reduced.apply(self, reduceOp, _group(group), "all_reduce")
 
 
 @functional("broadcast")
-def broadcast(self: torch.Tensor, src: int, group: Any, tag: str = "") -> torch.Tensor:
-    """The tensor of rank ``src``."""
+def _broadcast(self: torch.Tensor, src: int, pg: ProcessGroup) -> torch.Tensor:
     result = _start(self)
-    c.broadcast(result, src, group=_group(group))
+    c.broadcast(result, src, group=pg)
     return result
 
 
+def broadcast(self: torch.Tensor, src: int, group: Any, tag: str = "") -> torch.Tensor:
+    """The tensor of rank ``src``. As in PyTorch the gradient of each process goes to its own tensor."""
+    return _Spread.apply(self, src, _group(group))
+
+
 @functional("all_gather_into_tensor")
-def all_gather_tensor(self: torch.Tensor, gather_dim: int, group: Any, tag: str = "") -> torch.Tensor:
-    """The processes' tensors, joined along a dimension."""
-    pg = _group(group)
+def _all_gather(self: torch.Tensor, gather_dim: int, pg: ProcessGroup) -> torch.Tensor:
     rows = [torch.empty_like(self) for _ in range(pg.size())]
     with torch.no_grad():
         c.all_gather(rows, _start(self), group=pg)
         return torch.cat(rows, gather_dim)
 
 
-@functional("reduce_scatter_tensor")
+def all_gather_tensor(self: torch.Tensor, gather_dim: int, group: Any, tag: str = "") -> torch.Tensor:
+    """The processes' tensors, joined along a dimension."""
+    return _Gathered.apply(self, gather_dim, _group(group))
+
+
 def reduce_scatter_tensor(self: torch.Tensor, reduceOp: str, scatter_dim: int, group: Any, tag: str = "") -> torch.Tensor:
     """This process's part, along a dimension, of the processes' tensors, combined.
 
     Raises:
         AssertionError: if the dimension is no multiple of the number of processes.
     """
-    pg = _group(group)
+    return _Scattered.apply(self, reduceOp, scatter_dim, _group(group), "reduce_scatter_tensor")
+
+
+@functional("reduce_scatter_tensor")
+def _reduce_scatter(self: torch.Tensor, reduceOp: Any, scatter_dim: int, pg: ProcessGroup) -> torch.Tensor:
     if self.shape[scatter_dim] % pg.size():
         raise AssertionError(f"input dimension {scatter_dim} ({self.shape[scatter_dim]}) must be a multiple of group_size {pg.size()}")
     with torch.no_grad():
@@ -99,33 +114,35 @@ def reduce_scatter_tensor(self: torch.Tensor, reduceOp: str, scatter_dim: int, g
     return result
 
 
-@functional("all_to_all_single")
 def all_to_all_single(self: torch.Tensor, output_split_sizes: Any, input_split_sizes: Any, group: Any, tag: str = "") -> torch.Tensor:
     """What each process has for this one."""
+    return _Exchanged.apply(self, output_split_sizes, input_split_sizes, _group(group))
+
+
+@functional("all_to_all_single")
+def _all_to_all(self: torch.Tensor, output_split_sizes: Any, input_split_sizes: Any, pg: ProcessGroup) -> torch.Tensor:
     shape = list(self.shape)
     if output_split_sizes is not None:
         shape[0] = sum(output_split_sizes)
     result = torch.empty(shape, dtype=self.dtype, device=self.device)
-    c.all_to_all_single(result, _start(self), output_split_sizes, input_split_sizes, group=_group(group))
+    c.all_to_all_single(result, _start(self), output_split_sizes, input_split_sizes, group=pg)
     return result
 
 
-@functional("all_to_all_single")
 def permute_tensor(self: torch.Tensor, src_dst: list[int], group: Any, tag: str = "") -> torch.Tensor:
     """The tensor of the process that sends to this one: process ``i`` sends to process ``src_dst[i]``."""
     pg = _group(group)
     to = src_dst[pg.rank()]
     n = self.numel()
     sent, got = [n if i == to else 0 for i in range(pg.size())], [n if d == pg.rank() else 0 for d in src_dst]
-    result = torch.empty(sum(got), dtype=self.dtype, device=self.device)
-    c.all_to_all_single(result, _start(self).reshape(-1), got, sent, group=pg)
-    return result.reshape(self.shape)
+    return all_to_all_single(self.reshape(-1), got, sent, pg).reshape(self.shape)
 
 
 @functional("all_reduce_coalesced")
 def all_reduce_coalesced(self: list[torch.Tensor], reduceOp: str, group: Any, tag: str = "") -> list[torch.Tensor]:
     """``all_reduce`` of each."""
-    return [all_reduce(t, reduceOp, group) for t in self]
+    pg = _group(group)
+    return [_Reduced.apply(t, reduceOp, pg, "all_reduce_coalesced") for t in self]
 
 
 @functional("all_gather_into_tensor_coalesced")
@@ -139,60 +156,91 @@ def reduce_scatter_tensor_coalesced(
     inputs: list[torch.Tensor], reduceOp: str, scatter_dim: list[int], group: Any, tag: str = ""
 ) -> list[torch.Tensor]:
     """``reduce_scatter_tensor`` of each."""
-    return [reduce_scatter_tensor(t, reduceOp, dim, group) for t, dim in zip(inputs, scatter_dim, strict=True)]
+    pg, name = _group(group), "reduce_scatter_tensor_coalesced"
+    return [_Scattered.apply(t, reduceOp, dim, pg, name) for t, dim in zip(inputs, scatter_dim, strict=True)]
+
+
+def _only_sums(name: str, op: Any) -> None:
+    text = op.lower() if isinstance(op, str) else op.name.lower()
+    if text != "sum":
+        raise RuntimeError(f"{name} backward only supports 'sum' reduction, got '{text}'")
+
+
+class _Reduced(torch.autograd.Function):
+    @staticmethod
+    def forward(t: torch.Tensor, op: Any, group: Any, name: str) -> Any:
+        return _all_reduce(t, op, group)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        _, ctx.op, ctx.group, ctx.name = inputs
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        _only_sums(ctx.name, ctx.op)
+        return _Reduced.apply(grad, "sum", ctx.group, ctx.name), None, None, None
+
+
+class _Spread(torch.autograd.Function):
+    @staticmethod
+    def forward(t: torch.Tensor, src: int, group: Any) -> Any:
+        return _broadcast(t, src, group)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        return grad, None, None
 
 
 class _Gathered(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, t: torch.Tensor, dim: int, group: Any) -> torch.Tensor:
-        ctx.dim, ctx.group = dim, group
-        return all_gather_tensor(t, dim, group)
+    def forward(t: torch.Tensor, dim: int, group: Any) -> Any:
+        return _all_gather(t, dim, group)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        _, ctx.dim, ctx.group = inputs
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        return _Scattered.apply(grad, "sum", ctx.dim, ctx.group), None, None
+        return _Scattered.apply(grad, "sum", ctx.dim, ctx.group, "reduce_scatter_tensor"), None, None
 
 
 class _Scattered(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, t: torch.Tensor, op: str, dim: int, group: Any) -> torch.Tensor:
-        ctx.op, ctx.dim, ctx.group = op, dim, group
-        return reduce_scatter_tensor(t, op, dim, group)
+    def forward(t: torch.Tensor, op: Any, dim: int, group: Any, name: str) -> Any:
+        return _reduce_scatter(t, op, dim, group)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        _, ctx.op, ctx.dim, ctx.group, ctx.name = inputs
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        if ctx.op not in ("sum", "avg"):
-            raise RuntimeError(f"reduce_scatter_tensor has no derivative for {ctx.op}")
-        whole = _Gathered.apply(grad, ctx.dim, ctx.group)
-        return whole / ctx.group.size() if ctx.op == "avg" else whole, None, None, None
+        _only_sums(ctx.name, ctx.op)
+        return _Gathered.apply(grad, ctx.dim, ctx.group), None, None, None, None
 
 
 class _Exchanged(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, t: torch.Tensor, outputs: Any, inputs: Any, group: Any) -> torch.Tensor:
-        ctx.outputs, ctx.inputs, ctx.group = outputs, inputs, group
-        return all_to_all_single(t, outputs, inputs, group)
+    def forward(t: torch.Tensor, outputs: Any, inputs: Any, group: Any) -> Any:
+        return _all_to_all(t, outputs, inputs, group)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        _, ctx.outputs, ctx.inputs, ctx.group = inputs
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
         return _Exchanged.apply(grad, ctx.inputs, ctx.outputs, ctx.group), None, None, None
 
 
-def all_gather_tensor_autograd(self: torch.Tensor, gather_dim: int, group: Any, tag: str = "") -> torch.Tensor:
-    """``all_gather_tensor`` with a gradient."""
-    return _Gathered.apply(self, gather_dim, _group(group))
-
-
-def reduce_scatter_tensor_autograd(self: torch.Tensor, reduceOp: str, scatter_dim: int, group: Any, tag: str = "") -> torch.Tensor:
-    """``reduce_scatter_tensor`` with a gradient."""
-    return _Scattered.apply(self, reduceOp, scatter_dim, _group(group))
-
-
-def all_to_all_single_autograd(
-    self: torch.Tensor, output_split_sizes: Any, input_split_sizes: Any, group: Any, tag: str = ""
-) -> torch.Tensor:
-    """``all_to_all_single`` with a gradient."""
-    return _Exchanged.apply(self, output_split_sizes, input_split_sizes, _group(group))
+#: Names from when the others had no gradients.
+all_gather_tensor_autograd, reduce_scatter_tensor_autograd = all_gather_tensor, reduce_scatter_tensor
+all_to_all_single_autograd = all_to_all_single
 
 
 def _no_handle(async_op: bool) -> None:

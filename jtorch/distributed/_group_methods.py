@@ -14,6 +14,7 @@ from . import point_to_point
 from ._backends import ReduceOp
 from .constants import default_pg_timeout
 from .group import ProcessGroup, get_global_rank
+from .works import Work
 
 
 class _Options:
@@ -64,6 +65,7 @@ class ReduceOptions(GatherOptions):
     """Options of ``reduce``."""
 
     reduceOp: Any = ReduceOp.SUM
+    rootTensor: int = 0
 
 
 class ReduceScatterOptions(AllreduceOptions):
@@ -88,6 +90,8 @@ def _operation(given: Any) -> Any:
 
 
 def _root(given: Any) -> int:
+    if getattr(given, "rootTensor", 0):
+        raise RuntimeError(f"invalid root tensor: {given.rootTensor}")
     return int(getattr(given, "rootRank", given))
 
 
@@ -119,6 +123,33 @@ def allgather(self: Any, output_tensors: Any, input_tensors: Any, opts: Any = No
     del opts, timeout
     outputs = output_tensors if isinstance(output_tensors[0], Tensor) else _one(output_tensors, "allgather")
     return c.all_gather(outputs, _one(input_tensors, "allgather"), self, True)
+
+
+def allgather_coalesced(self: Any, output_lists: Any, input_list: Any, opts: Any = None) -> Any:
+    """``all_gather_coalesced``: ``output_lists[i][j]`` is tensor ``j`` of process ``i``; it is done when this returns."""
+    del opts
+    c.all_gather_coalesced(output_lists, input_list, self)
+    return Work("allgather_coalesced", self, result=output_lists)
+
+
+def _each(call: Any, name: str, outputs: Any, inputs: Any) -> list[Any]:
+    if len(outputs) != len(inputs):
+        raise ValueError(f"ProcessGroup.{name} takes as many outputs as inputs, not {len(outputs)} and {len(inputs)}")
+    return [call(*pair) for pair in zip(outputs, inputs, strict=True)]
+
+
+def allgather_into_tensor_coalesced(self: Any, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+    """``all_gather_into_tensor`` of several tensors; it is done when this returns."""
+    del opts
+    _each(lambda out, t: c.all_gather_into_tensor(out, t, self), "allgather_into_tensor_coalesced", outputs, inputs)
+    return Work("allgather_into_tensor_coalesced", self, result=outputs)
+
+
+def reduce_scatter_tensor_coalesced(self: Any, outputs: Any, inputs: Any, opts: Any = ReduceOp.SUM) -> Any:
+    """``reduce_scatter_tensor`` of several tensors; ``opts`` is an operation or ``ReduceScatterOptions``. It is done when this returns."""
+    op = _operation(opts)
+    _each(lambda out, t: c.reduce_scatter_tensor(out, t, op, self), "reduce_scatter_tensor_coalesced", outputs, inputs)
+    return Work("reduce_scatter_tensor_coalesced", self, result=outputs)
 
 
 def _allgather_base(self: Any, output: Any, input: Any, opts: Any = None) -> Any:
@@ -192,8 +223,9 @@ def recv_anysource(self: Any, tensors: Any, tag: int) -> Any:
 
 
 for _method in (
-    allreduce, allreduce_coalesced, broadcast, reduce, allgather, _allgather_base, gather, scatter, reduce_scatter, _reduce_scatter_base,
-    alltoall, alltoall_base, barrier, monitored_barrier, send, recv, recv_anysource,
+    allreduce, allreduce_coalesced, broadcast, reduce, allgather, allgather_coalesced, allgather_into_tensor_coalesced, _allgather_base,
+    gather, scatter, reduce_scatter, reduce_scatter_tensor_coalesced, _reduce_scatter_base, alltoall, alltoall_base, barrier,
+    monitored_barrier, send, recv, recv_anysource,
 ):  # fmt: skip
     setattr(ProcessGroup, _method.__name__, _method)
 

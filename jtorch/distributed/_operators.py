@@ -100,22 +100,60 @@ def reduce_scatter_tensor_out(input: Any, reduce_op: str, group_size: int, group
     return funcol._into(out, reduce_scatter_tensor(input, reduce_op, group_size, group_name))
 
 
-def all_gather_into_tensor_autograd(input: Any, group_size: int, group_name: str) -> Any:
-    del group_size
-    return funcol.all_gather_tensor_autograd(input, 0, _group(group_name))
-
-
-def reduce_scatter_tensor_autograd(input: Any, reduce_op: str, group_size: int, group_name: str) -> Any:
-    del group_size
-    return funcol.reduce_scatter_tensor_autograd(input, reduce_op, 0, _group(group_name))
-
-
-def all_to_all_single_autograd(input: Any, output_split_sizes: Any, input_split_sizes: Any, group_name: str) -> Any:
-    return funcol.all_to_all_single_autograd(input, output_split_sizes, input_split_sizes, _group(group_name))
-
-
 def wait_tensor(tensor: Any) -> Any:
-    return tensor.clone()
+    return tensor
+
+
+# Gradients: what goes back through each, from the operator's arguments and the gradient of what it gave.
+
+
+def _summed(name: str, backward: Any) -> Any:
+    def checked(given: Any, grad: Any) -> Any:
+        funcol._only_sums(name, given[1])
+        return backward(given, grad)
+
+    return checked
+
+
+def _each(backward: Any) -> Any:
+    return lambda given, grads: [backward(given, grad) for grad in grads]
+
+
+def _scattered(given: Any, grad: Any) -> Any:
+    return reduce_scatter_tensor(grad, "sum", given[1], given[-1])
+
+
+def _gathered(given: Any, grad: Any) -> Any:
+    return all_gather_into_tensor(grad, given[2], given[-1])
+
+
+def _reduced(given: Any, grad: Any) -> Any:
+    return all_reduce(grad, "sum", given[-1])
+
+
+_BACKWARD = {
+    "all_reduce": _summed("all_reduce", _reduced),
+    "all_reduce_coalesced": _summed("all_reduce_coalesced", _each(_reduced)),
+    "all_gather_into_tensor": _scattered,
+    "all_gather_into_tensor_coalesced": _each(_scattered),
+    "reduce_scatter_tensor": _summed("reduce_scatter_tensor", _gathered),
+    "reduce_scatter_tensor_coalesced": _summed("reduce_scatter_tensor_coalesced", _each(_gathered)),
+    "all_to_all_single": lambda given, grad: all_to_all_single(grad, given[2], given[1], given[-1]),
+    "broadcast": lambda _, grad: grad,
+}
+
+
+def _derive(name: str, library: Any) -> None:
+    backward = _BACKWARD[name]
+
+    def keep(ctx: Any, inputs: Any, output: Any) -> None:
+        del output
+        ctx.given = (None, *inputs[1:])  # not the tensors
+
+    def back(ctx: Any, grad: Any) -> Any:
+        return backward(ctx.given, grad), *[None] * (len(ctx.given) - 1)
+
+    torch.library.register_autograd(f"_c10d_functional::{name}", back, setup_context=keep, lib=library)
 
 
 def _wrap_tensor_autograd(input: Any) -> Any:
@@ -135,7 +173,10 @@ def _define() -> None:
         _KEPT.append(library)
         for name, signature in _SCHEMAS.items():
             library.define(f"{name}{signature}")
-            library.impl(name, globals()[name], "CompositeExplicitAutograd")
+            # what it is given is what it gives, which only a composition may do
+            library.impl(name, globals()[name], "CompositeImplicitAutograd" if name == "wait_tensor" else "CompositeExplicitAutograd")
+    for name in _BACKWARD:
+        _derive(name, library)
     for name, signature in _WRITING.items():
         library.define(f"{name}{signature}")
         library.impl(name, globals()[name], "CompositeExplicitAutograd")
@@ -145,7 +186,7 @@ def _define() -> None:
     _KEPT.append(library)
     for name in _DERIVED:
         library.define(f"{name}{_SCHEMAS[name]}")
-        library.impl(name, globals()[f"{name}_autograd"], "CompositeImplicitAutograd")
+        library.impl(name, globals()[name], "CompositeImplicitAutograd")
     library = torch.library.Library("c10d", "FRAGMENT")
     _KEPT.append(library)
     for name in _NAMED:

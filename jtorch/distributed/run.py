@@ -76,7 +76,7 @@ def get_args_parser() -> argparse.ArgumentParser:
     option("logs-specs", type=str, default=None, help="not offered")
     option("node-rank", type=int, default=0, help="the number of this machine (static)")
     option("master-addr", type=str, default="127.0.0.1", help="the address of machine 0 (static)")
-    option("master-port", type=int, default=29500, help="a port of machine 0 (static)")
+    option("master-port", type=int, default=None, help="a port of machine 0 (static); 29500 if there are several machines")
     option("local-addr", type=str, default=None, help="the address of this machine")
     option("signals-to-handle", type=str, default="SIGTERM,SIGINT,SIGHUP,SIGQUIT", help="accepted; these four are handled")
     option("shutdown-timeout", type=int, default=None, help="seconds that processes have to end before they are killed")
@@ -106,7 +106,7 @@ def parse_min_max_nnodes(nnodes: str) -> tuple[int, int]:
 def get_rdzv_endpoint(args: argparse.Namespace) -> str:
     """Where machines find one another: ``--rdzv-endpoint``, or for ``static`` the address of machine 0."""
     if args.rdzv_backend == "static" and not args.rdzv_endpoint:
-        return f"{args.master_addr}:{args.master_port}"
+        return f"{args.master_addr}:{29500 if args.master_port is None else args.master_port}"
     return args.rdzv_endpoint
 
 
@@ -182,9 +182,19 @@ def config_from_args(args: argparse.Namespace) -> tuple[LaunchConfig, str, list[
     return config, os.environ.get("PYTHON_EXEC", sys.executable), [*command, args.training_script, *args.training_script_args]
 
 
+def _is_alone(args: argparse.Namespace) -> bool:
+    """Whether there is one machine, and nobody has said where it is to listen: several such jobs run beside each other."""
+    return (
+        args.rdzv_backend == "static"
+        and not args.rdzv_endpoint
+        and args.master_port is None
+        and parse_min_max_nnodes(str(args.nnodes)) == (1, 1)
+    )
+
+
 def run(args: argparse.Namespace) -> None:
     """Starts what the options say and waits for it."""
-    if args.standalone:
+    if args.standalone or _is_alone(args):
         args.rdzv_backend, args.rdzv_endpoint, args.rdzv_id = "c10d", "localhost:0", str(uuid.uuid4())
     config, command, arguments = config_from_args(args)
     elastic_launch(config, command)(*arguments)

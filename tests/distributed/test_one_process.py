@@ -258,3 +258,21 @@ def test_the_launcher_takes_the_time_to_end_in() -> None:
 
     config = config_from_args(parse_args(["--shutdown-timeout=3", "--nproc-per-node=1", "train.py"]))[0]
     assert config.shutdown_timeout == 3
+
+
+def test_jobs_of_one_machine_choose_their_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    from jtorch.distributed import run as launcher
+
+    seen: list[tuple[str, bool]] = []
+
+    def launch(config: Any, command: Any) -> Any:
+        seen.append((config.rdzv_endpoint, config.run_id == "none"))
+        return lambda *arguments: None
+
+    monkeypatch.setattr(launcher, "elastic_launch", launch)
+    for options, endpoint in {
+        "": "localhost:0", "--nnodes=1:1 --master-addr=10.0.0.1": "localhost:0", "--master-port=29500": "127.0.0.1:29500",
+        "--nnodes=2 --node-rank=1": "127.0.0.1:29500", "--rdzv-endpoint=localhost:29501": "localhost:29501",
+    }.items():  # fmt: skip
+        launcher.run(launcher.parse_args([*options.split(), "train.py"]))
+        assert seen.pop() == (endpoint, endpoint != "localhost:0"), options

@@ -230,7 +230,7 @@ class Dispatcher:
             )
         if t.numel() != 1 and not self._allow_implicit_replication:
             raise RuntimeError(
-                f"{call.func}: got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before calling distributed "
+                f"{call.func} got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before calling distributed "
                 "operators! Please see https://docs.pytorch.org/docs/main/distributed.tensor.html#mixed-tensor-and-dtensor-operations for "
                 "more details."
             )

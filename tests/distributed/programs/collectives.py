@@ -139,6 +139,58 @@ def check_functional_collectives_in_place() -> None:
     same(f.all_gather_single(torch.ones(1) * RANK, 0, dist.group.WORLD), [0.0, 1.0, 2.0])
 
 
+def check_functional_collectives_have_gradients() -> None:
+    from jtorch.distributed import _functional_collectives as f
+
+    group, ops = dist.group.WORLD, torch.ops._c10d_functional
+    name = group.group_name
+    thrice = torch.arange(3.0).repeat(WORLD)
+    ways = {
+        "all_reduce": (lambda x: f.all_reduce(x, "sum", group), lambda x: ops.all_reduce(x, "sum", name), 6.0),
+        "all_reduce_coalesced": (
+            lambda x: f.all_reduce_coalesced([x, 2 * x], "sum", group)[1],
+            lambda x: 2 * ops.all_reduce_coalesced([x], "sum", name)[0],
+            12.0,
+        ),
+        "gather": (lambda x: f.all_gather_tensor(x, 0, group), lambda x: ops.all_gather_into_tensor(x, WORLD, name), 6.0),
+        "broadcast": (lambda x: f.broadcast(x, 1, group), lambda x: ops.broadcast(x, 1, name), RANK + 1.0),
+        "permuted": (lambda x: f.permute_tensor(x, [1, 2, 0], group), None, (RANK + 1) % WORLD + 1.0),
+    }  # fmt: skip
+    for what, (function, operator, factor) in ways.items():
+        for way in filter(None, (function, operator)):
+            x = torch.ones(3, requires_grad=True)
+            ((ops.wait_tensor(way(x)).reshape(-1, 3) * (RANK + 1)).sum() + x.sum()).backward()  # nor is a part of it cut off
+            assert x.grad is not None and x.grad.tolist() == [factor + 1] * 3, (what, x.grad)
+    found: list[Any] = []
+    for way in (
+        lambda x: f.reduce_scatter_tensor(x, "sum", 0, group), lambda x: ops.reduce_scatter_tensor(x, "sum", WORLD, name),
+        lambda x: f.all_to_all_single(x, None, None, group), lambda x: ops.all_to_all_single(x, [3] * WORLD, [3] * WORLD, name)[:3] * 3,
+    ):  # fmt: skip
+        x = thrice.clone().requires_grad_()
+        (way(x).sum() * (RANK + 1)).backward()
+        found.append(x.grad)
+    weights = torch.arange(1.0, WORLD + 1).repeat_interleave(3)
+    same(found[0], weights)
+    same(found[1], weights)
+    same(found[2], weights)
+    same(found[3], 3.0 * (RANK == 0) * weights)
+    x = torch.ones(3, requires_grad=True)
+    (g,) = torch.autograd.grad((f.all_reduce(x**3, "sum", group) ** 2).sum(), x, create_graph=True)
+    g.sum().backward()
+    same(x.grad, [2.0 * WORLD * (WORLD * 6.0 + 3.0 * 3.0 * WORLD)] * 3)
+    for op in ("avg", "max"):
+        with raises(RuntimeError, f"backward only supports 'sum' reduction, got '{op}'"):
+            f.all_reduce(x, op, group).sum().backward()
+    t = torch.ones(2)
+    assert ops.wait_tensor(ops.all_reduce_(t, "sum", name)) is t and isinstance(dist.ReduceOp.SUM, dist.ReduceOp)
+    rows, options = [[torch.zeros(1), torch.zeros(2)] for _ in range(WORLD)], dist.BroadcastOptions()
+    group.allgather_coalesced(rows, [torch.ones(1) * RANK, torch.ones(2) * RANK]).wait()
+    assert [[t.tolist() for t in row] for row in rows] == [[[float(i)], [float(i)] * 2] for i in range(WORLD)]
+    options.rootTensor = 1
+    with raises(RuntimeError, "invalid root tensor"):
+        group.broadcast([t], options)
+
+
 def check_what_is_received_becomes_the_memory() -> None:
     for n in (5, 50_001):
         t = torch.ones(n)
