@@ -8,7 +8,10 @@ import os
 import sys
 
 #: The packages that something of jtorch stands for, or that it adapts (``start/install.py``).
-_ASKED = ("torch", "functorch", "torchgen", "jtorch", "safetensors", "torchvision", "torchaudio", "lightning", "lightning_fabric", "pkg_resources")
+_ASKED = (
+    "torch", "functorch", "torchgen", "jtorch", "safetensors", "torchvision", "torchaudio", "lightning", "lightning_fabric",
+    "pkg_resources",
+)  # fmt: skip
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _START = os.path.dirname(_HERE)
 
