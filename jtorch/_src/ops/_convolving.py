@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..engine.host.convolutions import Few
 from ..engine.host.rules import BYTE, CALL, Compute, Equation, nbytes
 from ._declare import Array
 from ._hosted import hosted
@@ -27,6 +28,10 @@ from ._sizes import fewer, numbers
 
 #: Longest sum of products that is written as one fused expression.
 _MAX_TERMS = 32
+#: Longest sum that is written so in parts for few outputs, which have that many products together; those of several channels count more.
+_MORE_TERMS, _MOST_PRODUCTS = 150, 6000
+#: For so many outputs the gradient of a weight shifts the gradient instead of the input.
+_FEW_OUTS = 8
 #: Most groups that are convolved one by one.
 _MAX_PARTS = 64
 #: Longest row for which the gradient of a depthwise weight multiplies whole rows.
@@ -81,6 +86,11 @@ class Geometry:
         """Whether nothing is padded or dilated."""
         return not any(map(any, self.padding)) and all(d == 1 for d in self.dilation)
 
+    @property
+    def steps_by_one(self) -> bool:
+        """Whether there is a window at each place."""
+        return all(s == 1 for s in self.stride)
+
 
 def forward(x: Array, w: Array, geo: Geometry) -> Array:
     """Convolves ``x (N, C, *size)`` with ``w (O, C / groups, *kernel)``."""
@@ -94,7 +104,7 @@ def forward(x: Array, w: Array, geo: Geometry) -> Array:
         return forward(wide(x), wide(w), geo).astype(x.dtype)
     taps = math.prod(kernel)
     if _few_terms(w, geo) and (geo.groups > 1 or taps > 1):
-        return _multiply_add(x, w, geo, out)
+        return _few_products(x, w, geo)
     if taps == 1:
         return _dot_channels(w.reshape(w.shape[:2]), _tap(_padded(x, geo), (0,) * len(out), out, geo), geo.groups)
     if kernel == geo.stride and geo.plain and geo.groups == 1:
@@ -124,7 +134,7 @@ def grad_input(g: Array, w: Array, x_shape: tuple[int, ...], geo: Geometry) -> A
     if g.dtype in _HALF:
         return grad_input(wide(g), wide(w), x_shape, geo).astype(g.dtype)
     taps = math.prod(kernel)
-    if groups > 1 and w.shape[0] == groups and _few_terms(_swapped(w, groups), geo):
+    if (w.shape[0] == groups if groups > 1 else taps > 1 and geo.steps_by_one) and _few_terms(_swapped(w, groups), geo):
         return _flipped(g, w, x_shape, geo)
     if taps == 1:
         wt = _swapped(w, groups)
@@ -136,7 +146,7 @@ def grad_input(g: Array, w: Array, x_shape: tuple[int, ...], geo: Geometry) -> A
         shape = (x_shape[0], x_shape[1] // groups, *x_shape[2:])
         parts = zip(jnp.split(g, groups, 1), jnp.split(w, groups), strict=True)
         return jnp.concatenate([grad_input(part, weight, shape, geo.ungrouped) for part, weight in parts], 1)
-    if groups > 1 and all(s == 1 for s in geo.stride):
+    if groups > 1 and geo.steps_by_one:
         return _flipped(g, w, x_shape, geo)
     summed = x_shape[1] <= 4 or g.dtype not in _FAST_TYPES
     summed = summed or (len(out) < 3 and g.dtype == np.float32 and _in_columns(g.shape[0], out, out, w, _FEW_SHARES))
@@ -193,6 +203,8 @@ def grad_weight(g: Array, x: Array, w_shape: tuple[int, ...], geo: Geometry) -> 
         columns = _columns(x, kernel, geo, out)
         gt = lax.optimization_barrier(jnp.swapaxes(g, 0, 1).reshape(groups, w_shape[0] // groups, -1))
         return lax.dot_general(gt, columns, (((2,), (2,)), ((0,), (0,)))).reshape(w_shape)
+    if w_shape[0] <= min(_FEW_OUTS, w_shape[1] - 1) and w_shape[0] * taps <= 4 * w_shape[1] and geo.steps_by_one:
+        return _grad_weight_of_few(g, x, w_shape, geo)
     if len(out) == 3:
         shape = (w_shape[0], w_shape[1] * kernel[0], *kernel[1:])
         flat = grad_weight(_folded(g), _depth_taps(x, kernel[0], out[0], geo), shape, geo.flat)
@@ -220,8 +232,11 @@ def _on_cpu() -> bool:
 
 def _few_terms(w: Array, geo: Geometry) -> bool:
     """Whether each result is a sum over so few products that a fused multiply-add beats matrix products."""
-    taps = math.prod(w.shape[2:])
-    return (geo.groups > 1 and w.shape[1] == 1) or (w.shape[1] <= 3 and w.shape[1] * taps <= _MAX_TERMS)
+    outs, features, *kernel = w.shape
+    terms = features * math.prod(kernel)
+    if (geo.groups > 1 and features == 1) or (features <= 3 and terms <= _MAX_TERMS):
+        return True
+    return features <= 3 and terms <= _MORE_TERMS and outs * terms * (features + 2) <= _MOST_PRODUCTS
 
 
 def _in_columns(samples: int, size: tuple[int, ...], out: tuple[int, ...], w: Array, few: int) -> bool:
@@ -261,6 +276,34 @@ def _multiply_add(x: Array, w: Array, geo: Geometry, out: tuple[int, ...]) -> Ar
             total = lax.optimization_barrier(total)
     assert total is not None
     return total.reshape(x.shape[0], w.shape[0], *out)
+
+
+def _few_products(x: Array, w: Array, geo: Geometry) -> Array:
+    """``_multiply_add``, which on the host is one product of a matrix of windows for each group."""
+    if numbers(*x.shape, *w.shape):
+        return _products(x, w, geo=dataclasses.astuple(geo))
+    return _multiply_add(x, w, geo, geo.out_size(x.shape[2:], w.shape[2:]))
+
+
+def _products_formula(x: Array, w: Array, *, geo: tuple[Any, ...]) -> Array:
+    form = Geometry(*geo)
+    return _multiply_add(x, w, form, form.out_size(x.shape[2:], w.shape[2:]))
+
+
+def _products_by_numpy(*, geo: tuple[Any, ...]) -> Compute:
+    computed = functools.cache(lambda size, weight, dtype: Few(size, weight, *geo).compute(dtype))
+    return lambda x, w: computed(x.shape, w.shape, x.dtype)(x, w)
+
+
+def _cost_of_products(e: Equation) -> float:
+    return Few(e.ins[0].shape, e.ins[1].shape, *e.params["geo"]).cost
+
+
+def _shape_of_products(x: Any, w: Any, *, geo: tuple[Any, ...]) -> tuple[int, ...]:
+    return x.shape[0], w.shape[0], *Geometry(*geo).out_size(x.shape[2:], w.shape[2:])
+
+
+_products = hosted(_products_by_numpy, elementwise=False, alike=False, cost=_cost_of_products, shape=_shape_of_products)(_products_formula)
 
 
 def _depthwise_grad_weight(g: Array, x: Array, w_shape: tuple[int, ...], geo: Geometry) -> Array:
@@ -315,6 +358,19 @@ def _depthwise_grad_weight_of_few(g: Array, x: Array, w_shape: tuple[int, ...], 
         rows = lax.slice(padded, *_window(offset, g.shape[2:], geo, padded.shape, 1))
         found.append(jnp.sum(rows * gt, leading, dtype=g.dtype))
     return jnp.stack(found, 1).reshape(w_shape)
+
+
+def _grad_weight_of_few(g: Array, x: Array, w_shape: tuple[int, ...], geo: Geometry) -> Array:
+    """The gradient for few outputs: shifted under each tap, it meets the input in one product for each sample."""
+    n, outs, kernel = x.shape[0], w_shape[0], w_shape[2:]
+    padding = tuple([(d * (k - 1) - lo, d * (k - 1) - hi) for k, d, (lo, hi) in zip(kernel, geo.dilation, geo.padding, strict=True)])
+    shifts = Geometry(geo.stride, padding, geo.dilation, 1)
+    padded = lax.optimization_barrier(_padded(g, shifts))
+    shifted = [_tap(padded, offset, x.shape[2:], shifts) for offset in _offsets(kernel)]
+    columns = lax.optimization_barrier(jnp.stack(shifted, 2).reshape(n, outs * len(shifted), -1))
+    each = lax.dot_general(columns, x.reshape(n, w_shape[1], -1), (((2,), (2,)), ((0,), (0,))))
+    total = jnp.sum(lax.optimization_barrier(each), 0, dtype=g.dtype).reshape(outs, len(shifted), w_shape[1])
+    return jnp.swapaxes(total[:, ::-1], 1, 2).reshape(w_shape)
 
 
 def _depth_taps(x: Array, kernel: int, out: int, geo: Geometry) -> Array:

@@ -14,8 +14,8 @@ from .rules import BYTE, CALL, Compute, Equation, nbytes, rule
 from .windows import padder
 
 #: Bytes of the largest array of windows, and with kernels of fewer bytes, which stay in the cache while parts of the input go by.
-_COLUMNS, _CACHED_COLUMNS, _CACHED = 1 << 26, 1 << 23, 1 << 19
-#: Depthwise convolutions of fewer groups, or with more elements in a kernel, are not computed element by element.
+_COLUMNS, _CACHED_COLUMNS, _CACHED = 1 << 26, 1 << 21, 1 << 19
+#: Depthwise convolutions of more groups with fewer elements in a kernel are what XLA's code has much less memory go by for.
 _GROUPS, _TAPS = 4, 64
 
 
@@ -140,10 +140,8 @@ def _arranged(e: Equation, f: Form) -> Compute:
 def _core(f: Form) -> Compute:
     if math.prod(f.kernel) == 1 and f.groups == 1:
         return _pointwise(f)
-    if _is_depthwise(f):
-        return _depthwise(f)
     weights = f.outs * f.features * math.prod(f.kernel) * f.dtype.itemsize
-    most = min(_COLUMNS, _CACHED_COLUMNS) if f.groups == 1 and weights < _CACHED else _COLUMNS
+    most = min(_COLUMNS, _CACHED_COLUMNS) if f.features == 1 or (f.groups == 1 and weights < _CACHED) else _COLUMNS
     return _by_parts(f, most) if f.columns > most else _columns(f)
 
 
@@ -157,31 +155,6 @@ def _pointwise(f: Form) -> Compute:
 
     def convolve(x: np.ndarray, w: np.ndarray) -> np.ndarray:
         return np.matmul(w.reshape(matrix), (x if whole else x[at]).reshape(rows)).reshape(shape)
-
-    return convolve
-
-
-def _depthwise(f: Form) -> Compute:
-    """One feature a group: adds up elements of the kernel times shifted inputs."""
-    ones = (1,) * len(f.out)
-    taps = []
-    for place in np.ndindex(*f.kernel):
-        at = [slice(i * d, i * d + (n - 1) * s + 1, s) for i, d, n, s in zip(place, f.dilation, f.out, f.strides, strict=True)]
-        taps.append((slice(None), slice(None), *((None,) if f.outs > 1 else ()), *at))
-    grouped = (f.groups, f.outs) if f.outs > 1 else (f.groups,)
-    weights, shape = (*grouped, len(taps), *ones), (f.batch, f.groups * f.outs, *f.out)
-    first, others = taps[0], list(enumerate(taps))[1:]
-    along = (slice(None),) * len(grouped)
-
-    def convolve(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-        w = w.reshape(weights)
-        found = x[first] * w[(*along, 0)]
-        if others:
-            term = np.empty_like(found)
-            for i, tap in others:
-                np.multiply(x[tap], w[(*along, i)], term)
-                found += term
-        return found.reshape(shape)
 
     return convolve
 
@@ -240,3 +213,35 @@ def _by_parts(f: Form, most: int) -> Compute:
         return found
 
     return convolve
+
+
+class Few(NamedTuple):
+    """A convolution of few products for each result, in PyTorch's order of dimensions, between given sizes."""
+
+    size: tuple[int, ...]
+    weight: tuple[int, ...]
+    stride: tuple[int, ...]
+    padding: tuple[tuple[int, int], ...]
+    dilation: tuple[int, ...]
+    groups: int
+
+    def form(self, dtype: np.dtype) -> Form:
+        """It as all are computed."""
+        padded = tuple([n + lo + hi for n, (lo, hi) in zip(self.size[2:], self.padding, strict=True)])
+        taps = zip(padded, self.weight[2:], self.dilation, self.stride, strict=True)
+        out = tuple([(n - d * (k - 1) - 1) // s + 1 for n, k, d, s in taps])
+        outs, features, *kernel = self.weight
+        groups = self.groups
+        return Form(self.size[0], groups, features, outs // groups, padded, tuple(kernel), self.stride, self.dilation, out, dtype)
+
+    @property
+    def cost(self) -> float:
+        """The seconds that it takes, about."""
+        f = self.form(FLOAT32)
+        return 12 * CALL + seconds(FLOAT32, f.flops) + 2 * BYTE * f.columns
+
+    def compute(self, dtype: np.dtype) -> Compute:
+        """What computes it."""
+        pad = padder(self.size, ((0, 0), (0, 0), *self.padding), (1,) * len(self.size), np.float32(0))
+        core = _core(self.form(dtype))
+        return core if pad is None else lambda x, w: core(pad(x), w)
