@@ -344,4 +344,4 @@ def test_what_awaits_torch_knows_all_that_is_adapted():
 
     text = (PACKAGE / "_src" / "start" / "children" / "sitecustomize.py").read_text()
     names = text.partition("_ASKED = (")[2].partition(")")[0]
-    assert {name.partition(".")[0] for name in install._ADAPTED} | {"torch", "jtorch", *install._BESIDE} == set(eval(names))
+    assert {name.partition(".")[0] for name in install._ADAPTED} | {"torch", "jtorch", *install._BESIDE} == set(eval(f"({names})"))
