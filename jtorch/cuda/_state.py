@@ -8,8 +8,6 @@ import enum
 from collections import OrderedDict
 from typing import Any
 
-import jtorch as torch
-
 from . import _need, current_device, max_memory_reserved, memory_reserved, memory_stats
 
 has_half = True
@@ -22,27 +20,6 @@ class cudaStatus:
 
     SUCCESS = 0
     ERROR_NOT_READY = 34
-
-
-def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
-    """The index of a GPU: of the current one where ``device`` has none, with ``optional``; -1 for the CPU, with ``allow_cpu``.
-
-    Raises:
-        ValueError: if it is another device, or has no index.
-    """
-    if isinstance(device, str):
-        device = torch.device(device)
-    index = device
-    if isinstance(device, torch.device):
-        kinds = ("cuda", "cpu") if allow_cpu else ("cuda",)
-        if device.type not in kinds:
-            raise ValueError(f"Expected a {' or '.join(kinds)} device, but got: {device}")
-        index = -1 if device.type == "cpu" else device.index
-    if isinstance(index, int):
-        return index
-    if not optional:
-        raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
-    return current_device()
 
 
 class CudaError(RuntimeError):

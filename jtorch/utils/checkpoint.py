@@ -376,8 +376,8 @@ def _infer_device_type(*args: Any) -> str:
 
 
 def _get_device_module(device: str = "cuda") -> Any:
-    """The module of ``torch`` that is named for a type of device."""
-    return getattr(torch, device)
+    """The module of ``torch`` that is named for a type of device; for ``meta``, which has none, the device."""
+    return torch.device("meta") if device == "meta" else getattr(torch, device)
 
 
 def _get_autocast_kwargs(device_type: str = "cuda") -> tuple[dict[str, Any] | None, dict[str, Any]]:

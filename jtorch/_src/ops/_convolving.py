@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..engine.host.convolutions import Few
+from ..engine.host.convolutions import Form, between, cost_of, padding_first
 from ..engine.host.rules import BYTE, CALL, Compute, Equation, nbytes
 from ._declare import Array
 from ._hosted import hosted
@@ -236,7 +236,8 @@ def _few_terms(w: Array, geo: Geometry) -> bool:
     terms = features * math.prod(kernel)
     if (geo.groups > 1 and features == 1) or (features <= 3 and terms <= _MAX_TERMS):
         return True
-    return features <= 3 and terms <= _MORE_TERMS and outs * terms * (features + 2) <= _MOST_PRODUCTS
+    few = features <= 3 and terms <= _MORE_TERMS and outs * terms * (features + 2) <= _MOST_PRODUCTS
+    return few and geo.steps_by_one  # reading every other element takes as long as the sums
 
 
 def _in_columns(samples: int, size: tuple[int, ...], out: tuple[int, ...], w: Array, few: int) -> bool:
@@ -291,12 +292,16 @@ def _products_formula(x: Array, w: Array, *, geo: tuple[Any, ...]) -> Array:
 
 
 def _products_by_numpy(*, geo: tuple[Any, ...]) -> Compute:
-    computed = functools.cache(lambda size, weight, dtype: Few(size, weight, *geo).compute(dtype))
+    computed = functools.cache(lambda size, weight, dtype: padding_first(_on_host(size, weight, geo, dtype), size, geo[1]))
     return lambda x, w: computed(x.shape, w.shape, x.dtype)(x, w)
 
 
+def _on_host(size: tuple[int, ...], weight: tuple[int, ...], geo: tuple[Any, ...], dtype: np.dtype) -> Form:
+    return between(size, weight, Geometry(*geo).out_size(size[2:], weight[2:]), geo, dtype)
+
+
 def _cost_of_products(e: Equation) -> float:
-    return Few(e.ins[0].shape, e.ins[1].shape, *e.params["geo"]).cost
+    return cost_of(_on_host(e.ins[0].shape, e.ins[1].shape, e.params["geo"], np.dtype(e.out.dtype)), e)
 
 
 def _shape_of_products(x: Any, w: Any, *, geo: tuple[Any, ...]) -> tuple[int, ...]:

@@ -27,7 +27,6 @@ _LINES = """
         .quantize_fx .quantize_jit .stubs
     cpu.amp: .autocast_mode .grad_scaler
     cuda: .sparse
-    cuda._state: cuda._utils
     cuda.comm: nn.parallel.comm
     distributed._shard.sharded_tensor: .api distributed._sharded_tensor
     distributed._shard.sharded_optim: .api
@@ -97,6 +96,7 @@ _LINES = """
     testing: ._creation
     utils.benchmark: .utils.common .utils.compare .utils.fuzzer .utils.sparse_fuzzer .utils.timer .utils.valgrind_wrapper.timer_interface
     xpu: .graphs .random
+    _src.neighbours.within.cuda_indices: cuda._utils
     _src.neighbours.within.compiler_tables: _inductor.decomposition
     _src.neighbours.within.compiled_tests: _dynamo.testing _dynamo.test_case _inductor.test_case
     _src.neighbours.within.logs: _logging _logging._internal

@@ -72,9 +72,13 @@ def _form(e: Equation, dtype: np.dtype) -> Form:
     )
 
 
-def _cost(e: Equation) -> float:
-    f = _form(e, np.dtype(e.out.dtype))
+def cost_of(f: Form, e: Equation) -> float:
+    """The seconds that an equation takes which computes a convolution, about."""
     return 12 * CALL + seconds(e.out.dtype, f.flops) + BYTE * (2 * f.columns + 4 * nbytes((*e.ins, *e.outs)))
+
+
+def _cost(e: Equation) -> float:
+    return cost_of(_form(e, np.dtype(e.out.dtype)), e)
 
 
 def _even(e: Equation) -> float:
@@ -215,33 +219,16 @@ def _by_parts(f: Form, most: int) -> Compute:
     return convolve
 
 
-class Few(NamedTuple):
-    """A convolution of few products for each result, in PyTorch's order of dimensions, between given sizes."""
+def between(size: tuple[int, ...], weight: tuple[int, ...], out: tuple[int, ...], geo: Any, dtype: np.dtype) -> Form:
+    """The form of a convolution in PyTorch's order of dimensions; ``geo`` has stride, padding, dilation and groups."""
+    stride, padding, dilation, groups = geo
+    padded = tuple([n + lo + hi for n, (lo, hi) in zip(size[2:], padding, strict=True)])
+    outs, features, *kernel = weight
+    return Form(size[0], groups, features, outs // groups, padded, tuple(kernel), stride, dilation, out, dtype)
 
-    size: tuple[int, ...]
-    weight: tuple[int, ...]
-    stride: tuple[int, ...]
-    padding: tuple[tuple[int, int], ...]
-    dilation: tuple[int, ...]
-    groups: int
 
-    def form(self, dtype: np.dtype) -> Form:
-        """It as all are computed."""
-        padded = tuple([n + lo + hi for n, (lo, hi) in zip(self.size[2:], self.padding, strict=True)])
-        taps = zip(padded, self.weight[2:], self.dilation, self.stride, strict=True)
-        out = tuple([(n - d * (k - 1) - 1) // s + 1 for n, k, d, s in taps])
-        outs, features, *kernel = self.weight
-        groups = self.groups
-        return Form(self.size[0], groups, features, outs // groups, padded, tuple(kernel), self.stride, self.dilation, out, dtype)
-
-    @property
-    def cost(self) -> float:
-        """The seconds that it takes, about."""
-        f = self.form(FLOAT32)
-        return 12 * CALL + seconds(FLOAT32, f.flops) + 2 * BYTE * f.columns
-
-    def compute(self, dtype: np.dtype) -> Compute:
-        """What computes it."""
-        pad = padder(self.size, ((0, 0), (0, 0), *self.padding), (1,) * len(self.size), np.float32(0))
-        core = _core(self.form(dtype))
-        return core if pad is None else lambda x, w: core(pad(x), w)
+def padding_first(f: Form, size: tuple[int, ...], padding: tuple[tuple[int, int], ...]) -> Compute:
+    """What pads an input of ``size`` and convolves it."""
+    pad = padder(size, ((0, 0), (0, 0), *padding), (1,) * len(size), np.float32(0))
+    core = _core(f)
+    return core if pad is None else lambda x, w: core(pad(x), w)
