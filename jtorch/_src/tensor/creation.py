@@ -481,7 +481,7 @@ def from_numpy(ndarray: Any) -> Any:
             "will result in undefined behavior. You may want to copy the array to protect its data or make it writable before converting "
             "it to a tensor. This type of warning will be suppressed for the rest of this program."
         )
-    if ACTIVE.below is None:
+    if not ACTIVE.modes:
         return share_host(_from_array(ndarray))
     return seen_making(lambda: share_host(_from_array(ndarray)))
 

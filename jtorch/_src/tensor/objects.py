@@ -281,7 +281,7 @@ def _fresh_alias(al: Any) -> Any:
 def _new_tensor(cls: Any, *args: Any, **kwargs: Any) -> Any:
     """``Tensor()``, ``Tensor(2, 3)``, ``Tensor([1., 2.])``, ``Tensor(tensor)``: default dtype; sizes give uninitialised data."""
     if len(args) == 1 and isinstance(args[0], Tensor) and not kwargs:
-        if ACTIVE.below is not None and cls is Tensor:
+        if ACTIVE.modes and cls is Tensor:
             return hooks.seen_making(lambda: as_subclass(args[0], cls), other=args[0])
         return as_subclass(args[0], cls)
     made = old_constructors.made(args, kwargs, dtypes.get_default_dtype(), None)

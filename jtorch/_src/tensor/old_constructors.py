@@ -60,15 +60,15 @@ def made(args: tuple[Any, ...], kwargs: dict[str, Any], dtype: dtypes.dtype, pla
         asked, found = _options(dtype, where), _options(value.dtype, value.device)
         if asked != found:
             raise TypeError(f"expected {asked} (got {found})")
-        return value.as_subclass(Tensor) if ACTIVE.below is None else seen_making(lambda: value.as_subclass(Tensor), other=value)
+        return value.as_subclass(Tensor) if not ACTIVE.modes else seen_making(lambda: value.as_subclass(Tensor), other=value)
     if name == "data":
-        return _of_data(value, dtype, where) if ACTIVE.below is None else seen_making(lambda: _of_data(value, dtype, where))
+        return _of_data(value, dtype, where) if not ACTIVE.modes else seen_making(lambda: _of_data(value, dtype, where))
     size = tuple(value)
     for n in size:
         if n < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(size)}")
     check_size(size, dtype.np.itemsize, None if where is None else devices.placement(where))
-    if ACTIVE.below is None:
+    if not ACTIVE.modes:
         return _of_size(size, dtype, where)
     options = {"dtype": dtype, "layout": strided, "device": devices.of_placement(devices.placement(where))}
     return seen_making(lambda: _of_size(size, dtype, where), size, **options)
