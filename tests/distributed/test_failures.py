@@ -25,7 +25,7 @@ def test_others_end_with_an_error(how: str, culprit: int, code: int) -> None:
     finally:
         for p in started:
             p.kill()
-    word = {"is missed": "recv from rank 2", "hangs": "all_reduce of group 1"}.get(how, "all_reduce of group 0")
+    word = "recv from rank 2" if how == "is missed" else "all_reduce of group 0"
     for rank, (p, output) in enumerate(zip(started, outputs, strict=True)):
         assert p.returncode == (code if rank == culprit else 1), output
         if rank != culprit:
