@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 import jax
 import numpy as np
@@ -103,6 +103,7 @@ class Tensor(TensorBase, metaclass=TensorMeta):
     _retains: bool = False
     _address: int = 0
     _borrowed: bool = False
+    _lent: tuple[ref[Tensor], ...] = ()  # the views that require grad because this does
     _state: bool = False  # belongs to a module
     _birth: int = 0
     _passed: Any = None  # to a function that JAX traces: what its trees share

@@ -72,3 +72,21 @@ def test_integers_of_a_late_base_may_be_written(write):
     write(view)
     assert not view.requires_grad and x.tolist() != [1.0, 2.0]
     assert torch.equal(x.detach().view(torch.int32), view)
+
+
+@pytest.mark.parametrize("stop", [lambda x: x.detach_(), lambda x: x.requires_grad_(False)], ids=["detach_", "requires_grad_"])
+@pytest.mark.parametrize("asked", [True, False])
+def test_views_stop_with_a_base_that_came_to_require_grad(stop: Callable[[Tensor], object], asked: bool) -> None:
+    x = torch.ones(2, 3)
+    v = x[:1]
+    x.requires_grad_()
+    if asked:
+        assert v.requires_grad
+    assert (v * 2).requires_grad
+    stop(x)
+    assert not v.requires_grad
+    assert not (v * 2).requires_grad
+    v.exp_()  # no view of a leaf that requires grad
+    assert x[0, 0].item() == pytest.approx(2.7182817)
+    assert x.requires_grad_() is x
+    assert v.requires_grad

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from ...autograd.grad_mode import MODE
@@ -163,6 +164,8 @@ def requires_grad(self: Tensor, value: bool) -> None:
         raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
     self._rg = value
     self._borrowed = False
+    if self._lent and not value:
+        give_back(self)
     if value and MODE.transforms:
         adopted(self)
 
@@ -201,6 +204,15 @@ def _sync(self: Tensor) -> None:
         elif not self._rg and self._aval.differentiable and not base._inference:
             # The base was told to require grad after this view was made: torch says that the view does too, and gives it no gradient.
             self._rg = self._borrowed = True
+            base._lent = (*[ref for ref in base._lent if ref() is not None], weakref.ref(self))
+
+
+def give_back(base: Tensor) -> None:
+    """Ends what views of ``base`` that were made before it required grad have of it, now that it does not any more."""
+    for ref in base._lent:
+        if (view := ref()) is not None and view._borrowed:
+            view._rg = view._borrowed = False
+    base._lent = ()
 
 
 def _check_origin(self: Tensor) -> None:

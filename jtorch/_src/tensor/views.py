@@ -24,7 +24,7 @@ from ..protocol.overridable import specialise
 from .aliases import start_of
 from .cells import Alias, Counter, Step, bits_of
 from .looking import small_view, view
-from .recorded import count_apart
+from .recorded import count_apart, give_back
 from .running import rebind
 from .view_steps import detaching, dynamic_step, memory_steps, step_of
 from .writing import check_captured, check_inplace
@@ -559,6 +559,8 @@ def detach_(self: Tensor) -> Any:
             "the solution."
         )
     self._node, self._nr, self._rg = None, 0, False
+    if self._lent:
+        give_back(self)
     v = self._read()
     while (al := self._al) is not None and al.storage.within is not None:
         al.storage.give_up(self)
