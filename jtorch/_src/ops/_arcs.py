@@ -16,7 +16,6 @@ from jax import lax
 
 from ._declare import Array
 from ._hosted import hosted
-from ._sincos import sine_and_cosine
 
 #: Of the arc tangent, up to tan(pi / 8).
 _ATAN = (0.08060279507207099, -0.13879839952648332, 0.19977925030501636, -0.3333295522118995)
@@ -80,10 +79,7 @@ def _acos(x: Array) -> Array:
 
 
 def _tan(x: Array) -> Array:
-    sine, cosine, quarter = sine_and_cosine(x, 0)
-    odd = quarter & 1 == 1
-    found = jnp.where(odd, -cosine, sine) / jnp.where(odd, sine, cosine)
-    return jnp.where(x == 0, x, found)
+    return jnp.where(x == 0, x, lax.sin(x) / lax.cos(x))
 
 
 def _function(vectorised: Callable[..., Array], elsewhere: np.ufunc, jvp: Callable[..., Any]) -> Callable[..., Array]:
