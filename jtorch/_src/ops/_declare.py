@@ -126,6 +126,7 @@ class Op(Facts):
     unmixed: tuple[str, ...] = ()
     constant: tuple[int, ...] = ()
     saves: tuple[str, ...] | None = None
+    unchecked: tuple[str, ...] = ()
     wraps: bool = False
     shown: tuple[int | None, ...] = ()
     absent: bool = False

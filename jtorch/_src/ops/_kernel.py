@@ -153,9 +153,10 @@ def _make(op: Op, layout: tuple[Any, ...], forward: bool) -> Call:
     info = Info(op, layout)
     names = _operand_names(op, layout)
     saves = op.saves
-    info.checked = (True,) * len(names) if saves is None else tuple(n in saves for n in names)
+    needed = tuple(saves is None or n in saves for n in names)
+    info.checked = tuple(need and n not in op.unchecked for need, n in zip(needed, names, strict=True))
     # Residuals are recomputed from the operands for a second derivative, so ops that have them keep all.
-    info.saved = (True,) * len(names) if forward else info.checked
+    info.saved = (True,) * len(names) if forward else needed
     info.saves_result = saves is not None and "result" in saves
     kinds = tuple(_number_kinds(op, layout))
     given = [e for p, e in zip(op.params, layout, strict=True) if _is_number(p, e) and p.name in (saves or ())]

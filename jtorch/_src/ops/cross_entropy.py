@@ -295,6 +295,7 @@ def _likelihood(input: Any, reduction: str) -> str | None:
     autocast="float32",
     warns=warn_of_reduction,
     underivable={"weight": lambda input, target, reduction: _likelihood(input, reduction) if input.shape != target.shape else None},
+    unchecked=("input",),
 )
 @schemas(
     "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100, "

@@ -148,6 +148,7 @@ def _ctc_rule(
 @op(
     namespace="_C",
     aten="_ctc_loss",
+    unchecked=("input_lengths", "target_lengths"),
     saves=("log_probs", "targets", "input_lengths", "target_lengths"),
     node=lambda made: "WhereBackward0" if made.given("zero_infinity") else "CtcLossBackward0",
 )

@@ -505,7 +505,7 @@ def float_times(a: Array, b: Array) -> Array:
     return default_float(a * b)
 
 
-@op(namespace="_C", promote="common", check=_no_bools("trapezoid"), aten="trapezoid.x", node="DivBackward1")
+@op(namespace="_C", promote="common", check=_no_bools("trapezoid"), aten="trapezoid.x", node="DivBackward1", unchecked=("y", "x"))
 def _trapezoid_x(y: Array, x: Array, dim: int = -1) -> Array:
     """The area under ``y`` over the points ``x`` along ``dim``, by the trapezoid rule."""
     axis = canonical_dim(dim, y.ndim, wrap_scalar=False)
@@ -514,7 +514,7 @@ def _trapezoid_x(y: Array, x: Array, dim: int = -1) -> Array:
     return jnp.sum(_areas("trapezoid", y, x, 1, axis), axis=axis) / 2
 
 
-@op(namespace="_C", aten="trapezoid.dx", node="MulBackward1")
+@op(namespace="_C", aten="trapezoid.dx", node="MulBackward1", unchecked=("y",))
 def _trapezoid_dx(y: Array, dx: Array | Number = 1, dim: int = -1) -> Array:
     """The area under ``y``, whose points are ``dx`` apart along ``dim``, by the trapezoid rule."""
     axis = canonical_dim(dim, y.ndim, wrap_scalar=False)
@@ -533,7 +533,14 @@ def _nothing(y: Array, axis: int) -> Array:
     return jnp.zeros([n for d, n in enumerate(y.shape) if d != axis], y.dtype)
 
 
-@op(namespace="_C", promote="common", check=_no_bools("cumulative_trapezoid"), aten="cumulative_trapezoid.x", node="DivBackward1")
+@op(
+    namespace="_C",
+    promote="common",
+    check=_no_bools("cumulative_trapezoid"),
+    aten="cumulative_trapezoid.x",
+    node="DivBackward1",
+    unchecked=("y", "x"),
+)
 def _cumulative_trapezoid_x(y: Array, x: Array, dim: int = -1) -> Array:
     """The running areas under ``y`` over the points ``x`` along ``dim``."""
     if y.ndim == 0:
@@ -543,7 +550,7 @@ def _cumulative_trapezoid_x(y: Array, x: Array, dim: int = -1) -> Array:
     return _sums(made, axis) / 2 if made.size else made
 
 
-@op(namespace="_C", aten="cumulative_trapezoid.dx", node="CumsumBackward0")
+@op(namespace="_C", aten="cumulative_trapezoid.dx", node="CumsumBackward0", unchecked=("y",))
 def _cumulative_trapezoid_dx(y: Array, dx: Array | Number = 1, dim: int = -1) -> Array:
     """The running areas under ``y``, whose points are ``dx`` apart along ``dim``."""
     if y.ndim == 0:

@@ -45,6 +45,7 @@ def _qr(a: Array, full: bool) -> tuple[Array, Array]:
     out_dtype="expected",
     node="LinalgQrBackward0",
     autocast="cpu float32",
+    unchecked=("A",),
 )
 def qr(A: Array, mode: str = "reduced") -> tuple[Array, Array]:
     """``A = Q @ R`` with orthonormal columns ``Q`` and upper triangular ``R``.
@@ -120,6 +121,7 @@ def _warn_of_qr() -> None:
 
 @op(
     name="qr",
+    unchecked=("input",),
     out=True,
     returns="qr",
     fields=("Q", "R"),
@@ -373,7 +375,16 @@ def _check_pivot(pivot: bool) -> None:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
 
 
-@op(namespace="linalg", out=True, returns="linalg_lu", fields=("P", "L", "U"), aten="linalg_lu", constant=(0,), node="LinalgLuBackward0")
+@op(
+    namespace="linalg",
+    out=True,
+    returns="linalg_lu",
+    fields=("P", "L", "U"),
+    aten="linalg_lu",
+    constant=(0,),
+    node="LinalgLuBackward0",
+    unchecked=("A",),
+)
 def lu(A: Array, *, pivot: bool = True) -> tuple[Array, Array, Array]:
     """``A = P @ L @ U``: a permutation, a lower triangular matrix with ones on the diagonal, and an upper triangular one.
 
@@ -417,6 +428,7 @@ def _factored(a: Array, pivot: bool) -> tuple[Array, Array, Array]:
     out_dtype="expected",
     node="LinalgLuFactorExBackward0",
     dispatched="in parts",
+    unchecked=("A",),
 )
 def lu_factor(A: Array, *, pivot: bool = True) -> tuple[Array, Array]:
     """L and U packed in one matrix, and the rows exchanged at each step (int32, counted from 1).
@@ -463,6 +475,7 @@ def _guard_pivots(a: Array, info: Array, function: str) -> None:
     strides="columns:0",
     out_dtype="expected",
     node="LinalgLuFactorExBackward0",
+    unchecked=("A",),
 )
 def lu_factor_ex(A: Array, *, pivot: bool = True, check_errors: bool = False) -> tuple[Array, Array, Array]:
     """``lu_factor``, and for each matrix 0, or the position of a zero pivot; raises only with ``check_errors``.

@@ -200,6 +200,7 @@ def _solved(a: Array, b: Array, left: bool, function: str) -> Array:
     node="LinalgSolveExBackward0",
     autocast="cpu float32",
     implicit=True,
+    unchecked=("B",),
 )
 def solve(A: Array, B: Array, *, left: bool = True) -> Array:
     """The solution of ``A X = B``, or of ``X A = B`` for ``left=False``.
@@ -233,6 +234,7 @@ def solve(A: Array, B: Array, *, left: bool = True) -> Array:
     out_dtype="expected",
     node="LinalgSolveExBackward0",
     dispatched="in parts",
+    unchecked=("B",),
 )
 def solve_ex(A: Array, B: Array, *, left: bool = True, check_errors: bool = False) -> tuple[Array, Array]:
     """``solve``, and for each matrix 0, or the position of a zero pivot.
@@ -300,6 +302,7 @@ def triangular(
     out_dtype="scalar type",
     node="LinalgSolveTriangularBackward0",
     spelled={"A": "input"},
+    unchecked=("B",),
 )
 @schemas("(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor ; =out")
 def solve_triangular(A: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Array:
@@ -475,7 +478,15 @@ def _cholesky_inverse_rule(g: Array, result: Array, L: Array, upper: bool = Fals
 defvjp(cholesky_inverse, _cholesky_inverse_rule, saves=("L", "result"))
 
 
-@op(namespace="linalg", out=True, aten="linalg_lu_solve", strides="columns if left", out_dtype="expected", node="LinalgLuSolveBackward0")
+@op(
+    namespace="linalg",
+    out=True,
+    aten="linalg_lu_solve",
+    strides="columns if left",
+    out_dtype="expected",
+    node="LinalgLuSolveBackward0",
+    unchecked=("B",),
+)
 def lu_solve(LU: Array, pivots: Array, B: Array, *, left: bool = True, adjoint: bool = False) -> Array:
     """The solution of ``A X = B`` (of ``X A = B`` for ``left=False``, of ``A.mH X = B`` with ``adjoint``) from ``lu_factor(A)``.
 
@@ -537,6 +548,7 @@ def _lu_solved(lu: Array, pivots: Array, b: Array, adjoint: bool) -> Array:
 
 @op(
     name="lu_solve",
+    unchecked=("input",),
     out=True,
     aten="lu_solve",
     strides="columns",

@@ -147,6 +147,7 @@ def _eigvalsh_fwd(A: Array, UPLO: str = "L") -> tuple[Array, tuple[Array, Array]
     autocast="cpu float32",
     spelled={"A": "input"},
     implicit=True,
+    unchecked=("A",),
 )
 @schemas('(Tensor self, str UPLO="L") -> Tensor ; =out')
 def eigvalsh(A: Array, UPLO: str = "L") -> Array:
@@ -208,6 +209,7 @@ def _eig_grad(grad_values: Array, grad_vectors: Array | None, values: Array, vec
     node="LinalgEigBackward0",
     autocast="cpu float32",
     spelled={"A": "input"},
+    unchecked=("A",),
 )
 @schemas("(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors) ; =out:eigenvalues,eigenvectors")
 def eig(A: Array) -> tuple[Array, Array]:
@@ -247,6 +249,7 @@ def _eigvals_fwd(A: Array) -> tuple[Array, tuple[Array, Array]]:
     autocast="cpu float32",
     spelled={"A": "input"},
     dispatched="in parts",
+    unchecked=("A",),
 )
 @schemas("(Tensor self) -> Tensor ; =out")
 def eigvals(A: Array) -> Array:

@@ -145,6 +145,7 @@ derivative(
     autocast="float32",
     implicit=True,
     warns=_warn_of_sizes,
+    unchecked=("input", "target"),
 )
 @schemas("(Tensor self, Tensor target, int reduction=1) -> Tensor")
 def l1_loss(

@@ -53,6 +53,7 @@ def _check_ranking(kinds: list[dtypes.dtype]) -> None:
     autocast="float32",
     dispatched="in parts",
     warns=warn_of_reduction,
+    unchecked=("target",),
 )
 @schemas("(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor")
 def cosine_embedding_loss(
@@ -353,6 +354,7 @@ derivative(
     autocast="float32",
     dispatched="in parts",
     warns=warn_of_reduction,
+    unchecked=("input", "target"),
 )
 def hinge_embedding_loss(
     input: Array,
@@ -396,6 +398,7 @@ def hinge_embedding_loss(
     node=by_reduction("ClampMinBackward0"),
     autocast="float32",
     warns=warn_of_reduction,
+    unchecked=("input1", "input2", "target"),
 )
 @schemas("(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor")
 def margin_ranking_loss(

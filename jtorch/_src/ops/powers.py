@@ -169,6 +169,7 @@ derivative(A.pow.Scalar, exponent=lambda g, self, result: A.mul.Tensor(g, A.mul.
     out_dtype="the output given to float_power has dtype {mine} but the operation's result requires dtype {its}",
     node="PowBackward1",
     implicit=True,
+    unchecked=("input", "exponent"),
 )
 @schemas(
     ".Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor ; _Tensor =Tensor_Tensor_out",

@@ -371,7 +371,7 @@ def diagflat(input: Array, offset: int = 0) -> Array:
     return diag_embed(input.reshape(-1), offset)
 
 
-@op(promote="expanded", out=True, aten="kron", out_apart="partly", node="UnsafeViewBackward0", implicit=True)
+@op(promote="expanded", out=True, aten="kron", out_apart="partly", node="UnsafeViewBackward0", implicit=True, unchecked=("input", "other"))
 def kron(input: Array, other: Array) -> Array:
     """The Kronecker product: every element of ``input`` multiplies a copy of ``other``.
 

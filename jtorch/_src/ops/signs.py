@@ -174,7 +174,14 @@ def signbit(input: Array) -> Array:
     return jnp.zeros(input.shape, np.bool_) if is_bool(input) else input < 0
 
 
-@binary(promote="float", inplace=True, saves=("input", "other"), aten="copysign.Tensor", node=by_operand("Copysign", "other", 0, 1))
+@binary(
+    promote="float",
+    inplace=True,
+    saves=("input", "other"),
+    aten="copysign.Tensor",
+    node=by_operand("Copysign", "other", 0, 1),
+    unchecked=("other",),
+)
 @schemas(".Tensor ; _ =out", ".Scalar")
 def copysign(input: Array, other: Array | Number) -> Array:
     """The magnitude of ``input`` with the sign of ``other``.

@@ -146,6 +146,7 @@ def _svdvals_fwd(A: Array, *, driver: str | None = None) -> tuple[Array, tuple[A
     node="LinalgSvdBackward0",
     autocast="cpu float32",
     implicit=True,
+    unchecked=("A",),
 )
 def svdvals(A: Array, *, driver: str | None = None) -> Array:
     """The singular values in descending order.
@@ -550,6 +551,7 @@ def _node_of_condition(made: Made) -> str:
     autocast="cpu float32",
     spelled={"A": "input"},
     dispatched="in parts",
+    unchecked=("A",),
 )
 @schemas("(Tensor self, Scalar? p=None) -> Tensor ; =out", ".p_str(Tensor self, str p) -> Tensor ; =p_str_out")
 def cond(A: Array, p: float | str | None = None) -> Array:

@@ -139,7 +139,7 @@ def _softsign_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(softsign, _softsign_rule)
 
 
-@_activation(saves=("input",), aten="tanhshrink", native=False, node="SubBackward0")
+@_activation(saves=("input",), aten="tanhshrink", native=False, node="SubBackward0", unchecked=("input",))
 @schemas()
 def tanhshrink(input: Array) -> Array:
     """``input - tanh(input)``.

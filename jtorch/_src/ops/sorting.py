@@ -114,7 +114,15 @@ def argsort(input: Array, dim: int = -1, descending: bool = False, stable: bool 
     return argsort_along(input, axis, descending) if input.ndim else jnp.zeros((), np.int64)
 
 
-@reduction(saves=("input",), aten="msort", strides="preserve", out_dtype="expected", node="SortBackward0", dispatched="in parts")
+@reduction(
+    saves=("input",),
+    aten="msort",
+    strides="preserve",
+    out_dtype="expected",
+    node="SortBackward0",
+    dispatched="in parts",
+    unchecked=("input",),
+)
 def msort(input: Array) -> Array:
     """Sorts along the first dimension.
 

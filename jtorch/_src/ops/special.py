@@ -153,7 +153,7 @@ derivative(
 )
 
 
-@_special(saves=("input",), aten="special_ndtr", node="MulBackward1", implicit=True)
+@_special(saves=("input",), aten="special_ndtr", node="MulBackward1", implicit=True, unchecked=("input",))
 def ndtr(input: Array) -> Array:
     """The normal distribution's cumulative probability.
 

@@ -406,6 +406,7 @@ def _quantile(input: Array, q: Array | float, dim: int | None, keepdim: bool, in
     node="SqueezeBackward4",
     autocast="cpu float32",
     implicit=True,
+    unchecked=("input",),
 )
 @schemas(
     '(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor ; =out',
@@ -442,6 +443,7 @@ def quantile(input: Array, q: Array | float, dim: int | None = None, keepdim: bo
     node="SqueezeBackward4",
     autocast="cpu float32",
     implicit=True,
+    unchecked=("input",),
 )
 @schemas(
     '(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor ; =out',
@@ -469,7 +471,7 @@ def nanquantile(input: Array, q: Array | float, dim: int | None = None, keepdim:
 # ---- covariance ------------------------------------------------------------------------------------------------------------------
 
 
-@op(namespace="_C", aten="cov", node="SqueezeBackward0")
+@op(namespace="_C", aten="cov", node="SqueezeBackward0", unchecked=("input",))
 def _cov(input: Array, correction: int) -> Array:
     """The covariance matrix of the rows of a matrix, whose columns count alike; without dimensions of size 1."""
     x = default_float(input)
@@ -484,6 +486,7 @@ def _cov(input: Array, correction: int) -> Array:
 @op(
     namespace="_C",
     aten="corrcoef",
+    unchecked=("input",),
     node=lambda made: "DivBackward0" if made.ndims[0] < 2 or made.avals[0].shape[0] == 1 else "ClampBackward1",
 )
 def _corrcoef(input: Array) -> Array:
