@@ -303,7 +303,9 @@ def accumulate(leaf: Tensor, grad: Any, create_graph: bool) -> None:
     if t._v is not None and t._v.trace is SPECIAL:
         check_state(leaf, t._v)
     have = leaf._grad
-    if have is not None and ACTIVE.below is not None and (walking := _walking((have, t))) is not None:
+    if not leaf._rg:
+        pass  # it was told to stop since what was computed with it: hooks run, nothing is kept
+    elif have is not None and ACTIVE.below is not None and (walking := _walking((have, t))) is not None:
         leaf._grad = walking.added(have, t, create_graph)  # a wrapper's own code runs, so that no lock is held
     else:
         _add_to(leaf, t, create_graph)

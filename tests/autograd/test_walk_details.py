@@ -580,3 +580,21 @@ def test_gradcheck_of_walks_that_round_otherwise_from_some_time_on(until, fails)
             torch.autograd.gradcheck(Double.apply, x)
     else:
         assert torch.autograd.gradcheck(Double.apply, x)
+
+
+@pytest.mark.parametrize("stop", [lambda x: x.detach_(), lambda x: x.requires_grad_(False)], ids=["detach_", "requires_grad_"])
+@pytest.mark.parametrize("below", [False, True])
+def test_a_leaf_that_stopped_to_require_grad_gets_none(stop, below):
+    x = torch.ones(2, requires_grad=True)
+    y = torch.ones(2, requires_grad=True)
+    ran = []
+    x.register_hook(lambda g: ran.append("hook"))
+    x.register_post_accumulate_grad_hook(lambda p: ran.append("after"))
+    loss = (x * y).sum()
+    stop(x)
+    with Watching() if below else nullcontext():
+        loss.backward()
+    assert x.grad is None
+    assert ran == ["hook", "after"]
+    assert y.grad is not None
+    assert y.grad.tolist() == [1, 1]

@@ -281,7 +281,9 @@ def accumulate(leaf: Tensor, box: list[Any], create_graph: bool) -> None:
     if rare is not None and rare.prehooks:
         t = engine._Hooks.before_all(rare.prehooks, [t])[0]
     have = leaf._grad
-    if have is not None:
+    if not leaf._rg:
+        pass  # as in the walk of values
+    elif have is not None:
         leaf._grad = added(have, t, create_graph)
     else:
         with Quiet():
