@@ -303,6 +303,8 @@ def accumulate(leaf: Tensor, grad: Any, create_graph: bool) -> None:
     if t._v is not None and t._v.trace is SPECIAL:
         check_state(leaf, t._v)
     have = leaf._grad
+    if leaf._al is not None and leaf.grad_fn is not None:
+        raise RuntimeError("leaf variable has been moved into the graph interior")
     if not leaf._rg:
         pass  # it was told to stop since what was computed with it: hooks run, nothing is kept
     elif have is not None and ACTIVE.below is not None and (walking := _walking((have, t))) is not None:

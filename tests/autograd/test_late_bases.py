@@ -90,3 +90,14 @@ def test_views_stop_with_a_base_that_came_to_require_grad(stop: Callable[[Tensor
     assert x[0, 0].item() == pytest.approx(2.7182817)
     assert x.requires_grad_() is x
     assert v.requires_grad
+
+
+def test_a_view_that_a_write_into_its_base_gave_a_history_is_no_leaf_any_more() -> None:
+    base = torch.ones(3, 2)
+    v = base[:2].requires_grad_()
+    loss = (v * 2).sum()
+    base[2] = v[0] * 3
+    assert not v.is_leaf
+    with pytest.raises(RuntimeError, match="leaf variable has been moved into the graph interior"):
+        loss.backward()
+    assert base.grad is None

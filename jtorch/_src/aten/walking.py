@@ -281,6 +281,8 @@ def accumulate(leaf: Tensor, box: list[Any], create_graph: bool) -> None:
     if rare is not None and rare.prehooks:
         t = engine._Hooks.before_all(rare.prehooks, [t])[0]
     have = leaf._grad
+    if leaf._al is not None and leaf.grad_fn is not None:
+        raise RuntimeError("leaf variable has been moved into the graph interior")
     if not leaf._rg:
         pass  # as in the walk of values
     elif have is not None:

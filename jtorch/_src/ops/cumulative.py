@@ -514,7 +514,7 @@ def _trapezoid_x(y: Array, x: Array, dim: int = -1) -> Array:
     return jnp.sum(_areas("trapezoid", y, x, 1, axis), axis=axis) / 2
 
 
-@op(namespace="_C", aten="trapezoid.dx", node="MulBackward1", unchecked=("y",))
+@op(namespace="_C", aten="trapezoid.dx", node="MulBackward1", saves=())
 def _trapezoid_dx(y: Array, dx: Array | Number = 1, dim: int = -1) -> Array:
     """The area under ``y``, whose points are ``dx`` apart along ``dim``, by the trapezoid rule."""
     axis = canonical_dim(dim, y.ndim, wrap_scalar=False)
@@ -550,7 +550,7 @@ def _cumulative_trapezoid_x(y: Array, x: Array, dim: int = -1) -> Array:
     return _sums(made, axis) / 2 if made.size else made
 
 
-@op(namespace="_C", aten="cumulative_trapezoid.dx", node="CumsumBackward0", unchecked=("y",))
+@op(namespace="_C", aten="cumulative_trapezoid.dx", node="CumsumBackward0", saves=())
 def _cumulative_trapezoid_dx(y: Array, dx: Array | Number = 1, dim: int = -1) -> Array:
     """The running areas under ``y``, whose points are ``dx`` apart along ``dim``."""
     if y.ndim == 0:
