@@ -351,3 +351,14 @@ def test_views_made_outside_have_no_history(look: Any) -> None:
     found = look(made)
     assert found.is_inference() and not found.requires_grad and found.is_leaf and not found._is_view()
     assert not (found * 2).requires_grad
+
+
+def test_operands_that_pytorch_does_not_save_may_be_inference_tensors() -> None:
+    with torch.inference_mode():
+        x = torch.tensor([1.0, -2.0])
+    y = torch.tensor([0.5, 0.5], requires_grad=True)
+    torch.nn.functional.l1_loss(x, y, reduction="sum").backward()
+    assert y.grad is not None
+    assert y.grad.tolist() == [-1, 1]
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+        torch.nn.functional.mse_loss(x, y)

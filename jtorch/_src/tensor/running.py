@@ -116,8 +116,8 @@ def _told(made: Sequence[Tensor]) -> None:
 def check_saved(node: Node, tensors: Sequence[Tensor]) -> None:
     """Raises torch's error if a node saves a tensor made in inference mode (or would in torch, which saves no residuals)."""
     info = node.call.extra
-    saved = info.checked if info.hidden else node.kept
-    if any(t._inference and keep for t, keep in zip(tensors, saved, strict=False)):
+    kept = (True,) * len(tensors) if info.hidden else node.kept
+    if any(t._inference and keep and checked for t, keep, checked in zip(tensors, kept, info.checked, strict=False)):
         raise RuntimeError(UNSAVED)
 
 
