@@ -11,7 +11,7 @@ import time
 import pytest
 from worlds import PROGRAMS, free_port
 
-CASES = [("exits", 0, 7), ("is killed", 1, -9), ("is missed", 2, -9), ("hangs", 2, 0)]
+CASES = [("exits", 0, 7), ("is killed", 1, -9), ("is missed", 2, -9), ("hangs", 2, 0), ("stops", 0, -9)]
 
 
 @pytest.mark.parametrize(("how", "culprit", "code"), CASES)
@@ -21,17 +21,22 @@ def test_others_end_with_an_error(how: str, culprit: int, code: int) -> None:
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     started = [subprocess.Popen(command, env=dict(environment, RANK=str(rank)), **pipes) for rank in range(3)]
     try:
-        outputs = [p.communicate(timeout=300)[0] for p in started]
+        outputs = ["", "", ""]
+        for rank in sorted(range(3), key=lambda rank: rank == culprit):  # the one that fails last: it may be a stopped one
+            if how == "stops" and rank == culprit:
+                started[rank].kill()
+            outputs[rank] = started[rank].communicate(timeout=300)[0]
     finally:
         for p in started:
             p.kill()
-    word = "recv from rank 2" if how == "is missed" else "all_reduce of group 0"
+    late = how in ("hangs", "stops")
+    word = "recv from rank 2" if how == "is missed" else f"all_reduce of group {int(late)}"
     for rank, (p, output) in enumerate(zip(started, outputs, strict=True)):
         assert p.returncode == (code if rank == culprit else 1), output
         if rank != culprit:
             assert f"[Rank {rank}] {word}" in output and "of ranks [0, 1, 2]" in output, output
             assert float(re.search(r"([\d.]+) seconds:", output)[1]) < 10, output
-            if how == "hangs":
+            if late:
                 assert "timed out" in output
             elif culprit:  # rank 0 may have seen it first, and taken the store with it
                 assert f"ended: rank {culprit}" in output or "rank 0, which held the store, has ended" in output, output
