@@ -14,7 +14,7 @@ from ..core import Tensor
 from . import debugging
 from ._arrays import bytes_of, made, numpy_dtype, taken, written
 from ._backends import ReduceOp
-from ._lanes import Disagreement, folded
+from ._lanes import GATHERED, Disagreement, Ticket, folded
 from .group import GroupMember, ProcessGroup, world
 from .monitoring import wait_for_all
 from .works import Work, start
@@ -149,14 +149,27 @@ def averaged(total: np.ndarray, kind: str, processes: int) -> np.ndarray:
     return (total / processes).astype(total.dtype, copy=False) if kind == "avg" else total
 
 
-def reducing(name: str, array: np.ndarray, kind: str, words: str) -> Any:
-    """The task that combines the processes' arrays."""
+def reducing(name: str, array: np.ndarray, kind: str, words: str, ahead: Ticket | None = None) -> Any:
+    """The task that combines the processes' arrays; ``ahead`` is what ``agreeing`` gave for it."""
     what = what_is_done(name, kind, array.dtype.name, words)
 
     def task(lane: Any) -> np.ndarray:
-        return averaged(lane.combine(what, array.reshape(-1), "sum" if kind == "avg" else kind), kind, lane.size)
+        if ahead is not None and ahead.error is not None:
+            raise ahead.error
+        return averaged(lane.combine(what, array.reshape(-1), "sum" if kind == "avg" else kind, ahead is not None), kind, lane.size)
 
     return task
+
+
+def agreeing(name: str, array: np.ndarray, kind: str, words: str, pg: ProcessGroup) -> Ticket | None:
+    """Has the processes agree on what ``reducing`` is going to do while the array's elements are computed still.
+
+    That has to follow before anything else of the group, or else nothing of it may. None where agreeing takes no step of its own.
+    """
+    if array.nbytes <= GATHERED:
+        return None
+    what = what_is_done(name, kind, array.dtype.name, words)
+    return pg._submit(name, lambda lane: lane.round(what, None, array.nbytes))
 
 
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
