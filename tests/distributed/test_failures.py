@@ -58,20 +58,21 @@ def main():
     dist.init_process_group()
     rows = [None, None]
     dist.all_gather_object(rows, os.environ["TORCHELASTIC_RESTART_COUNT"])
-    print("attempt", rows, sys.argv[1:], os.environ["LOCAL_WORLD_SIZE"], flush=True)
+    print("attempt", rows, sys.argv[1:], os.environ["LOCAL_WORLD_SIZE"], os.environ["NPROC"], flush=True)
     dist.destroy_process_group()
     if os.environ["RANK"] == "1":
         raise ValueError("of rank 1")
 main()
 """)
     port, logs = str(free_port()), tmp_path / "logs"
+    share = max(1, len(os.sched_getaffinity(0)) // 2)  # of the processors
     where = ("--nproc-per-node=2", "--master_port", port, f"--log-dir={logs}")
     p = launched(*where, "--max-restarts=1", "--redirects=1", "--tee", "0:1", str(script), "--x")
     out, err = p.communicate(timeout=100)
     assert p.returncode == 1, err
     assert "ChildFailedError" in err and re.search(r"rank      : 1 \(local_rank: 1\)", err) and "exitcode  : 1 (pid:" in err
     assert "ValueError: of rank 1" in err and "train.py FAILED" in err
-    assert "[default0]:attempt ['0', '0'] ['--x'] 2" in out and "[default0]:attempt ['1', '1']" in out and "default1" not in out
+    assert f"[default0]:attempt ['0', '0'] ['--x'] 2 {share}" in out and "[default0]:attempt ['1', '1']" in out and "default1" not in out
     assert "attempt ['1', '1']" in next(logs.glob("*/attempt_1/1/stdout.log")).read_text()
 
 
