@@ -177,6 +177,7 @@ class Pair:
             "OMP_NUM_THREADS": "1",
             "GLOO_SOCKET_IFNAME": "lo",
             "WORLD_SIZE": "2",
+            "LOCAL_WORLD_SIZE": "2",
             "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": _port(),
         }

@@ -7,7 +7,9 @@ import sys as _sys
 from typing import Any as _Any
 
 from ._src.start.pausing import Pause as _Pause
+from ._src.start.sharing import take_share as _take_share
 
+_take_share()
 with _Pause():
     import jax as _jax
 

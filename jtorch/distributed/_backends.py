@@ -169,3 +169,27 @@ def is_torchelastic_launched() -> bool:
 def supports_complex(reduceOp: Any) -> bool:
     """Whether complex numbers can be combined so."""
     return ReduceOp.RedOpType(reduceOp).name not in ("MAX", "MIN", "PRODUCT", "BAND", "BOR", "BXOR")
+
+
+NAMES = {0: "sum", 1: "avg", 2: "product", 3: "min", 4: "max", 5: "band", 6: "bor", 7: "bxor"}
+
+
+def operation(op: Any, dtype: Any, name: str) -> str:
+    """The name of a reduction.
+
+    Raises:
+        ValueError: for one that complex numbers have not.
+        RuntimeError: for bits of numbers that are no integers, or means of integers.
+        NotImplementedError: for one that is not offered.
+    """
+    kind = NAMES.get(int(op))
+    if kind is None:
+        raise NotImplementedError(f"torch.distributed.{name} with {op} is not offered by jtorch: only NCCL has it")
+    if dtype.kind == "c" and kind not in ("sum", "avg"):
+        raise ValueError(f"{name} does not support {ReduceOp.RedOpType(op)} on complex tensors")
+    if kind in ("band", "bor", "bxor") and dtype.kind not in "iub":
+        raise RuntimeError(f"Cannot use ReduceOp.{kind.upper()} with non-integral dtype")
+    if kind == "avg" and dtype.kind in "iub":
+        title = {"b": "Bool", "u": "Byte"}.get(dtype.kind, {1: "Char", 2: "Short", 4: "Int", 8: "Long"}.get(dtype.itemsize, "Long"))
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {title}")
+    return kind

@@ -125,6 +125,10 @@ class Fabric:
         """Row ``i`` of each process's bytes ``(processes, size)``, for process ``i``."""
         return self._run(self._program(_programs.exchange, rows.shape[1]), rows)
 
+    def swap(self, data: np.ndarray) -> np.ndarray:
+        """The bytes of the other one of two processes."""
+        return self._run(self._program(_programs.swap, data.shape[0]), data)
+
     def combine(self, vector: np.ndarray, operation: str) -> np.ndarray:
         """The processes' vectors, combined."""
         return self._run(self._program(_programs.combine, vector.shape[0], vector.dtype.name, operation), vector)

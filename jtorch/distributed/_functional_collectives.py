@@ -1,4 +1,4 @@
-"""Collectives that return new tensors. They are done when they return: ``wait_tensor`` has nothing to wait for.
+"""Collectives that return new tensors, as ``AsyncCollectiveTensor``, which may be waited for; they are done when they return.
 
 A group is a ``ProcessGroup``, its name, a list of ranks, a mesh of one dimension, or ``(mesh, dimension)``. All have gradients, which are
 collectives too: every process has to take part in the backward pass. Those of combinations are of sums alone.
@@ -8,234 +8,94 @@ collectives too: every process has to take part in the backward pass. Those of c
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import jtorch as torch
 
+from .._C import _disabled_torch_function_impl
+from .._C._functorch import maybe_current_level
+from . import _done_collectives as done
 from . import collectives as c
-from ._counting import functional
-from .group import ProcessGroup, ReduceOp, new_group, world
+from .group import world
 
 
 class AsyncCollectiveTensor(torch.Tensor):
-    """A tensor whose collective may be running still; none is made here."""
+    """What a functional collective gives: a tensor that may be waited for, though its elements are there.
+
+    What is computed from it is a plain tensor; unlike in PyTorch its views are, too.
+
+    Example:
+        >>> import jtorch as torch
+        >>> from jtorch.distributed._functional_collectives import AsyncCollectiveTensor
+        >>> AsyncCollectiveTensor(torch.ones(2)).wait()
+        tensor([1., 1.])
+    """
+
+    __torch_function__ = _disabled_torch_function_impl
+
+    def __new__(cls, elem: torch.Tensor) -> Any:
+        """The tensor, which shares memory with the one that is given."""
+        return elem.as_subclass(cls)
+
+    @property
+    def completed(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def elem(self) -> torch.Tensor:
+        """The plain tensor."""
+        return self.as_subclass(torch.Tensor)
+
+    def trigger_wait(self) -> torch.Tensor:
+        """The plain tensor."""
+        return self.elem
+
+    def wait(self) -> torch.Tensor:
+        """The plain tensor."""
+        return self.elem
+
+    def __repr__(self) -> str:
+        return f"AsyncCollectiveTensor({self.elem!r})"
 
 
-_made: dict[Any, Any] = {}
-
-
-def _group(group: Any) -> ProcessGroup:
-    if isinstance(group, (ProcessGroup, str)) or group is None:
-        return world(group)
-    if isinstance(group, tuple) and len(group) == 2 and hasattr(group[0], "get_group"):
-        return group[0].get_group(group[1])
-    if hasattr(group, "get_group"):
-        return group.get_group()
-    if isinstance(group, list):
-        ranks = tuple(group[0] if group and isinstance(group[0], list) else group)
-        key = (world(), ranks)
-        if key not in _made:
-            _made[key] = world() if ranks == world().ranks else new_group(list(ranks), use_local_synchronization=True)
-        return _made[key]
-    raise ValueError(f"Invalid type for group, must be one of List, ProcessGroup, DeviceMesh or (DeviceMesh, int), not {type(group)}")
-
-
-def _op(name: Any) -> Any:
-    if not isinstance(name, str):
-        return name
-    if name.upper() not in ReduceOp.RedOpType.__members__:
-        raise RuntimeError(f"Unrecognized reduce_op: {name}")
-    return ReduceOp.RedOpType[name.upper()]
-
-
-def _start(t: torch.Tensor) -> torch.Tensor:
-    return t.detach().contiguous().clone()
+AsyncCollectiveTensor.__module__ = "torch.distributed._functional_collectives"
 
 
 def wait_tensor(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor."""
-    return tensor
+    """The plain tensor."""
+    return tensor.elem if isinstance(tensor, AsyncCollectiveTensor) else tensor
 
 
-@functional("all_reduce")
-def _all_reduce(self: torch.Tensor, reduceOp: Any, pg: ProcessGroup) -> torch.Tensor:
-    result = _start(self)
-    c.all_reduce(result, _op(reduceOp), group=pg)
-    return result
+def _handle(found: Any) -> Any:
+    """Plain tensors as such that may be waited for; as in PyTorch not inside of ``vmap`` and its kind."""
+    if isinstance(found, list):
+        return [_handle(t) for t in found]
+    return AsyncCollectiveTensor(found) if type(found) is torch.Tensor and maybe_current_level() is None else found
 
 
-def all_reduce(self: torch.Tensor, reduceOp: str, group: Any, tag: str = "") -> torch.Tensor:
-    """The processes' tensors, combined."""
-    return _Reduced.apply(self, reduceOp, _group(group), "all_reduce")
+def _waitable(function: Callable[..., Any]) -> Any:
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        return _handle(function(*args, **kwargs))
+
+    called.__module__ = __name__
+    return called
 
 
-@functional("broadcast")
-def _broadcast(self: torch.Tensor, src: int, pg: ProcessGroup) -> torch.Tensor:
-    result = _start(self)
-    c.broadcast(result, src, group=pg)
-    return result
-
-
-def broadcast(self: torch.Tensor, src: int, group: Any, tag: str = "") -> torch.Tensor:
-    """The tensor of rank ``src``. As in PyTorch the gradient of each process goes to its own tensor."""
-    return _Spread.apply(self, src, _group(group))
-
-
-@functional("all_gather_into_tensor")
-def _all_gather(self: torch.Tensor, gather_dim: int, pg: ProcessGroup) -> torch.Tensor:
-    rows = [torch.empty_like(self) for _ in range(pg.size())]
-    with torch.no_grad():
-        c.all_gather(rows, _start(self), group=pg)
-        return torch.cat(rows, gather_dim)
+all_reduce, broadcast = _waitable(done.all_reduce), _waitable(done.broadcast)
+reduce_scatter_tensor, all_to_all_single = _waitable(done.reduce_scatter_tensor), _waitable(done.all_to_all_single)
+permute_tensor, all_reduce_coalesced = _waitable(done.permute_tensor), _waitable(done.all_reduce_coalesced)
+all_gather_into_tensor_coalesced = _waitable(done.all_gather_into_tensor_coalesced)
+reduce_scatter_tensor_coalesced = _waitable(done.reduce_scatter_tensor_coalesced)
 
 
 def all_gather_tensor(self: torch.Tensor, gather_dim: int, group: Any, tag: str = "") -> torch.Tensor:
-    """The processes' tensors, joined along a dimension."""
-    return _Gathered.apply(self, gather_dim, _group(group))
-
-
-def reduce_scatter_tensor(self: torch.Tensor, reduceOp: str, scatter_dim: int, group: Any, tag: str = "") -> torch.Tensor:
-    """This process's part, along a dimension, of the processes' tensors, combined.
-
-    Raises:
-        AssertionError: if the dimension is no multiple of the number of processes.
-    """
-    return _Scattered.apply(self, reduceOp, scatter_dim, _group(group), "reduce_scatter_tensor")
-
-
-@functional("reduce_scatter_tensor")
-def _reduce_scatter(self: torch.Tensor, reduceOp: Any, scatter_dim: int, pg: ProcessGroup) -> torch.Tensor:
-    if self.shape[scatter_dim] % pg.size():
-        raise AssertionError(f"input dimension {scatter_dim} ({self.shape[scatter_dim]}) must be a multiple of group_size {pg.size()}")
-    with torch.no_grad():
-        parts = [_start(t) for t in self.chunk(pg.size(), scatter_dim)]
-        result = torch.empty_like(parts[0])
-        c.reduce_scatter(result, parts, _op(reduceOp), group=pg)
-    return result
-
-
-def all_to_all_single(self: torch.Tensor, output_split_sizes: Any, input_split_sizes: Any, group: Any, tag: str = "") -> torch.Tensor:
-    """What each process has for this one."""
-    return _Exchanged.apply(self, output_split_sizes, input_split_sizes, _group(group))
-
-
-@functional("all_to_all_single")
-def _all_to_all(self: torch.Tensor, output_split_sizes: Any, input_split_sizes: Any, pg: ProcessGroup) -> torch.Tensor:
-    shape = list(self.shape)
-    if output_split_sizes is not None:
-        shape[0] = sum(output_split_sizes)
-    result = torch.empty(shape, dtype=self.dtype, device=self.device)
-    c.all_to_all_single(result, _start(self), output_split_sizes, input_split_sizes, group=pg)
-    return result
-
-
-def permute_tensor(self: torch.Tensor, src_dst: list[int], group: Any, tag: str = "") -> torch.Tensor:
-    """The tensor of the process that sends to this one: process ``i`` sends to process ``src_dst[i]``."""
-    pg = _group(group)
-    to = src_dst[pg.rank()]
-    n = self.numel()
-    sent, got = [n if i == to else 0 for i in range(pg.size())], [n if d == pg.rank() else 0 for d in src_dst]
-    return all_to_all_single(self.reshape(-1), got, sent, pg).reshape(self.shape)
-
-
-@functional("all_reduce_coalesced")
-def all_reduce_coalesced(self: list[torch.Tensor], reduceOp: str, group: Any, tag: str = "") -> list[torch.Tensor]:
-    """``all_reduce`` of each."""
-    pg = _group(group)
-    return [_Reduced.apply(t, reduceOp, pg, "all_reduce_coalesced") for t in self]
-
-
-@functional("all_gather_into_tensor_coalesced")
-def all_gather_into_tensor_coalesced(self: list[torch.Tensor], group: Any, tag: str = "") -> list[torch.Tensor]:
-    """``all_gather_tensor`` of each, along the first dimension."""
-    return [all_gather_tensor(t, 0, group) for t in self]
-
-
-@functional("reduce_scatter_tensor_coalesced")
-def reduce_scatter_tensor_coalesced(
-    inputs: list[torch.Tensor], reduceOp: str, scatter_dim: list[int], group: Any, tag: str = ""
-) -> list[torch.Tensor]:
-    """``reduce_scatter_tensor`` of each."""
-    pg, name = _group(group), "reduce_scatter_tensor_coalesced"
-    return [_Scattered.apply(t, reduceOp, dim, pg, name) for t, dim in zip(inputs, scatter_dim, strict=True)]
-
-
-def _only_sums(name: str, op: Any) -> None:
-    text = op.lower() if isinstance(op, str) else op.name.lower()
-    if text != "sum":
-        raise RuntimeError(f"{name} backward only supports 'sum' reduction, got '{text}'")
-
-
-class _Reduced(torch.autograd.Function):
-    @staticmethod
-    def forward(t: torch.Tensor, op: Any, group: Any, name: str) -> Any:
-        return _all_reduce(t, op, group)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        _, ctx.op, ctx.group, ctx.name = inputs
-
-    @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        _only_sums(ctx.name, ctx.op)
-        return _Reduced.apply(grad, "sum", ctx.group, ctx.name), None, None, None
-
-
-class _Spread(torch.autograd.Function):
-    @staticmethod
-    def forward(t: torch.Tensor, src: int, group: Any) -> Any:
-        return _broadcast(t, src, group)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        pass
-
-    @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        return grad, None, None
-
-
-class _Gathered(torch.autograd.Function):
-    @staticmethod
-    def forward(t: torch.Tensor, dim: int, group: Any) -> Any:
-        return _all_gather(t, dim, group)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        _, ctx.dim, ctx.group = inputs
-
-    @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        return _Scattered.apply(grad, "sum", ctx.dim, ctx.group, "reduce_scatter_tensor"), None, None
-
-
-class _Scattered(torch.autograd.Function):
-    @staticmethod
-    def forward(t: torch.Tensor, op: Any, dim: int, group: Any, name: str) -> Any:
-        return _reduce_scatter(t, op, dim, group)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        _, ctx.op, ctx.dim, ctx.group, ctx.name = inputs
-
-    @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        _only_sums(ctx.name, ctx.op)
-        return _Gathered.apply(grad, ctx.dim, ctx.group), None, None, None, None
-
-
-class _Exchanged(torch.autograd.Function):
-    @staticmethod
-    def forward(t: torch.Tensor, outputs: Any, inputs: Any, group: Any) -> Any:
-        return _all_to_all(t, outputs, inputs, group)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        _, ctx.outputs, ctx.inputs, ctx.group = inputs
-
-    @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        return _Exchanged.apply(grad, ctx.inputs, ctx.outputs, ctx.group), None, None, None
+    """The processes' tensors, joined along a dimension; as in PyTorch a plain tensor if that is not the first."""
+    found = done.all_gather_tensor(self, gather_dim, group, tag)
+    return found if gather_dim else _handle(found)
 
 
 #: Names from when the others had no gradients.
@@ -248,15 +108,10 @@ def _no_handle(async_op: bool) -> None:
         raise AssertionError("Can't remap async version of inplace op to functional collective")
 
 
-def _into(output: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
-    with torch.no_grad():
-        return output.copy_(result)
-
-
 def all_reduce_inplace(tensor: torch.Tensor, op: Any = "sum", group: Any = None, async_op: bool = False, tag: str = "") -> torch.Tensor:
     """``all_reduce`` into the tensor itself."""
     _no_handle(async_op)
-    return _into(tensor, all_reduce(tensor, op, world() if group is None else group))
+    return done.into(tensor, done.all_reduce(tensor, op, world() if group is None else group))
 
 
 def all_gather_tensor_inplace(
@@ -264,7 +119,7 @@ def all_gather_tensor_inplace(
 ) -> torch.Tensor:
     """``all_gather_tensor`` into a tensor."""
     _no_handle(async_op)
-    return _into(output_tensor, all_gather_tensor(input_tensor, gather_dim, world() if group is None else group))
+    return done.into(output_tensor, done.all_gather_tensor(input_tensor, gather_dim, world() if group is None else group))
 
 
 def reduce_scatter_tensor_inplace(
@@ -278,7 +133,7 @@ def reduce_scatter_tensor_inplace(
 ) -> torch.Tensor:
     """``reduce_scatter_tensor`` into a tensor."""
     _no_handle(async_op)
-    return _into(output, reduce_scatter_tensor(input, op, scatter_dim, world() if group is None else group))
+    return done.into(output, done.reduce_scatter_tensor(input, op, scatter_dim, world() if group is None else group))
 
 
 def all_to_all_inplace(
@@ -292,7 +147,7 @@ def all_to_all_inplace(
 ) -> torch.Tensor:
     """``all_to_all_single`` into a tensor."""
     _no_handle(async_op)
-    return _into(output, all_to_all_single(input, output_split_sizes, input_split_sizes, world() if group is None else group))
+    return done.into(output, done.all_to_all_single(input, output_split_sizes, input_split_sizes, world() if group is None else group))
 
 
 def all_gather_inplace(
@@ -300,7 +155,7 @@ def all_gather_inplace(
 ) -> Any:
     """The processes' tensors, which may differ in their first dimension, into those of a list."""
     _no_handle(async_op)
-    c.all_gather(tensor_list, _start(tensor), group=_group(group))
+    c.all_gather(tensor_list, done.own_copy(tensor), group=done.group_of(group))
     return tensor_list
 
 

@@ -8,13 +8,17 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
+import numpy as np
+
 from ..core import Tensor
 from . import collectives as c
 from . import point_to_point
+from ._arrays import bytes_of, numpy_dtype, taken, written
 from ._backends import ReduceOp
+from ._lanes import folded
 from .constants import default_pg_timeout
 from .group import ProcessGroup, get_global_rank
-from .works import Work
+from .works import Work, start
 
 
 class _Options:
@@ -76,13 +80,31 @@ class ScatterOptions(GatherOptions):
     """Options of ``scatter``."""
 
 
-def _one(tensors: Any, name: str) -> Any:
-    """The tensor of a list of one, or the list that it holds."""
+def _one(tensors: Any, words: str) -> Any:
+    """The tensor of a list of one, or the list that it holds; otherwise an error with ``words``."""
     if isinstance(tensors, Tensor):
         return tensors
     if len(tensors) != 1:
-        raise ValueError(f"ProcessGroup.{name} takes one tensor, or list of tensors, for each process: {len(tensors)} were given")
+        raise RuntimeError(words)
     return tensors[0]
+
+
+def _several(tensors: Any, name: str) -> list[Tensor]:
+    """A list of tensors that are alike.
+
+    Raises:
+        RuntimeError: for another shape or dtype than the first one's.
+        NotImplementedError: for an empty list.
+    """
+    found = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    c.check_some(found, f"{name}_")
+    c.check_tensors(found, "tensors")
+    for i, t in enumerate(found[1:]):
+        if t.dtype != found[0].dtype:
+            words = f"invalid tensor type at index {i} (expected {found[0].dtype}, got {t.dtype})"
+            raise RuntimeError(f"ProcessGroupGloo::{name}: {words}")
+    c.check_places(found[1:], found[0], name)
+    return found
 
 
 def _operation(given: Any) -> Any:
@@ -90,15 +112,30 @@ def _operation(given: Any) -> Any:
 
 
 def _root(given: Any) -> int:
-    if getattr(given, "rootTensor", 0):
-        raise RuntimeError(f"invalid root tensor: {given.rootTensor}")
     return int(getattr(given, "rootRank", given))
 
 
 def allreduce(self: Any, tensors: Any, opts: Any = ReduceOp.SUM, timeout: Any = None, op: Any = None) -> Any:
-    """``all_reduce``; ``opts``, or ``op``, is an operation or ``AllreduceOptions``."""
+    """``all_reduce``; ``opts``, or ``op``, is an operation or ``AllreduceOptions``. All tensors of all lists are combined to one.
+
+    Raises:
+        NotImplementedError: for means of several tensors, which PyTorch divides in the first one alone.
+    """
     del timeout
-    return c.all_reduce(_one(tensors, "allreduce"), _operation(opts if op is None else op), self, True)
+    each, operation = _several(tensors, "allreduce"), _operation(opts if op is None else op)
+    if len(each) == 1:
+        return c.all_reduce(each[0], operation, self, True)
+    kind = c.operation(operation, numpy_dtype(each[0]), "all_reduce")
+    if kind == "avg":
+        raise NotImplementedError("ProcessGroup.allreduce with ReduceOp.AVG is not offered by jtorch for several tensors")
+    own = folded([taken(t).reshape(-1) for t in each], kind)
+
+    def write(total: Any) -> None:
+        for t in each:
+            written(t, total.copy())
+
+    task = c.reducing("all_reduce", own, kind, c.shape_words(each[0]))
+    return start("all_reduce", self, task, write, each, True)
 
 
 def allreduce_coalesced(self: Any, tensors: Any, opts: Any = ReduceOp.SUM) -> Any:
@@ -107,22 +144,66 @@ def allreduce_coalesced(self: Any, tensors: Any, opts: Any = ReduceOp.SUM) -> An
 
 
 def broadcast(self: Any, tensors: Any, opts: Any = 0, timeout: Any = None) -> Any:
-    """``broadcast``; ``opts`` is a rank of the group or ``BroadcastOptions``."""
+    """``broadcast``; ``opts`` is a rank of the group or ``BroadcastOptions``. One tensor of the root's is written into all of all lists.
+
+    Raises:
+        RuntimeError: if the list has not the root's tensor.
+    """
     del timeout
-    return c.broadcast(_one(tensors, "broadcast"), group=self, async_op=True, group_src=_root(opts))
+    each, first = _several(tensors, "broadcast"), int(getattr(opts, "rootTensor", 0))
+    if not 0 <= first < len(each):
+        raise RuntimeError(f"ProcessGroupGloo::broadcast: invalid root tensor: {first}")
+    if len(each) == 1:
+        return c.broadcast(each[0], group=self, async_op=True, group_src=_root(opts))
+    root = c.root_of(self, None, _root(opts), "broadcast")
+    array = taken(each[first])
+    what = c.what_is_done(f"broadcast from {root}", array.dtype.name, c.shape_words(each[first]))
+
+    def write(data: Any) -> None:
+        for t in each:
+            written(t, data.view(array.dtype).copy())
+
+    return start("broadcast", self, lambda lane: c.sent_by(lane, what, bytes_of(array), root), write, each, True)
 
 
 def reduce(self: Any, tensors: Any, opts: Any = 0, op: Any = ReduceOp.SUM, timeout: Any = None) -> Any:
     """``reduce``; ``opts`` is a rank of the group or ``ReduceOptions``."""
     del timeout
-    return c.reduce(_one(tensors, "reduce"), op=getattr(opts, "reduceOp", op), group=self, async_op=True, group_dst=_root(opts))
+    if getattr(opts, "rootTensor", 0):
+        raise RuntimeError(f"ProcessGroupGloo::reduce: invalid root tensor: {opts.rootTensor}")
+    one = _one(tensors, "ProcessGroupGloo::reduce: requires a single-element tensor list")
+    return c.reduce(one, op=getattr(opts, "reduceOp", op), group=self, async_op=True, group_dst=_root(opts))
 
 
 def allgather(self: Any, output_tensors: Any, input_tensors: Any, opts: Any = None, timeout: Any = None) -> Any:
-    """``all_gather``."""
+    """``all_gather``; of several tensors each, every list of outputs gets those of one process after those of another.
+
+    Raises:
+        RuntimeError: if there is not a list for each input, or not a place in it for each process's input.
+    """
     del opts, timeout
-    outputs = output_tensors if isinstance(output_tensors[0], Tensor) else _one(output_tensors, "allgather")
-    return c.all_gather(outputs, _one(input_tensors, "allgather"), self, True)
+    each = _several(input_tensors, "allgather")
+    lists = [output_tensors] if isinstance(output_tensors[0], Tensor) else list(output_tensors)
+    if len(lists) != len(each):
+        raise RuntimeError("ProcessGroupGloo::allgather: requires input/output tensor lists to have the same length")
+    if len(each) == 1:
+        return c.all_gather(lists[0], each[0], self, True)
+    n = len(each) * self.size()
+    for i, places in enumerate(lists):
+        if len(places) != n:
+            words = f"invalid output tensor list at index {i} (expected length {n}, got {len(places)})"
+            raise RuntimeError(f"ProcessGroupGloo::allgather: {words}")
+        c.check_places(places, each[0], "allgather")
+    array = np.concatenate([taken(t).reshape(-1) for t in each])
+    what = c.what_is_done("all_gather", array.dtype.name)
+
+    def write(rows: Any) -> None:
+        parts = np.concatenate(rows).view(array.dtype).reshape(n, -1)
+        for places in lists:
+            for t, part in zip(places, parts, strict=True):
+                written(t, part.copy())
+
+    return start("all_gather", self, lambda lane: lane.gather(what, bytes_of(array)), write, lists, True)
 
 
 def allgather_coalesced(self: Any, output_lists: Any, input_list: Any, opts: Any = None) -> Any:
@@ -162,21 +243,34 @@ def gather(self: Any, output_tensors: Any, input_tensors: Any, opts: Any = 0, ti
     """``gather``; ``opts`` is a rank of the group or ``GatherOptions``."""
     del timeout
     outputs = output_tensors[0] if output_tensors and not isinstance(output_tensors[0], Tensor) else output_tensors
-    return c.gather(_one(input_tensors, "gather"), outputs or None, group=self, async_op=True, group_dst=_root(opts))
+    return c.gather(
+        _one(input_tensors, "ProcessGroupGloo::gather: requires a single-element input tensor list"),
+        outputs or None,
+        group=self,
+        async_op=True,
+        group_dst=_root(opts),
+    )
 
 
 def scatter(self: Any, output_tensors: Any, input_tensors: Any, opts: Any = 0, timeout: Any = None) -> Any:
     """``scatter``; ``opts`` is a rank of the group or ``ScatterOptions``."""
     del timeout
     inputs = input_tensors[0] if input_tensors and not isinstance(input_tensors[0], Tensor) else input_tensors
-    return c.scatter(_one(output_tensors, "scatter"), inputs or None, group=self, async_op=True, group_src=_root(opts))
+    return c.scatter(
+        _one(output_tensors, "ProcessGroupGloo::scatter: requires a single-element output tensor list"),
+        inputs or None,
+        group=self,
+        async_op=True,
+        group_src=_root(opts),
+    )
 
 
 def reduce_scatter(self: Any, output_tensors: Any, input_tensors: Any, opts: Any = ReduceOp.SUM, timeout: Any = None) -> Any:
     """``reduce_scatter``; ``opts`` is an operation or ``ReduceScatterOptions``."""
     del timeout
-    inputs = input_tensors if isinstance(input_tensors[0], Tensor) else _one(input_tensors, "reduce_scatter")
-    return c.reduce_scatter(_one(output_tensors, "reduce_scatter"), inputs, _operation(opts), self, True)
+    words = "reduce_scatter only supports 1 output"
+    output, inputs = _one(output_tensors, words), input_tensors if isinstance(input_tensors[0], Tensor) else _one(input_tensors, words)
+    return c.reduce_scatter(output, inputs, _operation(opts), self, True)
 
 
 def _reduce_scatter_base(self: Any, outputTensor: Any, inputTensor: Any, opts: Any = ReduceOp.SUM) -> Any:
@@ -209,17 +303,17 @@ def monitored_barrier(self: Any, timeout: Any = None, wait_all_ranks: bool = Fal
 
 def send(self: Any, tensors: Any, dstRank: int, tag: int) -> Any:
     """``isend`` to a rank of the group."""
-    return point_to_point.isend(_one(tensors, "send"), get_global_rank(self, dstRank), self, tag)
+    return point_to_point.isend(_one(tensors, "ProcessGroupGloo::send takes a single tensor"), get_global_rank(self, dstRank), self, tag)
 
 
 def recv(self: Any, tensors: Any, srcRank: int, tag: int) -> Any:
     """``irecv`` from a rank of the group."""
-    return point_to_point.irecv(_one(tensors, "recv"), get_global_rank(self, srcRank), self, tag)
+    return point_to_point.irecv(_one(tensors, "ProcessGroupGloo::recv takes a single tensor"), get_global_rank(self, srcRank), self, tag)
 
 
 def recv_anysource(self: Any, tensors: Any, tag: int) -> Any:
     """``irecv`` from anyone."""
-    return point_to_point.irecv(_one(tensors, "recv_anysource"), None, self, tag)
+    return point_to_point.irecv(_one(tensors, "ProcessGroupGloo::recvAnySource takes a single tensor"), None, self, tag)
 
 
 for _method in (

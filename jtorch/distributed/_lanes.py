@@ -30,6 +30,8 @@ _HEAD = struct.Struct("<QQH")
 _WITH_SIZES = CARRIED // 16
 #: Up to how many bytes all processes' arrays are gathered and combined here, which takes one step where XLA's takes more.
 GATHERED = 1 << 16
+#: How many bytes two processes exchange at once, which bounds the memory beside the result.
+PIECE = 1 << 25
 
 
 #: Those whose threads may be running.
@@ -225,10 +227,14 @@ class Lane:
         """This process's place in the set."""
         return self._fabric.rank
 
-    def combine(self, what: str, array: np.ndarray, operation: str) -> np.ndarray:
-        """The processes' vectors, combined by an operation of ``LOCAL``."""
-        if array.nbytes <= CARRIED or (array.nbytes <= GATHERED and self.size <= 8):
+    def combine(self, what: str, array: np.ndarray, operation: str, agreed: bool = False) -> np.ndarray:
+        """The processes' vectors, combined by an operation of ``LOCAL``; ``agreed`` if a round has said so already."""
+        if not agreed and (array.nbytes <= CARRIED or (array.nbytes <= GATHERED and self.size <= 8)):
             return folded([r.view(array.dtype) for r in self.gather(what, array.view(np.uint8))], operation)
+        if self.size == 2:
+            if not agreed:
+                self.round(what, None, array.nbytes)
+            return self._combine_two(array, operation)
         name, given = array.dtype.name, array
         if operation in ("sum", "product", "min", "max") and name in ("bfloat16", "float16"):
             given = array.astype(np.float32)
@@ -238,10 +244,22 @@ class Lane:
             given = array.view(np.uint8)
             operation = {"sum": "max", "bor": "max", "product": "min", "band": "min"}.get(operation, operation)
         if given.dtype.name in _programs.ELEMENTS and operation in _programs.COMBINED:
-            self.round(what, None, array.nbytes)
+            if not agreed:
+                self.round(what, None, array.nbytes)
             total = self._fabric.combine(given, operation)
             return total.view(array.dtype) if given.itemsize * given.size == array.nbytes else total.astype(array.dtype)
         return folded([r.view(array.dtype) for r in self.gather(what, array.view(np.uint8))], operation)
+
+    def _combine_two(self, array: np.ndarray, operation: str) -> np.ndarray:
+        """Each sends all that it has and combines: as many bytes as XLA's reduction moves between two, in half as many turns."""
+        found = aligned(array.shape, array.dtype, np.empty)
+        step = PIECE // array.itemsize
+        for at in range(0, array.size, step):
+            mine = array[at : at + step]
+            theirs = self._fabric.swap(mine.view(np.uint8)).view(array.dtype)
+            # in the order of processes: which of two NaNs it is must not differ
+            LOCAL[operation](*((theirs, mine) if self.rank else (mine, theirs)), out=found[at : at + step])
+        return found
 
 
 class Alone:
@@ -270,7 +288,7 @@ class Alone:
         """The process's own bytes."""
         return [parts[0].copy()]
 
-    def combine(self, what: str, array: np.ndarray, operation: str) -> np.ndarray:
+    def combine(self, what: str, array: np.ndarray, operation: str, agreed: bool = False) -> np.ndarray:
         """The process's own array."""
         return array.copy()
 

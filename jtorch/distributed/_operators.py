@@ -9,7 +9,8 @@ from typing import Any
 
 import jtorch as torch
 
-from . import _functional_collectives as funcol
+from . import _done_collectives as funcol
+from . import _functional_collectives as handles
 from .group import _resolve_process_group
 
 _SCHEMAS = {
@@ -81,7 +82,7 @@ def broadcast(input: Any, src: int, group_name: str) -> Any:
 
 
 def all_reduce_(input: Any, reduce_op: str, group_name: str) -> Any:
-    return funcol._into(input, all_reduce(input, reduce_op, group_name))
+    return funcol.into(input, all_reduce(input, reduce_op, group_name))
 
 
 def all_reduce_coalesced_(inputs: Any, reduce_op: str, group_name: str) -> Any:
@@ -89,19 +90,19 @@ def all_reduce_coalesced_(inputs: Any, reduce_op: str, group_name: str) -> Any:
 
 
 def broadcast_(input: Any, src: int, group_name: str) -> Any:
-    return funcol._into(input, broadcast(input, src, group_name))
+    return funcol.into(input, broadcast(input, src, group_name))
 
 
 def all_gather_into_tensor_out(input: Any, group_size: int, group_name: str, *, out: Any) -> Any:
-    return funcol._into(out, all_gather_into_tensor(input, group_size, group_name))
+    return funcol.into(out, all_gather_into_tensor(input, group_size, group_name))
 
 
 def reduce_scatter_tensor_out(input: Any, reduce_op: str, group_size: int, group_name: str, *, out: Any) -> Any:
-    return funcol._into(out, reduce_scatter_tensor(input, reduce_op, group_size, group_name))
+    return funcol.into(out, reduce_scatter_tensor(input, reduce_op, group_size, group_name))
 
 
 def wait_tensor(tensor: Any) -> Any:
-    return tensor
+    return handles.wait_tensor(tensor)
 
 
 # Gradients: what goes back through each, from the operator's arguments and the gradient of what it gave.

@@ -6,6 +6,7 @@ They are written out, not traced: no line of JAX's own runs for them, and what t
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -21,10 +22,10 @@ ELEMENTS = {
 COMBINED = {"sum": "add", "product": "multiply", "min": "minimum", "max": "maximum"}
 
 
-def aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """Zeros in memory that XLA takes as it is."""
+def aligned(shape: tuple[int, ...], dtype: np.dtype, made: Any = np.zeros) -> np.ndarray:
+    """Zeros (with ``np.empty``: anything) in memory that XLA takes as it is."""
     size = math.prod(shape) * dtype.itemsize
-    memory = np.zeros(size + ALIGNED, np.uint8)
+    memory = made(size + ALIGNED, np.uint8)
     first = -memory.ctypes.data % ALIGNED
     return memory[first : first + size].view(dtype).reshape(shape)
 
@@ -55,6 +56,13 @@ def exchange(processes: int, size: int) -> str:
     facts = f"split_dimension = 0 : i64, concat_dimension = 0 : i64, split_count = {processes} : i64"
     body = f'%b = "stablehlo.all_to_all"(%a) <{{{facts}, replica_groups = {_everyone(processes)}}}> : ({kind}) -> {kind}'
     return _module(processes, kind, kind, body)
+
+
+def swap(processes: int, size: int) -> str:
+    """The ``size`` bytes of the other one of two processes."""
+    kind = f"tensor<{size}xui8>"
+    facts = "source_target_pairs = dense<[[0, 1], [1, 0]]> : tensor<2x2xi64>"
+    return _module(processes, kind, kind, f'%b = "stablehlo.collective_permute"(%a) <{{{facts}}}> : ({kind}) -> {kind}')
 
 
 def combine(processes: int, size: int, dtype: str, operation: str) -> str:

@@ -175,11 +175,22 @@ class Server:
             s.close()
 
 
-class Client:
-    """Asks a server, over as many connections as are needed at once."""
+#: Seconds that a client waits beyond the time the server keeps, for one whose machine has vanished.
+_GRACE = 60.0
 
-    def __init__(self, host: str, port: int, timeout: float) -> None:
-        self.host, self.port = host, port
+
+class Client:
+    """Asks a server, over as many connections as are needed at once.
+
+    Args:
+        host: where it runs.
+        port: its port.
+        timeout: seconds that connecting may take.
+        met: whether it has listened before: if it no longer does then it has ended, and is not awaited.
+    """
+
+    def __init__(self, host: str, port: int, timeout: float, met: bool = False) -> None:
+        self.host, self.port, self._met = host, port, met
         self._idle: list[socket.socket] = []
         self._idle.append(self._connected(timeout))
 
@@ -195,12 +206,15 @@ class Client:
                 _send(connection, ["check", 0.0, []])
                 _receive(connection)
                 connection.settimeout(None)
+                self._met = True
                 return connection
             except (OSError, ValueError, struct.error) as e:
                 if connection is not None:
                     connection.close()
                 if isinstance(e, _OtherLanguageError) or not isinstance(e, OSError):
                     raise DistNetworkError(f"Ping failed, invalid value returned from server at ({self.host}, {self.port}): {e}") from None
+                if self._met and isinstance(e, ConnectionRefusedError):
+                    raise DistNetworkError(f"the server at ({self.host}, {self.port}) has ended: {e}") from None
                 if time.monotonic() + pause >= end:
                     raise DistNetworkError(
                         f"The client socket has timed out after {round(timeout * 1000)}ms while trying to connect to "
@@ -209,8 +223,8 @@ class Client:
                 time.sleep(pause)
                 pause = min(2 * pause, 0.25)
 
-    def ask(self, name: str, timeout: float, *arguments: Any) -> Any:
-        """One operation of the server's memory.
+    def ask(self, name: str, timeout: float, *arguments: Any, grace: float = _GRACE) -> Any:
+        """One operation of the server's memory; the answer may come ``grace`` seconds after ``timeout``, which the server keeps.
 
         Raises:
             DistStoreError: if it waited too long.
@@ -221,8 +235,7 @@ class Client:
         except IndexError:
             connection = self._connected(max(timeout, 1.0))
         try:
-            # The server keeps the time; this end waits a little longer, for a server whose machine has vanished.
-            connection.settimeout(timeout + 60)
+            connection.settimeout(timeout + grace)
             _send(connection, [name, float(timeout), *arguments])
             error, answer = _receive(connection)
         except OSError as e:

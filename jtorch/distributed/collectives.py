@@ -13,13 +13,11 @@ from ..autograd.grad_mode import no_grad
 from ..core import Tensor
 from . import debugging
 from ._arrays import bytes_of, made, numpy_dtype, taken, written
-from ._backends import ReduceOp
-from ._lanes import Disagreement, folded
+from ._backends import ReduceOp, operation
+from ._lanes import GATHERED, Disagreement, Ticket, folded
 from .group import GroupMember, ProcessGroup, world
 from .monitoring import wait_for_all
 from .works import Work, start
-
-NAMES = {0: "sum", 1: "avg", 2: "product", 3: "min", 4: "max", 5: "band", 6: "bor", 7: "bxor"}
 
 
 def refuse(name: str, value: Any) -> None:
@@ -113,27 +111,6 @@ def root_of(pg: ProcessGroup, rank: int | None, in_group: int | None, name: str,
     return root
 
 
-def operation(op: Any, dtype: Any, name: str) -> str:
-    """The name of a reduction.
-
-    Raises:
-        ValueError: for one that complex numbers have not.
-        RuntimeError: for bits of numbers that are no integers, or means of integers.
-        NotImplementedError: for one that is not offered.
-    """
-    kind = NAMES.get(int(op))
-    if kind is None:
-        raise NotImplementedError(f"torch.distributed.{name} with {op} is not offered by jtorch: only NCCL has it")
-    if dtype.kind == "c" and kind not in ("sum", "avg"):
-        raise ValueError(f"{name} does not support {ReduceOp.RedOpType(op)} on complex tensors")
-    if kind in ("band", "bor", "bxor") and dtype.kind not in "iub":
-        raise RuntimeError(f"Cannot use ReduceOp.{kind.upper()} with non-integral dtype")
-    if kind == "avg" and dtype.kind in "iub":
-        title = {"b": "Bool", "u": "Byte"}.get(dtype.kind, {1: "Char", 2: "Short", 4: "Int", 8: "Long"}.get(dtype.itemsize, "Long"))
-        raise RuntimeError(f"result type Float can't be cast to the desired output type {title}")
-    return kind
-
-
 def what_is_done(name: str, *facts: Any) -> str:
     """What the processes must agree on, in words."""
     return "|".join([name, *map(str, facts)])
@@ -149,14 +126,27 @@ def averaged(total: np.ndarray, kind: str, processes: int) -> np.ndarray:
     return (total / processes).astype(total.dtype, copy=False) if kind == "avg" else total
 
 
-def reducing(name: str, array: np.ndarray, kind: str, words: str) -> Any:
-    """The task that combines the processes' arrays."""
+def reducing(name: str, array: np.ndarray, kind: str, words: str, ahead: Ticket | None = None) -> Any:
+    """The task that combines the processes' arrays; ``ahead`` is what ``agreeing`` gave for it."""
     what = what_is_done(name, kind, array.dtype.name, words)
 
     def task(lane: Any) -> np.ndarray:
-        return averaged(lane.combine(what, array.reshape(-1), "sum" if kind == "avg" else kind), kind, lane.size)
+        if ahead is not None and ahead.error is not None:
+            raise ahead.error
+        return averaged(lane.combine(what, array.reshape(-1), "sum" if kind == "avg" else kind, ahead is not None), kind, lane.size)
 
     return task
+
+
+def agreeing(name: str, array: np.ndarray, kind: str, words: str, pg: ProcessGroup) -> Ticket | None:
+    """Has the processes agree on what ``reducing`` is going to do while the array's elements are computed still.
+
+    That has to follow before anything else of the group, or else nothing of it may. None where agreeing takes no step of its own.
+    """
+    if array.nbytes <= GATHERED:
+        return None
+    what = what_is_done(name, kind, array.dtype.name, words)
+    return pg._submit(name, lambda lane: lane.round(what, None, array.nbytes))
 
 
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
@@ -217,7 +207,7 @@ def all_reduced_together(tensors: Any, op: Any, group: Any, async_op: bool) -> W
     check_same_dtype(tensors)
     if outside(group):
         return None
-    _check_some(tensors, "allreduce_coalesced_")
+    check_some(tensors, "allreduce_coalesced_")
     pg = world(group)
     kind = operation(op, numpy_dtype(tensors[0]), "all_reduce_coalesced")
     flat = np.concatenate([taken(t).reshape(-1) for t in tensors])
@@ -229,7 +219,12 @@ def all_reduced_together(tensors: Any, op: Any, group: Any, async_op: bool) -> W
     return start("all_reduce_coalesced", pg, task, write, list(tensors), async_op)
 
 
-def _check_some(tensors: Sequence[Tensor], name: str) -> None:
+def check_some(tensors: Sequence[Tensor], name: str) -> None:
+    """Refuses an empty list.
+
+    Raises:
+        NotImplementedError: for it, as PyTorch's dispatcher has it.
+    """
     if not tensors:
         raise NotImplementedError(
             "There were no tensor arguments to this function (e.g., you passed an empty list of Tensors), but no fallback function is "
@@ -387,7 +382,7 @@ def all_gather_coalesced(output_tensor_lists: Any, input_tensor_list: Any, group
     for outputs in output_tensor_lists:
         check_tensors(outputs, "output_tensor_lists")
         check_same_dtype(outputs)
-    _check_some(input_tensor_list, "allgather_coalesced_")
+    check_some(input_tensor_list, "allgather_coalesced_")
     pg = world(group)
     words = "ProcessGroupGloo::allgather_coalesced: "
     if len(output_tensor_lists) != pg.size():

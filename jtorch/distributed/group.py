@@ -202,18 +202,19 @@ class _State:
         self.mail: Any = None
 
     def lost(self, ranks: tuple[int, ...], wait: float = 0.0) -> str:
-        """Words about those of some ranks that have ended, as far as it is known."""
-        if self.store is None or self.presence is None:
+        """Words about those of some ranks that have ended, as far as it is known; it is not known while the store does not answer."""
+        store, tcp = self.store, _tcp_of(self.store)
+        if tcp is None or self.presence is None:
             return ""
         end = time.monotonic() + wait
         try:
             while True:
-                gone = [r for r in ranks if r != self.rank and self.store.check([f"lost/{r}"])]
+                gone = [r for r in ranks if r != self.rank and tcp._soon("check", [_prefix_of(store, f"lost/{r}")])]
                 if gone or time.monotonic() >= end:
                     break
                 time.sleep(0.02)
-        except DistError:
-            return "; rank 0, which held the store, has ended"
+        except DistError as e:
+            return "" if isinstance(e.__context__, TimeoutError) else "; rank 0, which held the store, has ended"
         return f"; ended: rank {', '.join(map(str, gone))}" if gone else ""
 
 
@@ -414,9 +415,9 @@ def _forget() -> None:
         if size > 1 and tcp is not None:
             held = tcp._server is not None
             agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
-            store.set(f"left/{rank}", b"")
+            tcp._soon("set", _prefix_of(store, f"left/{rank}"), b"")
             if presence is not None:
-                presence.ask("will", 0.0, None)
+                presence.ask("will", 0.0, None, grace=_PARTING)
                 presence.close()
             end = time.monotonic() + _PARTING
             if not is_own:

@@ -46,7 +46,7 @@ class Mail:
         if found is None:
             STATE.store.wait([f"mail/{rank}"], timeout)
             host, _, port = STATE.store.get(f"mail/{rank}").decode().rpartition(":")
-            found = self.clients[rank] = Client(host, int(port), timeout.total_seconds())
+            found = self.clients[rank] = Client(host, int(port), timeout.total_seconds(), met=True)
         return found
 
     def close(self) -> None:
@@ -101,7 +101,7 @@ def _post(pg: ProcessGroup, data: bytes, head: str, to: int, tag: int | str, nam
     begin = head.encode()
     try:
         mail.client(to, pg.timeout).ask(
-            "set", pg._seconds, f"{pg.group_name}/{STATE.rank}/{tag}/{number}", _SIZE.pack(len(begin)) + begin + data
+            "set", pg._seconds, f"{pg.group_name}/{STATE.rank}/{tag}/{number}", _SIZE.pack(len(begin)) + begin + data, grace=0.0
         )
     except (DistStoreError, OSError, RuntimeError) as e:
         words = f"[Rank {STATE.rank}] {name} to rank {to} in {pg._words()} failed: {e}{STATE.lost(pg.ranks, wait=0.5)}"

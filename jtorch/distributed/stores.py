@@ -17,6 +17,8 @@ from .errors import DistStoreError
 __all__ = ["FileStore", "HashStore", "PrefixStore", "Store", "TCPStore"]
 
 _FIVE_MINUTES = datetime.timedelta(minutes=5)
+#: Seconds in which a holder answers that does not hang.
+_SOON = 2.0
 
 
 def _bytes(value: Any) -> bytes:
@@ -233,6 +235,10 @@ class TCPStore(Store):
     def _ask(self, name: str, timeout: float, *arguments: Any) -> Any:
         where: Any = self._server.memory if self._server else self._client
         return where.ask(name, timeout, *arguments)
+
+    def _soon(self, name: str, *arguments: Any) -> Any:
+        """An operation that waits for no key, of a store whose holder may have ended or hang: at most some seconds."""
+        return self._ask(name, 0.0, *arguments) if self._client is None else self._client.ask(name, 0.0, *arguments, grace=_SOON)
 
     def num_keys(self) -> int:
         """How many keys there are."""

@@ -11,7 +11,7 @@ import time
 import pytest
 from worlds import PROGRAMS, free_port
 
-CASES = [("exits", 0, 7), ("is killed", 1, -9), ("is missed", 2, -9), ("hangs", 2, 0)]
+CASES = [("exits", 0, 7), ("is killed", 1, -9), ("is missed", 2, -9), ("hangs", 2, 0), ("stops", 0, -9)]
 
 
 @pytest.mark.parametrize(("how", "culprit", "code"), CASES)
@@ -21,17 +21,22 @@ def test_others_end_with_an_error(how: str, culprit: int, code: int) -> None:
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     started = [subprocess.Popen(command, env=dict(environment, RANK=str(rank)), **pipes) for rank in range(3)]
     try:
-        outputs = [p.communicate(timeout=300)[0] for p in started]
+        outputs = ["", "", ""]
+        for rank in sorted(range(3), key=lambda rank: rank == culprit):  # the one that fails last: it may be a stopped one
+            if how == "stops" and rank == culprit:
+                started[rank].kill()
+            outputs[rank] = started[rank].communicate(timeout=300)[0]
     finally:
         for p in started:
             p.kill()
-    word = "recv from rank 2" if how == "is missed" else "all_reduce of group 0"
+    late = how in ("hangs", "stops")
+    word = "recv from rank 2" if how == "is missed" else f"all_reduce of group {int(late)}"
     for rank, (p, output) in enumerate(zip(started, outputs, strict=True)):
         assert p.returncode == (code if rank == culprit else 1), output
         if rank != culprit:
             assert f"[Rank {rank}] {word}" in output and "of ranks [0, 1, 2]" in output, output
             assert float(re.search(r"([\d.]+) seconds:", output)[1]) < 10, output
-            if how == "hangs":
+            if late:
                 assert "timed out" in output
             elif culprit:  # rank 0 may have seen it first, and taken the store with it
                 assert f"ended: rank {culprit}" in output or "rank 0, which held the store, has ended" in output, output
@@ -53,20 +58,21 @@ def main():
     dist.init_process_group()
     rows = [None, None]
     dist.all_gather_object(rows, os.environ["TORCHELASTIC_RESTART_COUNT"])
-    print("attempt", rows, sys.argv[1:], os.environ["LOCAL_WORLD_SIZE"], flush=True)
+    print("attempt", rows, sys.argv[1:], os.environ["LOCAL_WORLD_SIZE"], os.environ["NPROC"], flush=True)
     dist.destroy_process_group()
     if os.environ["RANK"] == "1":
         raise ValueError("of rank 1")
 main()
 """)
     port, logs = str(free_port()), tmp_path / "logs"
+    share = max(1, len(os.sched_getaffinity(0)) // 2)  # of the processors
     where = ("--nproc-per-node=2", "--master_port", port, f"--log-dir={logs}")
     p = launched(*where, "--max-restarts=1", "--redirects=1", "--tee", "0:1", str(script), "--x")
     out, err = p.communicate(timeout=100)
     assert p.returncode == 1, err
     assert "ChildFailedError" in err and re.search(r"rank      : 1 \(local_rank: 1\)", err) and "exitcode  : 1 (pid:" in err
     assert "ValueError: of rank 1" in err and "train.py FAILED" in err
-    assert "[default0]:attempt ['0', '0'] ['--x'] 2" in out and "[default0]:attempt ['1', '1']" in out and "default1" not in out
+    assert f"[default0]:attempt ['0', '0'] ['--x'] 2 {share}" in out and "[default0]:attempt ['1', '1']" in out and "default1" not in out
     assert "attempt ['1', '1']" in next(logs.glob("*/attempt_1/1/stdout.log")).read_text()
 
 

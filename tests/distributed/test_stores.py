@@ -250,6 +250,17 @@ def test_a_server_that_ends_answers_what_it_has_carried_out(monkeypatch):
     assert "the other side has closed the connection" in failed[0]
 
 
+def test_a_server_that_has_ended_is_not_awaited() -> None:
+    server = _wire.Server("127.0.0.1", 0)
+    client = _wire.Client("127.0.0.1", server.port, 5.0)
+    server.close()
+    begun = time.monotonic()
+    for _ in range(2):  # the second time there is no connection left
+        with pytest.raises(dist.DistNetworkError):
+            client.ask("check", 60.0, ["a"])
+    assert time.monotonic() - begun < 5
+
+
 def test_no_thread_of_theirs_is_listed() -> None:
     before = set(threading.enumerate())
     server = dist.TCPStore("127.0.0.1", 0, None, True)

@@ -43,6 +43,7 @@ VARIABLES = [
 OTHERS = [
     Variable("JAX_PLATFORMS", "`cpu`, `cuda`, `tpu`", "which devices JAX starts"),
     Variable("OMP_NUM_THREADS", "a number", "threads of NumPy's linear algebra, and what `torch.get_num_threads()` says"),
+    Variable("NPROC", "a number", "threads of XLA's on the CPU; where `LOCAL_WORLD_SIZE` processes share a machine, the share of one"),
     Variable("XLA_FLAGS", "XLA's own", "set, they are part of what kept programs are found by"),
     Variable("XDG_CACHE_HOME, HOME", "folders", "where the user's cache is ([caches.md](caches.md))"),
     Variable("GLIBC_TUNABLES, MALLOC_MMAP_MAX_, MALLOC_MMAP_THRESHOLD_, MALLOC_TRIM_THRESHOLD_", "the C library's own",

@@ -6,7 +6,7 @@ from typing import Any
 
 import jtorch as torch
 
-from .. import _functional_collectives as funcol
+from .. import _done_collectives as funcol
 from .. import collectives
 from .._counting import functional
 from ..device_mesh import DeviceMesh

@@ -7,7 +7,7 @@ from typing import Any
 
 import jtorch as torch
 
-from .. import _functional_collectives as funcol
+from .. import _done_collectives as funcol
 from ._dispatch import DISPATCHER, Call, Plan, Way, local, rule, whole
 from ._dtensor_spec import DTensorSpec
 from ._redistribute import redistribute_local_tensor

@@ -8,7 +8,7 @@ from typing import Any
 
 import jtorch as torch
 
-from .. import _functional_collectives as funcol
+from .. import _done_collectives as funcol
 
 
 class Placement:

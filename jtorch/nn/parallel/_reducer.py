@@ -202,7 +202,7 @@ class Reducer:
         self._cap = cap
         self._regroup = 0 if find_unused else 1
         self._joined = self._whole()
-        self._memory: dict[int, Flat] = {}
+        self._memory: list[Flat] = []
         self.buckets = self._at_first() if listed or not self._regroup else self._joined
         self._handles = [p.register_post_accumulate_grad_hook(self._note(i)) for i, p in enumerate(self.parameters)]
 
@@ -366,11 +366,28 @@ class Reducer:
         transport = _transport()
         taken = transport.arrays.taken
         n = self.group.size() if self.divisor is None else self.divisor
+        collectives = transport.collectives
+        for k in range(len(self._memory), len(self._joined)):
+            self._memory.append(Flat([self.parameters[i] for i in self._joined[k]]))
+        asked = [("DistributedDataParallel", flat.whole, "sum", f"bucket {k}") for k, flat in enumerate(self._memory)]
+        ahead = [collectives.agreeing(*facts, self.group) for facts in asked]  # goes on while gradients are computed
+        try:
+            self._fill(n, taken)
+        except BaseException:
+            if any(ahead):  # nothing follows what has been agreed: the others must not wait for it
+                self.group.abort()
+            raise
         works = []
         for k, bucket in enumerate(self._joined):
-            flat = self._memory.get(k)
-            if flat is None:
-                flat = self._memory[k] = Flat([self.parameters[i] for i in bucket])
+            task = collectives.reducing(*asked[k], ahead[k])
+            write = partial(self._take_back, bucket, self._memory[k], used)
+            works.append(transport.works.start("all_reduce", self.group, task, write, None, True))
+        for work in works:
+            work.wait()
+
+    def _fill(self, n: int, taken: Any) -> None:
+        """Writes the gradients, divided by a number, into the memory that is sent."""
+        for flat, bucket in zip(self._memory, self._joined, strict=True):
             for part, i in zip(flat.parts, bucket, strict=True):
                 grad = self.parameters[i].grad
                 if grad is None:
@@ -379,10 +396,6 @@ class Reducer:
                     np.divide(taken(grad), n, out=part)
                 else:  # before they are added up, as in PyTorch
                     np.multiply(taken(grad), 1 / n, out=part)
-            task = transport.collectives.reducing("DistributedDataParallel", flat.whole, "sum", f"bucket {k}")
-            works.append(transport.works.start("all_reduce", self.group, task, partial(self._take_back, bucket, flat, used), None, True))
-        for work in works:
-            work.wait()
 
     def _take_back(self, bucket: list[int], flat: Flat, used: set[int] | None, total: np.ndarray) -> None:
         whole = _transport().arrays.made(total) if self.as_view else None

@@ -139,6 +139,69 @@ def check_functional_collectives_in_place() -> None:
     same(f.all_gather_single(torch.ones(1) * RANK, 0, dist.group.WORLD), [0.0, 1.0, 2.0])
 
 
+def check_functional_collectives_in_vmap() -> None:
+    from jtorch.distributed import _functional_collectives as f
+
+    group, rows = dist.group.WORLD, torch.arange(12.0).view(2, 6) + RANK
+    ways = (
+        lambda x: f.all_reduce(x, "sum", group), lambda x: f.broadcast(x, 1, group), lambda x: f.all_gather_tensor(x, -1, group),
+        lambda x: f.reduce_scatter_tensor(x, "sum", 0, group), lambda x: f.all_to_all_single(x, None, None, group),
+        lambda x: f.permute_tensor(x, [1, 2, 0], group), lambda x: f.all_reduce_coalesced([x], "max", group)[0],
+    )  # fmt: skip
+    for i, way in enumerate(ways):
+        one_by_one = torch.stack([f.wait_tensor(way(row)) for row in rows])
+        assert torch.equal(torch.vmap(way)(rows), one_by_one), i
+        assert torch.equal(torch.vmap(way, 1)(rows.T), one_by_one), i
+
+
+def check_functional_collectives_may_be_waited_for() -> None:
+    from jtorch.distributed import _functional_collectives as f
+
+    group = dist.group.WORLD
+    x = torch.ones(3, requires_grad=True)
+    for found in (f.all_reduce(x, "sum", group), f.all_reduce_coalesced([x], "sum", group)[0], f.all_gather_tensor(x, 0, group)[:3] * 3):
+        assert f.wait_tensor(found).tolist() == [3.0] * 3 and type(f.wait_tensor(found)) is torch.Tensor and type(found + 1) is torch.Tensor
+    found = f.all_reduce(x, "sum", group)
+    assert isinstance(found, f.AsyncCollectiveTensor) and found.trigger_wait().tolist() == found.wait().tolist() == [3.0] * 3
+    assert found.completed and repr(found).startswith("AsyncCollectiveTensor(tensor([3., 3., 3.]")
+    (found.wait() * 2).sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [6.0] * 3
+    assert type(f.all_gather_tensor(x.reshape(1, 3), 1, group)) is torch.Tensor  # joined since, as in PyTorch
+
+
+def check_lists_of_tensors_for_a_process() -> None:
+    pg: Any = dist.group.WORLD
+
+    def given() -> Any:
+        return [torch.full((2,), RANK + 1.0), torch.full((2,), RANK + 10.0)]
+
+    for op, total in ((dist.ReduceOp.SUM, 39.0), (dist.ReduceOp.MAX, 12.0), (dist.ReduceOp.PRODUCT, 7920.0)):
+        t = given()
+        pg.allreduce(t, op).wait()
+        assert [part.tolist() for part in t] == [[total] * 2] * 2, op
+    t[0][0] = 1
+    assert t[1][0] == total  # they share no memory
+    opts = dist.BroadcastOptions()
+    opts.rootRank, opts.rootTensor = 2, 1
+    pg.broadcast(t := given(), opts).wait()
+    assert [part.tolist() for part in t] == [[12.0] * 2] * 2
+    lists = [[torch.zeros(2) for _ in range(2 * WORLD)] for _ in range(2)]
+    pg.allgather(lists, given()).wait()
+    assert [[part[0].item() for part in places] for places in lists] == [[1.0, 10.0, 2.0, 11.0, 3.0, 12.0]] * 2
+    for call, kind, words in (
+        (lambda: pg.allreduce([torch.ones(2), torch.ones(3)]), RuntimeError, "tensor size at index 0 (expected (2), got (3))"),
+        (lambda: pg.allreduce([torch.ones(2), torch.ones(2).int()]), RuntimeError, "allreduce: invalid tensor type at index 0"),
+        (lambda: pg.allreduce([]), NotImplementedError, "schema c10d::allreduce_"),
+        (lambda: pg.allreduce(given(), dist.ReduceOp.AVG), NotImplementedError, "for several tensors"),
+        (lambda: pg.allgather([lists[0][:3]] * 2, given()), RuntimeError, "list at index 0 (expected length 6, got 3)"),
+        (lambda: pg.reduce(given()), RuntimeError, "ProcessGroupGloo::reduce: requires a single-element tensor list"),
+        (lambda: pg.reduce_scatter(given(), [given()] * 2), RuntimeError, "reduce_scatter only supports 1 output"),
+        (lambda: pg.send(given(), 0, 0), RuntimeError, "send takes a single tensor"),
+    ):  # fmt: skip
+        with raises(kind, words):
+            call()
+
+
 def check_functional_collectives_have_gradients() -> None:
     from jtorch.distributed import _functional_collectives as f
 

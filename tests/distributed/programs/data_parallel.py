@@ -1,5 +1,6 @@
 """Data parallel training with two processes, beside one process that sees everything."""
 
+import time
 from typing import Any
 
 from _cases import RANK, WORLD, raises, run, same
@@ -7,6 +8,7 @@ from _cases import RANK, WORLD, raises, run, same
 import jtorch as torch
 import jtorch.distributed as dist
 from jtorch import nn
+from jtorch.distributed import _lanes
 from jtorch.distributed._composable import replicate
 from jtorch.distributed.device_mesh import init_device_mesh
 from jtorch.distributed.tensor import distribute_module
@@ -46,6 +48,41 @@ def check_gradients_are_those_of_the_whole_batch() -> None:
         size = sum(p.numel() * 4 for p in model.parameters())
         assert (facts["total_parameter_size_bytes"], facts["dtypes"], facts["output_device"]) == (size, "float", -1)
         assert facts["master_addr"] == "127.0.0.1" and "comm_hook" not in facts
+
+
+def check_large_arrays_of_two_processes() -> None:
+    n, ops = 70_001, dist.ReduceOp
+    whole = torch.arange(n) % 5 + 1
+    before, _lanes.PIECE = _lanes.PIECE, 1 << 16
+    try:
+        for dtype in (torch.float32, torch.bfloat16, torch.complex64, torch.int64, torch.bool):
+            mine, theirs = ((whole + r * (whole % 3)).to(dtype) for r in (RANK, 1 - RANK))
+            cases = {ops.SUM: torch.add, ops.PRODUCT: torch.mul, ops.MAX: torch.maximum, ops.BAND: torch.bitwise_and}
+            few = 1 if dtype.is_complex else 3 if dtype.is_floating_point else 4
+            for op, function in list(cases.items())[:few]:
+                t = mine.clone()
+                dist.all_reduce(t, op)
+                assert torch.equal(t, function(mine, theirs)), (dtype, op)
+    finally:
+        _lanes.PIECE = before
+
+
+def check_a_pass_that_fails_when_all_have_agreed() -> None:
+    group = dist.new_group([0, 1])
+    torch.manual_seed(0)
+    model: Any = DDP(nn.Linear(200, 200), process_group=group)
+    x = mine(torch.randn(4, 200))
+    model(x).sum().backward()
+    loss = model(x).sum()
+    if RANK:
+        model.reducer._fill = lambda *_: 1 / 0
+    begun = time.monotonic()
+    with raises(ZeroDivisionError if RANK else dist.DistBackendError):
+        loss.backward()
+    assert time.monotonic() - begun < 10
+    with raises(dist.DistBackendError):  # the group's processes are no longer at one place
+        dist.barrier(group)
+    dist.barrier()
 
 
 class Widths(nn.Module):

@@ -19,7 +19,7 @@ from jtorch._src.facts.errors import not_offered
 from jtorch._src.refusals import stand_ins as _refusals
 from jtorch.backends import mha
 
-from ..._functional_collectives import all_gather_tensor, all_gather_tensor_autograd
+from ..._done_collectives import all_gather_tensor
 
 __all__ = ["_HeadTailLoadBalancer", "_context_parallel_shard", "context_parallel", "context_parallel_unshard", "set_rotate_method"]
 
@@ -105,7 +105,7 @@ def _attention(mesh: Any, plain: Any) -> Any:
             )
         if is_causal and query.shape[-2] != key.shape[-2]:
             raise ValueError("in context_parallel is_causal wants as many queries as keys")
-        whole_key, whole_value = (all_gather_tensor_autograd(t.contiguous(), t.dim() - 2, mesh) for t in (key, value))
+        whole_key, whole_value = (all_gather_tensor(t.contiguous(), t.dim() - 2, mesh) for t in (key, value))
         mask = None
         if is_causal:
             length = whole_key.shape[-2]

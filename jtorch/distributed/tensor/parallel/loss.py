@@ -8,7 +8,7 @@ from typing import Any
 
 import jtorch as torch
 
-from ... import _functional_collectives as funcol
+from ... import _done_collectives as funcol
 from .. import DTensor
 from .._dispatch import BARE, DISPATCHER, Call, results
 from .._dtensor_spec import DTensorSpec
