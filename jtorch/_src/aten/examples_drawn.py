@@ -98,11 +98,12 @@ def _rows_drawn(invoke: Invoke, func: OpOverload, values: list[Any]) -> Any:
 
 def _room(t: Tensor, levels: Sequence[Any]) -> Any:
     """Memory for all examples of ``t``, in the order in which the examples lie."""
-    lead, strides = [level.size for level in levels], t.stride()
+    lead = [level.size for level in levels]
+    sizes, strides = [*lead, *t.shape], whole_strides(lead, t.shape, t.stride())
+    order = sorted(range(len(sizes)), key=lambda d: -strides[d])
     with unrestricted():
-        return aten.empty_strided.default(
-            [*lead, *t.shape], list(whole_strides(lead, t.shape, strides)), dtype=t.dtype, device=t.device, pin_memory=False
-        )
+        made = aten.empty.memory_format([sizes[d] for d in order], dtype=t.dtype, device=t.device, pin_memory=False)
+        return made if order == sorted(order) else aten.permute.default(made, [order.index(d) for d in range(len(order))])
 
 
 def _written(invoke: Invoke, func: OpOverload, values: list[Any], levels: Sequence[Any]) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Tensor, contiguous_strides, from_value
+from ...core import Tensor, from_value
 from ...dispatch import ACTIVE
 from ...random import examples
 from ..bind.cores import composite
@@ -36,7 +36,7 @@ def _mask(input: Any, p: float, feature: bool) -> Any:
         if examples():
             room = blank(input, shape)
         else:
-            room = T.empty_strided(shape, strides or contiguous_strides(shape), dtype=input.dtype, device=input.device)
+            room = T.zeros(shape, dtype=input.dtype, device=input.device) if feature else T.empty_like(input.detach())
         return room.bernoulli_(1 - p) != 0
     if input._aval.device == META:
         return from_value(meta_value(tuple(shape), np.dtype(np.bool_)))
