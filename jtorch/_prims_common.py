@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from enum import Enum
 from typing import Any, TypeAlias
 
+from ._src.facts import dtypes as _dtypes
 from ._src.facts import layouts as _layouts
 from ._src.facts.determinism import alert as _alert
 from ._src.facts.devices import device as _device
@@ -82,3 +84,63 @@ def alert_not_deterministic(caller: str) -> None:
         RuntimeError: under ``torch.use_deterministic_algorithms(True)``, unless that only warns.
     """
     _alert(caller)
+
+
+def canonicalize_dims(rank: int, indices: Any, wrap_scalar: bool = True) -> Any:
+    """One dimension, or each of several, counted from the front.
+
+    Raises:
+        IndexError: if there is no such dimension.
+    """
+    if isinstance(indices, int):
+        return canonicalize_dim(rank, indices, wrap_scalar)
+    return tuple([canonicalize_dim(rank, i, wrap_scalar) for i in indices])
+
+
+class ELEMENTWISE_TYPE_PROMOTION_KIND(Enum):
+    """How a function of elements chooses the dtypes that it computes in and gives."""
+
+    DEFAULT = (0,)
+    NO_OPMATH = (1,)
+    INT_TO_FLOAT = (2,)
+    ALWAYS_BOOL = (3,)
+    COMPLEX_TO_FLOAT = (4,)
+    BOOL_TO_LONG = (5,)
+
+
+def _operand(a: Any) -> tuple[_dtype, int]:
+    """The dtype of a tensor or number, and how much it counts."""
+    if isinstance(a, Tensor):
+        return a.dtype, _dtypes.DIMENSIONED if a.dim() else _dtypes.ZERO_DIM
+    if isinstance(a, bool):
+        return _dtypes.bool_, _dtypes.NUMBER
+    if isinstance(a, int):
+        return _dtypes.int64, _dtypes.NUMBER
+    default = _dtypes.get_default_dtype()
+    return default.to_complex() if isinstance(a, complex) else default, _dtypes.NUMBER
+
+
+_WIDE = {_dtypes.float16: _dtypes.float32, _dtypes.bfloat16: _dtypes.float32}
+
+
+def get_computation_dtype(dtype: _dtype) -> _dtype:
+    """The dtype that numbers of ``dtype`` are computed in: float32 for those of half the size."""
+    return _WIDE.get(dtype, dtype)
+
+
+def elementwise_dtypes(*_args: Any, type_promotion_kind: ELEMENTWISE_TYPE_PROMOTION_KIND) -> tuple[_dtype, _dtype]:
+    """The dtypes that a function of elements computes in and gives, from tensors and numbers; None among them is passed over."""
+    result = _dtypes.result_type_of(tuple([_operand(a) for a in _args if a is not None]))
+    kinds = ELEMENTWISE_TYPE_PROMOTION_KIND
+    if type_promotion_kind is kinds.NO_OPMATH:
+        return result, result
+    if type_promotion_kind is kinds.INT_TO_FLOAT and result.category < _dtypes.FLOATING:
+        result = _dtypes.get_default_dtype()
+    elif type_promotion_kind is kinds.BOOL_TO_LONG and result is _dtypes.bool_:
+        result = _dtypes.int64
+    computed = get_computation_dtype(result)
+    if type_promotion_kind is kinds.ALWAYS_BOOL:
+        result = _dtypes.bool_
+    elif type_promotion_kind is kinds.COMPLEX_TO_FLOAT and result.is_complex:
+        result = result.to_real()
+    return computed, result

@@ -234,6 +234,16 @@ def restricted(randomness: str, level: Any) -> Iterator[None]:
         _restrictions.modes.pop()
 
 
+@contextlib.contextmanager
+def unrestricted() -> Iterator[None]:
+    """A block outside of every ``vmap``, as far as random numbers go."""
+    before, _restrictions.modes = _restrictions.modes, []
+    try:
+        yield
+    finally:
+        _restrictions.modes = before
+
+
 def examples() -> list[Any]:
     """The running ``vmap`` levels whose examples get numbers of their own, outermost first."""
     return [level for mode, level in _restrictions.modes if mode == "different"]

@@ -537,6 +537,11 @@ def _read(
             raise pickle.UnpicklingError(_weights_only_message(str(e))) from None
 
 
+def _legacy_load(f: Any, map_location: Any, pickle_module: Any, **pickle_load_args: Any) -> Any:
+    """Reads the next object of an open file in the format before archives."""
+    return _legacy_format.load(f, _get_restore_location(map_location), pickle_module, {"encoding": "utf-8", **pickle_load_args})
+
+
 def _load(archive: Archive, map_location: Any, reader: Any, mapped: Any, options: dict[str, Any]) -> Any:
     if archive.has("constants.pkl"):
         raise NotImplementedError("torch.load() of a TorchScript archive is not offered by jtorch: it has no TorchScript interpreter")

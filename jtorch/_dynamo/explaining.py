@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from .pieces import Compiled
@@ -10,11 +11,20 @@ from .pieces import Compiled
 __all__ = ["ExplainOutput", "explain"]
 
 
+@dataclass
+class GraphCompileReason:
+    """Why a graph ends, and where in the program."""
+
+    reason: str
+    user_stack: list[Any]
+    graph_break: bool = True
+
+
 class ExplainOutput:
     """What ``torch._dynamo.explain`` found."""
 
     def __init__(self, graphs: list[Any], reasons: list[Any]) -> None:
-        self.graphs, self.break_reasons = graphs, reasons
+        self.graphs, self.break_reasons = graphs, [GraphCompileReason(why, stack) for why, stack in reasons]
         self.graph_count = len(graphs)
         self.graph_break_count = max(len(graphs) - 1, 0)
         self.ops_per_graph = [[n.target for n in g.graph.nodes if n.op == "call_function"] for g in graphs]
@@ -24,8 +34,9 @@ class ExplainOutput:
 
     def __str__(self) -> str:
         text = f"Graph Count: {self.graph_count}\nGraph Break Count: {self.graph_break_count}\nOp Count: {self.op_count}\nBreak Reasons:\n"
-        for i, (reason, stack) in enumerate(self.break_reasons, 1):
-            text += f"  Break Reason {i}:\n    Reason: {reason}\n    User Stack:\n" + "".join([f"      {f}\n" for f in stack])
+        for i, found in enumerate(self.break_reasons, 1):
+            frames = "".join([f"      {f}\n" for f in found.user_stack])
+            text += f"  Break Reason {i}:\n    Reason: {found.reason}\n    User Stack:\n{frames}"
         text += "Ops per Graph:\n"
         for i, ops in enumerate(self.ops_per_graph, 1):
             text += f"  Ops {i}:\n" + "".join([f"    {op}\n" for op in ops])

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from .._src.engine import Call, Transformed, Value, record
+from .._src.hooks import walking
 from .._src.ops._kernel import kept_for, known_for, saved_results, vjp_of
 from .grad_mode import MODE
 from .names import name_of, plain_name
@@ -409,9 +410,7 @@ def _all_behind(node: Node) -> set[int]:
 
 
 class Above(Exception):
-    """Raised by a node that works on tensors rather than values; ``proceed`` takes the walk over."""
-
-    proceed: Callable[..., None]
+    """Raised by a node that works on tensors rather than values: the walk is taken over by one on tensors."""
 
 
 _TASKS = itertools.count()
@@ -569,8 +568,8 @@ class _Task:
                     found = [None] * len(node.edges)
                 else:
                     found = node.apply_tracked(grads) if tracked_ else node.apply(grads)
-            except Above as above:  # from here on gradients are tensors of other classes
-                above.proceed(self, node, grads, needed, finish, counts)
+            except Above:  # from here on gradients are tensors of other classes
+                walking.get().continue_on_tensors(self, node, grads, needed, finish, counts)
                 return
             if rare is not None and rare.hooks:
                 if needed is not None and node.call is not None:

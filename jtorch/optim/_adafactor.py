@@ -8,7 +8,7 @@ from typing import Any
 
 import jtorch as torch
 
-from ._common import advance, check_lr, new_step, pick, zeros
+from ._common import advance, check_lr, in_one_way, new_step, pick, zeros
 from ._fused import plain_gradients, plan_for
 from .optimizer import Optimizer, ParamsT, _run_closure, _to_scalar
 
@@ -204,3 +204,6 @@ def adafactor(
 
 def _approach(average: torch.Tensor, value: torch.Tensor, weight: torch.Tensor) -> None:
     average.lerp_(value, weight.to(average.dtype))
+
+
+_single_tensor_adafactor = _multi_tensor_adafactor = in_one_way(adafactor)

@@ -6,6 +6,7 @@ computed as 0-dim float64 tensors, with the precision that PyTorch has by comput
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -173,3 +174,18 @@ def _write(params: list[torch.Tensor], held: list[list[torch.Tensor]], names: It
         counts += [count] * len(own)
         begin += taken
     torch._C._swap_(tensors, news, counts)
+
+
+def in_one_way(functional: Callable[..., None]) -> Callable[..., None]:
+    """What PyTorch calls ``_single_tensor_adam``, ``_multi_tensor_adam`` and the like: lists come by position, options by name.
+
+    ``functional`` is all of them here.
+    """
+
+    def run(*lists: Any, **options: Any) -> None:
+        parameters = inspect.signature(functional).parameters
+        names = [n for n, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty]
+        names += [n for n in ("grad_scale", "found_inf") if n in parameters]
+        functional(**dict(zip(names, lists, strict=True)), **options)
+
+    return run

@@ -84,6 +84,16 @@ def _flag(scheduler: Any, name: str) -> Iterator[None]:
         setattr(scheduler, name, False)
 
 
+def _enable_get_lr_call(o: Any) -> Any:
+    """A block in which ``get_lr`` of a scheduler does not warn that it is called by the program."""
+    return _flag(o, "_get_lr_called_within_step")
+
+
+def _initial_mode(o: Any) -> Any:
+    """A block in which a scheduler takes its first step."""
+    return _flag(o, "_is_initial")
+
+
 class LRScheduler:
     """Base class of schedules: ``get_lr`` gives the rates at ``last_epoch``.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import jtorch as torch
 
-from ._common import check_lr
+from ._common import check_lr, in_one_way
 from .optimizer import Optimizer, ParamsT, _run_closure, _to_scalar
 
 __all__ = ["Muon"]
@@ -154,3 +154,6 @@ def muon(
         update = _zeropower_via_newtonschulz(update, ns_coefficients, ns_steps, eps)
         param.mul_(1 - lr * weight_decay)
         param.add_(update * -_adjust_lr(lr, adjust_lr_fn, param.shape))
+
+
+_single_tensor_muon = in_one_way(muon)

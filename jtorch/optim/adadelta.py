@@ -7,7 +7,7 @@ from typing import Any
 
 import jtorch as torch
 
-from ._common import add_scaled_, as_real, check_lr, check_not_negative, decayed, new_step, update_lists, zeros
+from ._common import add_scaled_, as_real, check_lr, check_not_negative, decayed, in_one_way, new_step, update_lists, zeros
 from .optimizer import Optimizer, ParamsT, _to_scalar, _use_grad_for_differentiable
 
 __all__ = ["Adadelta", "adadelta"]
@@ -103,3 +103,6 @@ def adadelta(
         delta = (acc_delta.clone() + eps).sqrt() / (square_avg.clone() + eps).sqrt() * grad
         acc_delta.mul_(rho).add_(delta * delta * (1 - rho))
         add_scaled_(param, delta, -lr)
+
+
+_single_tensor_adadelta = _multi_tensor_adadelta = in_one_way(adadelta)

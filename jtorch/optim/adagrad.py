@@ -7,7 +7,19 @@ from typing import Any
 
 import jtorch as torch
 
-from ._common import add_scaled_, advance, as_real, check_fused, check_lr, check_not_negative, decayed, new_step, no_amp, update_lists
+from ._common import (
+    add_scaled_,
+    advance,
+    as_real,
+    check_fused,
+    check_lr,
+    check_not_negative,
+    decayed,
+    in_one_way,
+    new_step,
+    no_amp,
+    update_lists,
+)
 from .optimizer import Optimizer, ParamsT, _to_scalar, _use_grad_for_differentiable
 
 __all__ = ["Adagrad", "adagrad"]
@@ -129,3 +141,6 @@ def adagrad(
         param, grad, state_sum = as_real(param, grad, state_sum)
         state_sum.add_(grad * grad)
         add_scaled_(param, grad / (state_sum.clone().sqrt() + eps), -clr)
+
+
+_single_tensor_adagrad = _multi_tensor_adagrad = _fused_adagrad = in_one_way(adagrad)

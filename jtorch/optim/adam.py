@@ -18,6 +18,7 @@ from ._common import (
     check_lr,
     check_not_negative,
     decayed,
+    in_one_way,
     in_parts,
     new_step,
     no_amp,
@@ -242,3 +243,6 @@ def adam(
             second = exp_avg_sq.clone()
         denom = second.sqrt() / (1 - beta2**step).sqrt() + eps
         add_scaled_(param, exp_avg.clone() / denom, -lr / (1 - beta1**step))
+
+
+_single_tensor_adam = _multi_tensor_adam = _fused_adam = in_one_way(adam)

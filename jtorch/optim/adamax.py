@@ -7,7 +7,7 @@ from typing import Any
 
 import jtorch as torch
 
-from ._common import advance, as_real, check_betas, check_lr, check_not_negative, decayed, new_step, update_lists, zeros
+from ._common import advance, as_real, check_betas, check_lr, check_not_negative, decayed, in_one_way, new_step, update_lists, zeros
 from .optimizer import Optimizer, ParamsT, _to_scalar, _use_grad_for_differentiable
 
 __all__ = ["Adamax", "adamax"]
@@ -103,3 +103,6 @@ def adamax(
         exp_avg.lerp_(grad, 1 - beta1)
         exp_inf.copy_(torch.maximum(exp_inf.mul_(beta2).clone(), grad.abs() + eps))
         param.add_(exp_avg.clone() / exp_inf.clone() * (-lr / (1 - beta1**step)))
+
+
+_single_tensor_adamax = _multi_tensor_adamax = in_one_way(adamax)

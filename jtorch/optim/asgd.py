@@ -7,7 +7,7 @@ from typing import Any
 
 import jtorch as torch
 
-from ._common import advance, as_real, check_lr, check_not_negative, decayed, new_step, update_lists, zeros
+from ._common import advance, as_real, check_lr, check_not_negative, decayed, in_one_way, new_step, update_lists, zeros
 from .optimizer import Optimizer, ParamsT, _to_scalar, _use_grad_for_differentiable
 
 __all__ = ["ASGD", "asgd"]
@@ -116,3 +116,6 @@ def asgd(
         ax.copy_(torch.where(mu == 1, now, ax + (now - ax) * mu))
         etas[i].copy_(lr / (1 + lambd * lr * step) ** alpha)
         mus[i].copy_(1 / torch.clamp(step - t0, min=1))
+
+
+_single_tensor_asgd = _multi_tensor_asgd = in_one_way(asgd)

@@ -13,7 +13,9 @@ from typing import Any, SupportsFloat
 from ._lr_base import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING
 from ._lr_base import LRScheduler as LRScheduler
 from ._lr_base import Rates, _check_optimizer, _flag, _update_param_group_val
+from ._lr_base import _enable_get_lr_call as _enable_get_lr_call
 from ._lr_base import _format_param as _format_param
+from ._lr_base import _initial_mode as _initial_mode
 from ._lr_base import _LRScheduler as _LRScheduler
 from ._lr_base import _param_groups_val_list as _param_groups_val_list
 from ._lr_base import _warn_get_lr_called_within_step as _warn_get_lr_called_within_step

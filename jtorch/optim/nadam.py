@@ -7,7 +7,7 @@ from typing import Any
 
 import jtorch as torch
 
-from ._common import advance, as_real, check_betas, check_lr, check_not_negative, decayed, new_step, update_lists, zeros
+from ._common import advance, as_real, check_betas, check_lr, check_not_negative, decayed, in_one_way, new_step, update_lists, zeros
 from .optimizer import Optimizer, ParamsT, _to_scalar, _use_grad_for_differentiable
 
 __all__ = ["NAdam", "nadam"]
@@ -130,3 +130,6 @@ def nadam(
         denom = (exp_avg_sq.clone() / (1 - beta2**step)).sqrt() + eps
         param.add_(grad / denom * (-lr * (1.0 - mu) / (1.0 - mu_product)))
         param.add_(exp_avg.clone() / denom * (-lr * mu_next / (1.0 - mu_product * mu_next)))
+
+
+_single_tensor_nadam = _multi_tensor_nadam = in_one_way(nadam)

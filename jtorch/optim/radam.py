@@ -7,7 +7,7 @@ from typing import Any
 
 import jtorch as torch
 
-from ._common import advance, as_real, check_betas, check_lr, check_not_negative, decayed, new_step, update_lists, zeros
+from ._common import advance, as_real, check_betas, check_lr, check_not_negative, decayed, in_one_way, new_step, update_lists, zeros
 from .optimizer import Optimizer, ParamsT, _to_scalar, _use_grad_for_differentiable
 
 __all__ = ["RAdam", "radam"]
@@ -121,3 +121,6 @@ def radam(
         adaptive = (correction2.sqrt() * rect) / (exp_avg_sq.clone().sqrt() + eps)
         factor = torch.where(rectified, adaptive, torch.ones_like(adaptive))
         param.sub_(exp_avg.clone() * (lr / (1 - beta1**step)) * factor)
+
+
+_single_tensor_radam = _multi_tensor_radam = in_one_way(radam)

@@ -7,7 +7,7 @@ from typing import Any
 
 import jtorch as torch
 
-from ._common import add_scaled_, as_real, check_lr, check_not_negative, decayed, new_step, update_lists, zeros
+from ._common import add_scaled_, as_real, check_lr, check_not_negative, decayed, in_one_way, new_step, update_lists, zeros
 from .optimizer import Optimizer, ParamsT, _to_scalar, _use_grad_for_differentiable
 
 __all__ = ["RMSprop", "rmsprop"]
@@ -127,3 +127,6 @@ def rmsprop(
             buf.mul_(momentum).add_(update)
             update = buf.clone()
         add_scaled_(param, update, -lr)
+
+
+_single_tensor_rmsprop = _multi_tensor_rmsprop = in_one_way(rmsprop)

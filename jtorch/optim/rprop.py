@@ -7,7 +7,7 @@ from typing import Any
 
 import jtorch as torch
 
-from ._common import as_real, check_lr, new_step, update_lists, zeros
+from ._common import as_real, check_lr, in_one_way, new_step, update_lists, zeros
 from .optimizer import Optimizer, ParamsT, _to_scalar, _use_grad_for_differentiable
 
 __all__ = ["Rprop", "rprop"]
@@ -106,3 +106,6 @@ def rprop(
         grad = torch.where(agreement < 0, torch.zeros_like(grad), grad)  # after a change of sign the element rests once
         param.sub_(grad.sign() * step_size.clone())
         prev.copy_(grad)
+
+
+_single_tensor_rprop = _multi_tensor_rprop = in_one_way(rprop)

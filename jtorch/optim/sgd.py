@@ -8,7 +8,7 @@ from typing import Any
 
 import jtorch as torch
 
-from ._common import add_scaled_, changed_in_parts, check_fused, check_lr, check_not_negative, decayed, in_parts, no_amp
+from ._common import add_scaled_, changed_in_parts, check_fused, check_lr, check_not_negative, decayed, in_one_way, in_parts, no_amp
 from ._fused import plain_gradients, plan_for, unscaled
 from .optimizer import Optimizer, ParamsT, _run_closure, _to_scalar
 
@@ -176,3 +176,6 @@ def sgd(
                 buf.mul_(momentum).add_(grad, alpha=1 - dampening)
             grad = grad.add(buf, alpha=momentum) if nesterov else buf
         add_scaled_(param, grad, -lr)
+
+
+_single_tensor_sgd = _multi_tensor_sgd = _fused_sgd = in_one_way(sgd)

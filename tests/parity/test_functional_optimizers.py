@@ -58,3 +58,54 @@ def test_refusals_and_registration():
         utils.register_functional_optim("mine", 3)
         utils.register_functional_optim("mine", 4)
         assert utils.functional_optim_map.pop("mine") == 3
+
+
+INNER = {
+    "adam": ("tpps", {"amsgrad": True, "has_complex": False, "beta1": 0.9, "beta2": 0.99, "lr": 0.1, "weight_decay": 0.1, "eps": 1e-8,
+             "maximize": False, "capturable": False, "differentiable": False, "decoupled_weight_decay": True}, 2),
+    "sgd": ("p", {"weight_decay": 0.1, "momentum": 0.9, "lr": 0.1, "dampening": 0.0, "nesterov": True, "maximize": True,
+            "has_sparse_grad": False}, 2),
+    "rmsprop": ("ptts", {"lr": 0.1, "alpha": 0.9, "eps": 1e-8, "weight_decay": 0.1, "momentum": 0.5, "centered": False, "maximize": False,
+                "differentiable": False, "capturable": False, "has_complex": False}, 0),
+    "adagrad": ("ps", {"lr": 0.1, "weight_decay": 0.1, "lr_decay": 0.1, "eps": 1e-8, "has_sparse_grad": False, "maximize": False,
+                "differentiable": False, "has_complex": False}, 2),
+    "adadelta": ("pps", {"lr": 0.1, "rho": 0.9, "eps": 1e-6, "weight_decay": 0.1, "maximize": True, "differentiable": False,
+                 "capturable": False, "has_complex": False}, 0),
+    "adamax": ("tps", {"eps": 1e-8, "beta1": 0.9, "beta2": 0.99, "lr": 0.1, "weight_decay": 0.1, "maximize": False,
+               "differentiable": False, "capturable": False, "has_complex": False}, 0),
+    "nadam": ("tpns", {"beta1": 0.9, "beta2": 0.99, "lr": 0.1, "weight_decay": 0.1, "momentum_decay": 0.004, "eps": 1e-8, "maximize": False,
+              "decoupled_weight_decay": True, "capturable": False, "differentiable": False, "has_complex": False}, 0),
+    "radam": ("tps", {"beta1": 0.9, "beta2": 0.99, "lr": 0.1, "weight_decay": 0.1, "eps": 1e-8, "decoupled_weight_decay": True,
+              "differentiable": False, "maximize": False, "capturable": False, "has_complex": False}, 0),
+    "rprop": ("tps", {"step_size_min": 1e-6, "step_size_max": 50.0, "etaminus": 0.5, "etaplus": 1.2, "maximize": False,
+              "capturable": False, "differentiable": False, "has_complex": False}, 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", ["_single_tensor", "_multi_tensor"])
+@pytest.mark.parametrize("name", INNER)
+def test_inner_forms_step_as_pytorchs(name, way):
+    lists, options, more = INNER[name]
+
+    def program(torch):
+        made = {"t": lambda: torch.linspace(-1, 2, 3), "p": lambda: torch.linspace(0.1, 2, 3), "s": lambda: torch.tensor(3.0),
+                "n": lambda: torch.tensor(0.9)}  # fmt: skip
+        given = [[made[kind]()] for kind in "tt" + lists]
+        module = __import__(f"{torch.__name__}.optim.{name}", fromlist=["x"])
+        getattr(module, f"{way}_{name}")(*given, *[None] * more, **options)
+        return [x[0].tolist() for x in given]
+
+    for mine, theirs in zip(program(jtorch), program(oracle), strict=True):
+        assert mine == pytest.approx(theirs, rel=1e-5)
+
+
+def test_rates_may_be_asked_for_inside_the_block():
+    for torch in (jtorch, oracle):
+        schedule = torch.optim.lr_scheduler.StepLR(torch.optim.SGD([torch.ones(1)], 0.5), 1)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            with torch.optim.lr_scheduler._enable_get_lr_call(schedule):
+                schedule.get_lr()
+            assert not told
+            schedule.get_lr()
+            assert len(told) == 1

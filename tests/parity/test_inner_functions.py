@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
+import io
+import itertools
+import pickle
 import warnings
 from typing import Any
 
@@ -80,3 +84,60 @@ def test_names() -> None:
     assert importlib.import_module("jtorch.utils.cpp_extension")._find_cuda_home() is None
     with pytest.raises(AttributeError, match="_nonsense"):
         _ = jtorch.nn.functional._nonsense
+
+
+def test_dtypes_that_functions_of_elements_compute_in() -> None:
+    def program(lib: Any) -> list[str]:
+        common = importlib.import_module(f"{lib.__name__}._prims_common")
+        dtypes = (lib.bool, lib.int32, lib.bfloat16, lib.float64, lib.complex64)
+        operands = [lib.ones(n, dtype=d) for d in dtypes for n in ((2,), ())] + [True, 2, 1.5]
+        found = [
+            str(common.elementwise_dtypes(a, b, type_promotion_kind=kind))
+            for a, b in itertools.product(operands, repeat=2)
+            for kind in common.ELEMENTWISE_TYPE_PROMOTION_KIND
+        ]
+        return [*found, str(common.canonicalize_dims(3, (-1, 0)))]
+
+    assert program(jtorch) == program(torch)
+
+
+def test_older_files_are_read_from_where_they_begin() -> None:
+    for lib in (torch, jtorch):
+        file = io.BytesIO()
+        lib.save({"a": lib.arange(3)}, file, _use_new_zipfile_serialization=False)
+        file.seek(0)
+        assert lib.serialization._legacy_load(file, "cpu", pickle)["a"].tolist() == [0, 1, 2]
+
+
+def test_modules_are_wrapped_from_the_inside() -> None:
+    def program(lib: Any) -> list[str]:
+        class Wrapper(lib.nn.Module):
+            def __init__(self, module: Any, tag: int = 0) -> None:
+                super().__init__()
+                self.module, self.tag = module, tag
+
+            def extra_repr(self) -> str:
+                return f"tag={self.tag}"
+
+        wrap = importlib.import_module(f"{lib.__name__}.distributed.fsdp.wrap")
+        found = []
+        for least in (6, 20, 100):
+            for children in (False, True):
+                inner = lib.nn.Sequential(lib.nn.Linear(2, 3), lib.nn.ReLU())
+                inner._wrap_overrides = {"tag": 2}
+                net = lib.nn.Sequential(inner, lib.nn.Linear(3, 4))
+                policy = functools.partial(wrap.size_based_auto_wrap_policy, min_num_params=least)
+                made, count = wrap._recursive_wrap(net, policy, Wrapper, set(), set(), children, tag=1)
+                found.append(f"{made} {count}")
+        return found
+
+    assert program(jtorch) == program(torch)
+
+
+def test_reasons_of_breaks_have_parts() -> None:
+    def f(x: Any) -> Any:
+        return x + 1 if x.sum() > 0 else x
+
+    for lib in (torch, jtorch):
+        (reason,) = importlib.import_module(f"{lib.__name__}._dynamo").explain(f)(lib.ones(2)).break_reasons
+        assert isinstance(reason.reason, str) and reason.graph_break and isinstance(reason.user_stack, list)

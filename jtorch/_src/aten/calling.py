@@ -10,12 +10,14 @@ from ... import dispatch
 from ...autograd.grad_mode import MODE
 from ...core import Tensor
 from ...dispatch import disabled_torch_dispatch_impl
+from ...random import undisturbed
 from .. import hooks
 from ..facts.size import SYMBOLIC
 from ..tensor.shape_env import visible
 from ..tensor.symbols import exact
 from ..tensor.writing import check_inplace
 from .composite_operators import parts_of
+from .examples_drawn import drawn_for_examples
 from .kernels import kernel_of
 from .lazy_bits import needs_copies, with_copies
 from .overloads import OpOverload
@@ -200,6 +202,8 @@ def dispatched(func: OpOverload, values: list[Any], tensors: Sequence[Tensor], w
     found = classes(tensors)
     if not modes and not found:
         return run(func, values)
+    if not undisturbed() and (drawn := drawn_for_examples(invoke, func, values, tensors)) is not dispatch.MISSING:
+        return drawn
     if transformed(tensors):  # transformations come first: who is asked sees what they do to the tensors outside
         return run_inside(run, func, values)
     args, kwargs = func.trimmed(values)

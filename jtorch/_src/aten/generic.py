@@ -12,6 +12,7 @@ from ...core import Tensor, detached, from_value
 from ..engine import record
 from ..engine.calls import shapes_of
 from ..engine.values import default_device
+from ..ops._forward import by_itself
 from ..tensor.running import apply
 from .calling import invoke
 from .kernels import kernel_of
@@ -33,20 +34,20 @@ def step_of(call: Any, operands: Sequence[Tensor]) -> OpOverload:
     """The operator that runs one call of the engine, whose static arguments are part of it: ``jtorch.<name>.<number>``."""
     found = _steps.get(call)
     if found is None:
-        info = call.extra
         shapes_of(call, tuple([t._aval for t in operands]), default_device())  # tells how many results there are
         tensors = len(operands)
         single = one_result(call)
         parameters = [f"Tensor t{i}" for i in range(tensors)] + [f"Scalar n{i}" for i in range(len(call.kinds))]
+        its = call if getattr(call.fn, "of_examples", None) is None else by_itself(call, tensors)
         text = f"{call.name.strip('_')}.v{next(_numbers)}({', '.join(parameters)}) -> {'Tensor' if single else 'Tensor[]'}"
         found = _steps[call] = jtorch.define(text)
 
         def run(values: list[Any]) -> Any:
             operands = values[:tensors]
             ins = [t._v or t._read() for t in operands]
-            if getattr(info, "hidden", 0):  # what it keeps for its derivative are results here
+            if getattr(its.extra, "hidden", 0):  # what it keeps for its derivative are results here
                 return [from_value(v) for v in record(call, ins, tuple(values[tensors:]))]
-            out = apply(call, operands, ins, tuple(values[tensors:]))
+            out = apply(its, operands, ins, tuple(values[tensors:]))
             return list(out) if isinstance(out, tuple) else out
 
         found.kernel = run

@@ -123,8 +123,7 @@ def rrelu_with_noise(
 ) -> Any:
     if not training:
         return F.leaky_relu(self, (lower + upper) / 2)
-    slopes = T.empty_like(self).uniform_(lower, upper, generator=generator)
-    noise.copy_(T.where(T.le(self, 0), slopes, T.ones_like(self)))
+    noise.copy_(_C._rrelu_slopes(self, lower, upper, generator))
     return self * noise
 
 

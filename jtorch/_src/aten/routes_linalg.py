@@ -9,12 +9,14 @@ from typing import Any
 from ... import return_types
 from ...core import Tensor
 from ..bind.everything import FFT, L, T
+from ..engine import Transformed
 from ..facts import dtypes
 from .calling import requires_grad
 from .functions import route
 from .overloads import aten
 from .routes_math import matmul
 from .routes_shape import _as_tensor, movedim, reshape
+from .values import tensor_of
 
 A = aten
 
@@ -159,7 +161,10 @@ def _steps(equation: str, operands: Sequence[Any]) -> list[tuple[int, int]]:
 
 
 def _checked(info: Any, name: str, of: Any) -> None:
-    A._linalg_check_errors.default(info, name, is_matrix=of._aval.ndim == 2)
+    v = info._read()
+    while isinstance(v, Transformed):  # a vmap looks at those of all examples
+        v = v.apart()[0][0]
+    A._linalg_check_errors.default(tensor_of(v), name, is_matrix=of._aval.ndim == 2)
 
 
 @route(L.solve)

@@ -15,7 +15,7 @@ def tags_of(func: OpOverload) -> list[Tag]:
     found = []
     if _changes_shape(func):
         found.append(Tag.inplace_view)
-    if _draws(func):
+    if draws(func):
         found.append(Tag.nondeterministic_seeded)
     return found
 
@@ -29,7 +29,7 @@ def _changes_shape(func: OpOverload) -> bool:
     return (base is not None and base.is_view) or func._opname in _laying_out()
 
 
-def _draws(func: OpOverload) -> bool:
+def draws(func: OpOverload) -> bool:
     """Whether the generator decides the result: the operator, or another of its name, is given one, or drops elements."""
     if func._opname.endswith("_backward"):
         return False

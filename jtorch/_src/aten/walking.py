@@ -11,7 +11,7 @@ from ...autograd import engine
 from ...autograd.accumulate import hooks_at
 from ...autograd.function import FunctionNode
 from ...autograd.grad_mode import MODE
-from ...autograd.tape import Above, Node, _Task
+from ...autograd.tape import Node, _Task
 from ...core import Tensor, from_value
 from ..engine import Value
 from ..facts.layouts import preserve_format, strided
@@ -325,6 +325,3 @@ def _copy_like(t: Tensor, leaf: Tensor) -> Tensor:
 
 def _strided() -> Any:
     return strided
-
-
-Above.proceed = staticmethod(continue_on_tensors)

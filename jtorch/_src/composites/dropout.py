@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...core import Tensor, from_value
+from ...dispatch import ACTIVE
+from ...random import examples
 from ..bind.cores import composite
 from ..bind.everything import _C, PUBLIC, T
 from ..draws import sampling as _sampling
@@ -18,7 +20,7 @@ from ..facts.warned_once import outside
 from ..ops._facts import schemas
 from ..tensor.running import inplace as write_into
 from ..tensor.writing import check_inplace
-from .filling import numbers, strides_of
+from .filling import blank, numbers, strides_of
 
 
 def _mask(input: Any, p: float, feature: bool) -> Any:
@@ -30,6 +32,12 @@ def _mask(input: Any, p: float, feature: bool) -> Any:
         shape, strides = (*shape[:2], *(1 for _ in shape[2:])), None
     elif 0 in strides:  # expanded dimensions have an order in dense memory
         strides = strides_of(T.empty_like(input.detach()))
+    if ACTIVE.modes:  # which see the numbers drawn: a trace that kept them would drop the same elements ever after
+        if examples():
+            room = blank(input, shape)
+        else:
+            room = T.zeros(shape, dtype=input.dtype, device=input.device) if feature else T.empty_like(input.detach())
+        return room.bernoulli_(1 - p) != 0
     if input._aval.device == META:
         return from_value(meta_value(tuple(shape), np.dtype(np.bool_)))
     return numbers(serial(_sampling.below, 1 - p), None, shape, strides, np.dtype(np.bool_), input.device)

@@ -59,6 +59,16 @@ def _make(call: Call, mine: tuple[bool, ...], outs: tuple[Aval, ...]) -> Call:
     return Call(fn.__name__, fn, call.kinds, derived, name)
 
 
+def by_itself(call: Call, operands: int) -> Call:
+    """A call for all examples of a ``vmap`` whose derivative is that of what it runs: the facts that it has are those of one example."""
+    info: Info = call.extra
+    derived = Info(_derived(info.op), ())
+    derived.saved = derived.checked = (True,) * operands
+    derived.single, derived.differentiable, derived.name = info.single and not info.hidden, info.differentiable, info.name
+    derived.kernel = call.fn
+    return Call(call.name, call.fn, call.kinds, derived, call.identity)
+
+
 def stated(call: Call) -> Callable[..., Any] | None:
     """The kernel of a call as JAX is to differentiate it: by the op's hand-written gradient. None for kernels that JAX derives itself.
 

@@ -112,3 +112,41 @@ def wrap(module: nn.Module, **wrap_overrides: Any) -> nn.Module:
         return module
     wrapper, given = _enabled[-1]
     return wrapper(module, **{**given, **wrap_overrides, **getattr(module, "_wrap_overrides", {})})
+
+
+def _wrap(module: nn.Module, wrapper_cls: Callable[..., Any], **kwargs: Any) -> nn.Module:
+    """The module in its wrapper; what the module wants to have otherwise goes first."""
+    return wrapper_cls(module, **{**kwargs, **getattr(module, "_wrap_overrides", {})})
+
+
+def _recursive_wrap(
+    module: nn.Module,
+    auto_wrap_policy: Callable[..., bool],
+    wrapper_cls: Any,
+    ignored_modules: set[nn.Module],
+    ignored_params: set[nn.Parameter],
+    only_wrap_children: bool = False,
+    **kwargs: Any,
+) -> tuple[nn.Module, int]:
+    """Wraps the submodules that a policy names, and the module itself if it is named and not ``only_wrap_children``.
+
+    Gives the module, or its wrapper, and how many elements the parameters in wrappers have.
+
+    Raises:
+        AssertionError: if a submodule has such a wrapper already.
+    """
+    for _, child in module.named_modules():
+        if child not in ignored_modules and isinstance(wrapper_cls, type) and isinstance(child, wrapper_cls):
+            raise AssertionError(f"Child {child} is already wrapped by {wrapper_cls}")
+    whole = sum(p.numel() for p in module.parameters() if p not in ignored_params)
+    if not auto_wrap_policy(module=module, recurse=True, nonwrapped_numel=whole):
+        return module, 0
+    inside = 0
+    for name, child in module.named_children():
+        if child not in ignored_modules:
+            made, count = _recursive_wrap(child, auto_wrap_policy, wrapper_cls, ignored_modules, ignored_params, **kwargs)
+            setattr(module, name, made)
+            inside += count
+    if not only_wrap_children and auto_wrap_policy(module=module, recurse=False, nonwrapped_numel=whole - inside):
+        return _wrap(module, wrapper_cls, **kwargs), whole
+    return module, inside

@@ -263,7 +263,10 @@ class PythonKeyTracer(TracerBase):
             name = f"{kind}{sum(known.startswith(kind) for _, known in self.constants.values())}"
             self.constants[id(tensor)] = found = tensor, name
             setattr(self.root, name, tensor)
-        return self.create_proxy("get_attr", found[1], (), {})
+        made = self.create_proxy("get_attr", found[1], (), {})
+        with disable_proxy_modes_tracing():
+            made.node.meta["val"] = tensor.detach()
+        return made
 
 
 class GradTracer(PythonKeyTracer):

@@ -250,7 +250,7 @@ class Reducer:
     def _rebuild_buckets(self) -> bool:
         return False
 
-    def prepare(self, outputs: Any) -> None:
+    def prepare_for_backward(self, outputs: Any) -> None:
         """Expects a backward pass from what the module returned.
 
         Raises:

@@ -390,7 +390,7 @@ class DistributedDataParallel(Module):
             self._sync_buffers()
         if torch.is_grad_enabled() and self.require_backward_grad_sync:
             self.require_forward_param_sync = True
-            self.reducer.prepare(outputs)
+            self.reducer.prepare_for_backward(outputs)
         else:
             self.require_forward_param_sync = False
         return outputs
