@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jtorch as torch
+from jtorch._src.ops import statistics
 
 nan, inf = math.nan, math.inf
 
@@ -124,3 +127,17 @@ def test_the_mean_of_one_element_has_a_gradient(f) -> None:
     assert torch.autograd.grad(spread, x)[0].isnan().all()
     spread, mean = f(x, dim=1, correction=0)
     assert torch.autograd.grad(spread.sum() + mean.sum(), x)[0].tolist() == [[1.0]]
+
+
+def test_one_value_does_not_deviate_from_itself_where_xla_computes_it_twice() -> None:
+    a = jnp.asarray([[0.1, 0.7, -1.3], [2.1, -0.4, 0.9]], np.float32)
+    b = jnp.asarray([[1.2, -0.3, 0.8], [0.5, 1.9, -0.6]], np.float32)
+
+    @jax.jit
+    def spread(a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
+        value = jnp.mean((a - b.astype(jnp.bfloat16).astype(np.float32)) ** 2)
+        return statistics._var(value, None, 1.0, False), statistics._var(value, None, 0.0, False)
+
+    of_samples, of_all = spread(a, b)
+    assert np.isnan(of_samples)
+    assert of_all == 0

@@ -33,7 +33,10 @@ def _moments(input: Array, dims: tuple[int, ...], correction: float, message: st
     x = wide(input)
     count = math.prod([x.shape[d] for d in dims])
     # Divided and rounded before it is subtracted: multiplied by the reciprocal, or in a multiply-add, equal values would deviate from it.
-    mean = lax.optimization_barrier(jnp.sum(x, axis=dims, keepdims=True) / lax.optimization_barrier(jnp.full((), count, x.dtype)))
+    # One value is its own mean: a loop of its own would compute it again, and perhaps round otherwise.
+    mean = x
+    if type(count) is not int or count != 1:
+        mean = lax.optimization_barrier(jnp.sum(x, axis=dims, keepdims=True) / lax.optimization_barrier(jnp.full((), count, x.dtype)))
     deviation = x - mean
     square = jnp.real(deviation * jnp.conj(deviation)) if is_complex(x) else deviation * deviation
     return mean, deviation, jnp.sum(square, axis=dims, keepdims=True), _divisor(count, correction)
