@@ -360,5 +360,6 @@ def test_operands_that_pytorch_does_not_save_may_be_inference_tensors() -> None:
     torch.nn.functional.l1_loss(x, y, reduction="sum").backward()
     assert y.grad is not None
     assert y.grad.tolist() == [-1, 1]
+    torch.nn.functional.rms_norm(x, (2,), y).sum().backward()
     with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
         torch.nn.functional.mse_loss(x, y)

@@ -229,6 +229,7 @@ def _rms_norm_rule(
     aten="rms_norm",
     aliases=("rms_norm",),
     saves=("input", "weight"),
+    unchecked=("input",),
     native=("rms_norm",),
     node="MulBackward0",
     implicit=True,
