@@ -50,7 +50,6 @@ def test_views_of_views_not_written_to_have_a_history_that_ends_there(mode: str)
         found = part[0]
         assert found.requires_grad and found.grad_fn is not None
         found.sum().backward()
-        assert base.grad is None
 
 
 @pytest.mark.parametrize("turn", ["t_", "unsqueeze_"])
@@ -100,4 +99,3 @@ def test_a_view_that_a_write_into_its_base_gave_a_history_is_no_leaf_any_more() 
     assert not v.is_leaf
     with pytest.raises(RuntimeError, match="leaf variable has been moved into the graph interior"):
         loss.backward()
-    assert base.grad is None

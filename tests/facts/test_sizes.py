@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 
 import jtorch as torch
-from jtorch._src.engine import limits, stats, values
+from jtorch._src.engine import intervals, limits, stats, values
 from jtorch.nn import functional as F
 
 OVERFLOWED = r"^Storage size calculation overflowed with sizes=\["
@@ -33,6 +34,37 @@ x = torch.zeros(3)
 def test_what_cannot_be_counted_is_refused(call):
     with pytest.raises(RuntimeError, match=OVERFLOWED):
         call()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: torch.zeros(2**62, 0), lambda: torch.empty(2**63 - 1, 0).tolist(), lambda: torch.zeros(1, 0).expand(2**62, 0) + 1,
+        lambda: torch.nonzero_static(torch.tensor(1.0), size=2**62), lambda: torch.zeros(2**40, 0, 2**40),
+    ],
+)  # fmt: skip
+def test_empty_tensors_that_no_array_can_be_are_refused(call):
+    with pytest.raises(NotImplementedError, match=r"an empty tensor of sizes .* is not offered"):
+        call()
+
+
+def test_empty_tensors_of_many_rows():
+    assert torch.zeros(2**40, 0).exp().shape == (2**40, 0)
+    assert torch.zeros(2**62, 0, device="meta").exp().shape == (2**62, 0)
+
+
+def test_what_is_repeated_is_looked_at_once():
+    wide = torch.tensor([1]).expand(2**40)
+    assert torch.arange(3)[wide.as_strided((2,), (0,))].tolist() == [1, 1]
+    assert intervals.of_array(np.broadcast_to(np.int64(3), (1 << 40, 2)), None) == (3, 3)
+
+
+def test_windows_and_degrees_beyond_everything():
+    x = torch.ones(1, 2, 1)
+    assert torch.equal(F.local_response_norm(x, 2**40, beta=1.0), x)
+    high = torch.special.shifted_chebyshev_polynomial_t(torch.tensor([3.0, -1.0]), 2**31)
+    assert high.isnan().all()  # the recurrence has nothing else after some hundred degrees
+    assert torch.special.laguerre_polynomial_l(torch.tensor([0.5]), 2**63 - 1).item() == 0  # of a degree below zero, as for PyTorch
 
 
 def test_strides_of_empty_tensors_must_be_countable_too():

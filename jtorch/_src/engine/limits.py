@@ -13,7 +13,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from .values import Aval
+from .values import META, Aval
 
 #: The largest number of elements, or of bytes.
 MOST = 2**63 - 1
@@ -83,13 +83,25 @@ def check_size(shape: Sequence[int], itemsize: int, device: Any = None, view: bo
     if view:
         if overflown > MOST or strides > MOST:
             raise RuntimeError(UNCOUNTABLE)
+        _check_empty(shape, itemsize, device)
         return
     # Counted dimension by dimension, in unsigned words: an empty tensor may be impossible, too.
     if overflown > UNSIGNED or elements * itemsize > MOST:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
     if strides > MOST:
         raise RuntimeError("Stride calculation overflowed")
+    if not elements:
+        _check_empty(shape, itemsize, device)
     check_bytes(elements * itemsize, device)
+
+
+def _check_empty(shape: Sequence[int], itemsize: int, device: Any) -> None:
+    """Refuses a shape without elements whose other sizes multiply beyond 64 bits, for which XLA ends the process."""
+    if device != META and math.prod([n or 1 for n in shape]) * itemsize > MOST:
+        raise NotImplementedError(
+            f"an empty tensor of sizes {list(shape)} is not offered by jtorch: neither NumPy nor XLA has arrays whose other sizes "
+            "multiply beyond 64 bits"
+        )
 
 
 def check_bytes(size: int, device: Any = None) -> None:

@@ -526,8 +526,9 @@ def local_response_norm(input: Array, size: int, alpha: float = 0.0001, beta: fl
         rest = "kH: {} kW: 1" if input.ndim == 3 else "kT: {} kH: 1 kW: 1"
         raise RuntimeError(f"kernel size should be greater than zero, but got {rest.format(size)}")
     squares = input * input
-    window = (1, size) + (1,) * (input.ndim - 2)
-    padding = ((0, 0), (size // 2, (size - 1) // 2)) + ((0, 0),) * (input.ndim - 2)
+    reach = min(size, 2 * input.shape[1] + 1)  # beyond which a window holds all channels, wherever it stands
+    window = (1, reach) + (1,) * (input.ndim - 2)
+    padding = ((0, 0), (reach // 2, (reach - 1) // 2)) + ((0, 0),) * (input.ndim - 2)
     sums = lax.reduce_window(squares, np.zeros((), input.dtype), lax.add, window, (1,) * input.ndim, padding)
     if dtypes.from_np(input.dtype).category < dtypes.FLOATING:  # as in torch, whose means of integers are integers
         real = dtypes.get_default_dtype().np

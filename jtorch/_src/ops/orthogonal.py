@@ -50,15 +50,20 @@ def _run(x: Array, degree: Array, recurrence: Recurrence) -> Array:
         going = k < degree
         return jnp.where(going, current, before), jnp.where(going, following, current)
 
+    def of(k: Array, state: tuple[Array, Array]) -> Array:
+        return (k < highest) & ~jnp.all(jnp.isnan(state[1]) | (k >= degree))  # where NaN is, it stays
+
     highest = jnp.max(degree, initial=1)
-    found = _loops.fori_loop(jnp.asarray(1, degree.dtype), highest, body, (jnp.ones_like(x), at_1))[1]
+    found = _loops.while_loop(lambda s: of(*s), lambda s: (s[0] + 1, body(*s)), (jnp.asarray(1, degree.dtype), (jnp.ones_like(x), at_1)))[
+        1
+    ][1]
     found = jnp.where(degree == 0, jnp.ones((), x.dtype), found)
     return jnp.where(degree < 0, jnp.zeros((), x.dtype), found)
 
 
 def _degree(n: Array, limit: int | None = None) -> Array:
-    """The degrees as integers. NaN and infinite degrees count as -1."""
-    whole = jnp.where(jnp.isfinite(n), jnp.trunc(n), -1).astype(np.int64)
+    """The degrees as integers. NaN, infinite degrees and those beyond 64 bits count as -1."""
+    whole = jnp.where(jnp.isfinite(n) & (n < 2.0**63), jnp.trunc(n), -1).astype(np.int64)
     return whole if limit is None else jnp.minimum(whole, limit + 1)
 
 
@@ -123,6 +128,8 @@ def _chebyshev(x: Array, n: Array, kind: str, closed_from: int) -> Array:
 
 #: Degrees are counted in 64 bits.
 _HIGHEST = (1 << 63) - 1
+#: After so many degrees it is asked whether anything but NaN is left.
+_OFTEN = 64
 #: The highest degrees torch computes in single and double precision.
 _HERMITE_LIMITS = {np.dtype(np.float32): 128, np.dtype(np.float64): 512}
 
@@ -156,13 +163,15 @@ def _by_numpy(kind: str, closed_from: int) -> Callable[..., np.ndarray]:
         current, alike = first(x)
         before: Any = x.dtype.type(1)
         for k in range(1, n):
+            if not k % _OFTEN and np.isnan(current).all():
+                break
             before, current = current, step(alike, _kept_counts(k, x.dtype), before, current)
         return current
 
     def of_degree(x: np.ndarray, n: float) -> np.ndarray:
-        if not math.isfinite(n) or n <= -1:
+        if not math.isfinite(n) or n <= -1 or n > _HIGHEST:  # what is beyond 64 bits is a negative degree to PyTorch
             return np.zeros_like(x)
-        n = min(int(n), _HIGHEST)
+        n = int(n)
         if not closed_from:
             if kind.startswith("h") and n > _HERMITE_LIMITS[x.dtype]:
                 return np.full_like(x, np.nan)

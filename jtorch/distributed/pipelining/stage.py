@@ -288,7 +288,7 @@ class _PipelineStageBase:
                 with module.no_sync():
                     torch.autograd.backward(roots, grads, inputs=inputs)
                 return
-            module.reducer.prepare(roots)
+            module.reducer.prepare_for_backward(roots)
         elif isinstance(module, FSDPModule):
             module.set_is_last_backward(last)
             module.set_reshard_after_backward(last)
