@@ -47,16 +47,15 @@ def _run(x: Array, degree: Array, recurrence: Recurrence) -> Array:
     def body(k: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
         before, current = state
         following = recurrence.step(alike, _counts(k.astype(x.dtype)), before, current)
-        going = k < degree
-        return jnp.where(going, current, before), jnp.where(going, following, current)
+        counts = k < degree
+        return jnp.where(counts, current, before), jnp.where(counts, following, current)
 
-    def of(k: Array, state: tuple[Array, Array]) -> Array:
+    def going(k: Array, state: tuple[Array, Array]) -> Array:
         return (k < highest) & ~jnp.all(jnp.isnan(state[1]) | (k >= degree))  # where NaN is, it stays
 
     highest = jnp.max(degree, initial=1)
-    found = _loops.while_loop(lambda s: of(*s), lambda s: (s[0] + 1, body(*s)), (jnp.asarray(1, degree.dtype), (jnp.ones_like(x), at_1)))[
-        1
-    ][1]
+    start = jnp.asarray(1, degree.dtype), (jnp.ones_like(x), at_1)
+    _, (_, found) = _loops.while_loop(lambda s: going(*s), lambda s: (s[0] + 1, body(*s)), start)
     found = jnp.where(degree == 0, jnp.ones((), x.dtype), found)
     return jnp.where(degree < 0, jnp.zeros((), x.dtype), found)
 
