@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.extend.core import InconclusiveDimensionOperation
 
 from ..engine import supposing
 
@@ -31,7 +31,7 @@ def surely(asked: Callable[[], Any]) -> bool:
     """
     try:
         return bool(asked())
-    except jax.errors.InconclusiveDimensionOperation:
+    except InconclusiveDimensionOperation:
         if supposing.is_supposing():  # what is traced for all sizes is not asked again
             raise
         return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -133,6 +134,16 @@ def erfcx(input: Array) -> Array:
     return _erfcx(input)
 
 
+def _by_erfc(x: Array) -> Array:
+    """``exp(x * x) * erfc(x)``; the square is taken in two parts, as its rounding would show in the power."""
+    near = jnp.round(jnp.maximum(x, -30) * 16) / 16
+    return jnp.exp(near * near) * jnp.exp((x - near) * (x + near)) * jsp.erfc(x)
+
+
+#: JAX's own is there from 0.10.1 on.
+_erfcx_up_to_9: Callable[[Array], Array] = getattr(jsp, "erfcx", _by_erfc)
+
+
 @hosted(by_scipy("erfcx"), ns=25)
 def _erfcx(x: Array) -> Array:
     # JAX's function is 0 from where exp(-x**2) underflows until its asymptotic formula begins; Laplace's continued fraction covers that.
@@ -140,7 +151,7 @@ def _erfcx(x: Array) -> Array:
     tail = far
     for k in range(16, 0, -1):
         tail = far + k / 2 / tail
-    return jnp.where(x > 9, 1 / math.sqrt(math.pi) / tail, jsp.erfcx(jnp.minimum(x, 9)))
+    return jnp.where(x > 9, 1 / math.sqrt(math.pi) / tail, _erfcx_up_to_9(jnp.minimum(x, 9)))
 
 
 def _erfcx_rule(g: Array, result: Array, input: Array) -> tuple[Array]:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import jax
+from jax.extend.core import InconclusiveDimensionOperation
 
 from ..facts.size import Size, SymBool, SymFloat, SymInt
 from .size_texts import evaluate, in_torchs_words
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from .shape_env import ShapeEnv
 
 UNKNOWN: Any = object()
-Undecided = jax.errors.InconclusiveDimensionOperation
+Undecided = InconclusiveDimensionOperation
 
 
 class GuardOnDataDependentSymNode(RuntimeError):
