@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 import jax.numpy as jnp
@@ -171,6 +172,10 @@ def eigvalsh(A: Array, UPLO: str = "L") -> Array:
 defvjp(eigvalsh, lambda g, residuals, A, UPLO="L": (_eigh_grad(g, None, *residuals),), fwd=_eigvalsh_fwd)
 
 
+#: JAX before 0.10.2 does not differentiate eigenvectors, and does not ask.
+_DERIVATIVES: dict[str, Any] = {"enable_eigvec_derivs": True} if "enable_eigvec_derivs" in signature(lapack.eig).parameters else {}
+
+
 def _eig(a: Array, function: str) -> tuple[Array, Array]:
     check_square(a, function)
     if is_integral(a):
@@ -180,7 +185,7 @@ def _eig(a: Array, function: str) -> tuple[Array, Array]:
     dtype = np.dtype(np.complex128 if a.dtype.itemsize == (16 if is_complex(a) else 8) else np.complex64)
     if a.size == 0:
         return jnp.zeros(a.shape[:-1], dtype), jnp.zeros(a.shape, dtype)
-    values, vectors = lapack.eig(a, compute_left_eigenvectors=False, enable_eigvec_derivs=True)
+    values, vectors = lapack.eig(a, compute_left_eigenvectors=False, **_DERIVATIVES)
     return values, vectors
 
 
