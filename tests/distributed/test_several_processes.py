@@ -11,6 +11,11 @@ def test_collectives(name: str) -> None:
     check("collectives", 3, name)
 
 
+@pytest.mark.parametrize("name", cases("functional_collectives"))
+def test_functional_collectives(name: str) -> None:
+    check("functional_collectives", 3, name)
+
+
 @pytest.mark.parametrize("name", cases("data_parallel"))
 def test_data_parallel(name: str) -> None:
     check("data_parallel", 2, name)

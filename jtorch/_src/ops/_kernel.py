@@ -159,8 +159,7 @@ def _make(op: Op, layout: tuple[Any, ...], forward: bool) -> Call:
     info.saved = (True,) * len(names) if forward else needed
     info.saves_result = saves is not None and "result" in saves
     kinds = tuple(_number_kinds(op, layout))
-    given = [e for p, e in zip(op.params, layout, strict=True) if _is_number(p, e) and p.name in (saves or ())]
-    info.saves_number = op.wraps and bool(given)
+    info.saves_number = op.wraps and any(_is_number(p, e) and p.name in (saves or ()) for p, e in zip(op.params, layout, strict=True))
     n = len(names)
     body = op.fwd if forward else op.body
 
