@@ -29,7 +29,7 @@ _TIMES = (315_619_200, 1_704_067_200)
 def sources() -> list[str]:
     """The files that a wheel is built of: the package's, without what Python and other builds leave there."""
     package = [path for path in sorted((ROOT / "jtorch").rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
-    return [*(path.relative_to(ROOT).as_posix() for path in package), "pyproject.toml", "README.md", "LICENSE"]
+    return [*(path.relative_to(ROOT).as_posix() for path in package), "pyproject.toml", "setup.py", "README.md", "LICENSE"]
 
 
 def build(folder: Path, files: list[str], time: int) -> Path:

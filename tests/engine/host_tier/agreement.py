@@ -58,7 +58,11 @@ def compare(
 
 
 def run(fn: Callable[..., Any], *arrays: Any) -> list[Any]:
-    """What NumPy gives for ``fn``: step by step at first, then as generated code, which must be the same."""
+    """What NumPy gives for ``fn``: step by step at first, then as generated code, which must be the same.
+
+    But for operands laid out in another way than row by row, which small ones never are outside of tests: NumPy has other code for them,
+    where steps that are one call have them copied first.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
         program = stage(jax.make_jaxpr(fn)(*arrays))
@@ -67,8 +71,9 @@ def run(fn: Callable[..., Any], *arrays: Any) -> list[Any]:
         first, *_, last = [program(*arrays) for _ in range(CODE_AFTER + 2)]
     for a, k in zip(arrays, kept, strict=True):
         assert a.tobytes() == k.tobytes(), "an operand was written into"
+    units = 0 if all(a.flags.c_contiguous for a in arrays) else 4
     for x, y in zip(first, last, strict=True):
-        equal(np.asarray(x), np.asarray(y))
+        equal(np.asarray(x), np.asarray(y), units)
     return last
 
 

@@ -33,30 +33,34 @@ def _cast(source: Any, target: Any) -> Compute | None:
     if source in _FLOAT8 and target in _FLOAT8:
         return None
     if target.kind in "iu" and (source in _FLOATS or source in _FLOAT8):
-        return _saturating(source, target)
+        return Saturating(source, target)
     if (source, target) == (np.float64, np.float16):
         return lambda x: x.astype(np.float32).astype(target)  # rounded twice, as by XLA (and PyTorch)
     return methodcaller("astype", target)
 
 
-def _saturating(source: Any, target: Any) -> Compute:
+class Saturating:
     """Floats to integers as XLA converts them: towards zero, to the nearest that there is, and NaN to 0."""
-    info = np.iinfo(target)
-    wide = source if source.itemsize >= 4 else np.dtype(np.float32)
-    # What lies between -1 and 0 becomes 0 without a sign, too; the first number beyond the others is a power of two, and so exact.
-    low, high = wide.type(info.min or -1), wide.type(info.max // 2 + 1) * wide.type(2)
-    least, most, zero = target.type(info.min), target.type(info.max), target.type(0)
-    less, absolute, count, astype = np.less, np.absolute, count_nonzero, methodcaller("astype", target)
 
-    def compute(x: Any) -> Any:
+    __slots__ = ("high", "least", "low", "most", "target", "wide")
+
+    def __init__(self, source: Any, target: Any) -> None:
+        info = np.iinfo(target)
+        self.wide, self.target = source if source.itemsize >= 4 else np.dtype(np.float32), target
+        # What lies between -1 and 0 becomes 0 without a sign, too; the first number beyond the others is a power of two, and so exact.
+        self.low, self.high = self.wide.type(info.min or -1), self.wide.type(info.max // 2 + 1) * self.wide.type(2)
+        self.least, self.most = target.type(info.min), target.type(info.max)
+
+    def __call__(self, x: Any) -> Any:
+        """Converts."""
+        if x.dtype != self.wide:
+            x = x.astype(self.wide)
         # Nearly always all are inside.
-        inside = less(absolute(x), high) if least else np.logical_and(np.greater(x, low), less(x, high))
-        if count(inside) == x.size:
-            return astype(x)
-        found = where(inside, astype(x), where(less(x, zero), least, most))
-        return where(np.isnan(x), zero, found)
-
-    return compute if source is wide else lambda x: compute(x.astype(wide))
+        inside = np.less(np.absolute(x), self.high) if self.least else np.logical_and(np.greater(x, self.low), np.less(x, self.high))
+        if count_nonzero(inside) == x.size:
+            return x.astype(self.target)
+        found = where(inside, x.astype(self.target), where(np.less(x, self.wide.type(0)), self.least, self.most))
+        return where(np.isnan(x), self.target.type(0), found)
 
 
 def _scalar(source: Any, target: Any) -> Compute | None:

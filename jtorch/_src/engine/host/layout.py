@@ -33,14 +33,23 @@ def _broadcast_in_dim(e: Equation) -> Compute | None:
         if trailing:
             return lambda x: broadcast_to(x, shape)
         return lambda x: broadcast_to(x.reshape(spread), shape)
-    empty = np.empty
+    return Spread(shape, dtype, None if trailing else spread)
 
-    def compute(x: Any) -> Any:
-        found = empty(shape, dtype)
-        found[...] = x
+
+class Spread:
+    """A small array with other dimensions, over which its elements come again; ``through``: what it is reshaped to before, if need be."""
+
+    __slots__ = ("dtype", "shape", "through")
+    anew = True
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype, through: tuple[int, ...] | None) -> None:
+        self.shape, self.dtype, self.through = shape, dtype, through
+
+    def __call__(self, x: Any) -> np.ndarray:
+        """Writes it out."""
+        found = np.empty(self.shape, self.dtype)
+        found[...] = x if self.through is None else x.reshape(self.through)
         return found
-
-    return compute if trailing else lambda x: compute(x.reshape(spread))
 
 
 def _reshaped(shape: tuple[int, ...], given: tuple[int, ...]) -> Compute:
@@ -142,36 +151,66 @@ def _pad(e: Equation) -> Compute | None:
         return lambda x, _: x
     if all(low <= 0 and high <= 0 and not between for low, high, between in e.params["padding_config"]):
         return lambda x, _: x[take]
-    empty = np.empty
+    return Padded(tuple(shape), dtype, None if whole else take, put)
 
-    def compute(x: Any, value: Any) -> Any:
-        found = empty(shape, dtype)
+
+class Padded:
+    """A part of an array, or all of it, at places of a larger one that has a number everywhere else."""
+
+    __slots__ = ("dtype", "put", "shape", "take")
+    anew = True
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype, take: tuple[slice, ...] | None, put: tuple[slice, ...]) -> None:
+        self.shape, self.dtype, self.take, self.put = shape, dtype, take, put
+
+    def __call__(self, x: Any, value: Any) -> np.ndarray:
+        """Writes it."""
+        found = np.empty(self.shape, self.dtype)
         found[...] = value
-        found[put] = x if whole else x[take]
+        found[self.put] = x if self.take is None else x[self.take]
         return found
-
-    return compute
 
 
 @rule("concatenate", quiet=True, streams=is_whole)
 def _concatenate(e: Equation) -> Compute | None:
     axis = e.params["dimension"]
-    return (lambda *operands: concatenate(operands, axis)) if len(e.ins) > 1 else same
+    return Joined(axis) if len(e.ins) > 1 else same
+
+
+class Joined:
+    """Arrays one after the other along an axis."""
+
+    __slots__ = ("axis",)
+    anew = True
+
+    def __init__(self, axis: int) -> None:
+        self.axis = axis
+
+    def __call__(self, *operands: Any) -> np.ndarray:
+        """Joins them."""
+        return concatenate(operands, self.axis)
 
 
 @rule("stack", quiet=True, streams=is_whole)
 def _stack(e: Equation) -> Compute | None:
-    shape, dtype, axis, n = e.out.shape, e.out.dtype, e.params["axis"], len(e.ins)
-    places = [(slice(None),) * axis + (i,) for i in range(n)]
-    empty = np.empty
+    return Stacked(tuple(e.out.shape), e.out.dtype, e.params["axis"])
 
-    def compute(*operands: Any) -> Any:
-        found = empty(shape, dtype)
-        for place, x in zip(places, operands, strict=True):
-            found[place] = x
+
+class Stacked:
+    """Arrays side by side along an axis of their own."""
+
+    __slots__ = ("axis", "dtype", "shape")
+    anew = True
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype, axis: int) -> None:
+        self.shape, self.dtype, self.axis = shape, dtype, axis
+
+    def __call__(self, *operands: Any) -> np.ndarray:
+        """Writes them."""
+        found, before = np.empty(self.shape, self.dtype), (slice(None),) * self.axis
+        for i, x in enumerate(operands):
+            found[(*before, i)] = x
         return found
-
-    return compute
 
 
 @rule("unstack", quiet=True, streams=is_whole)

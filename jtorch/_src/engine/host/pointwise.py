@@ -25,7 +25,7 @@ import numpy as np
 
 from . import many
 from .direct import Chosen, count_nonzero, where
-from .rules import Chain, Compute, Equation, Fixed, Reordered, by_elements, is_whole, rule, same
+from .rules import Compute, Equation, Fixed, Formula, Reordered, by_elements, chain, is_whole, rule, same
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _HALVES = (np.dtype(np.float16), _BFLOAT16)
@@ -87,7 +87,7 @@ def rounded_once(function: Any) -> Compute:
     """A ufunc in double precision, rounded at the end: within half a unit of the last place, where NumPy's may be three off."""
     wide, narrow = np.dtype(np.float64), np.dtype(np.float32)
     if function.nin == 1:  # converted here in two thirds of the time that the ufunc takes with a buffer
-        return Chain((methodcaller("astype", wide), wide), (function, wide), (methodcaller("astype", narrow), narrow))
+        return chain((methodcaller("astype", wide), wide), (function, wide), (methodcaller("astype", narrow), narrow))
     return lambda *operands: function(*operands, dtype=wide).astype(narrow)
 
 
@@ -267,7 +267,9 @@ def _sign(e: Equation) -> Compute | None:
     dtype = e.out.dtype
     if dtype.kind in "iu":
         return np.sign
-    return (lambda x: np.copysign(np.sign(x), x)) if _is_float(dtype) else _of_complex(e)  # NumPy's of -0.0 is 0.0
+    if not _is_float(dtype):
+        return _of_complex(e)
+    return Formula(1, (np.sign, dtype, (0,)), (np.copysign, dtype, (1, 0)))  # NumPy's of -0.0 is 0.0
 
 
 @rule("abs", broadcasts=True, streams=is_whole)
@@ -314,23 +316,25 @@ def _integer_pow(e: Equation) -> Compute | None:
         return same
     if y == 2:
         return np.square
-    if y == 3:
-        return lambda x: np.multiply(np.multiply(x, x), x)
+    inverse = np.reciprocal if _is_float(dtype) else lambda x: divide(one, x)
     if y == -1:
-        return lambda x: divide(one, x)
-
-    def power(x: np.ndarray, n: int = abs(y)) -> Any:
-        # The same products in the same order as XLA's.
-        found = None
-        while True:
-            if n & 1:
-                found = x if found is None else np.multiply(found, x)
-            n >>= 1
-            if not n:
-                return found
-            x = np.multiply(x, x)
-
-    return power if y > 0 else lambda x: divide(one, power(x))
+        return inverse
+    # The same products in the same order as XLA's.
+    parts: list[Any] = []
+    found, square, n = -1, 0, abs(y)
+    while True:
+        if n & 1:
+            if found >= 0:
+                parts.append((np.multiply, dtype, (found, square)))
+            found = square if found < 0 else len(parts)
+        n >>= 1
+        if not n:
+            break
+        parts.append((np.multiply, dtype, (square, square)))
+        square = len(parts)
+    if y < 0:
+        parts.append((inverse, dtype, (found,)))
+    return Formula(1, *parts)
 
 
 @rule("pow", cost=by_elements(1.5, 12), broadcasts=True, streams=is_whole)
@@ -344,7 +348,7 @@ def _pow(e: Equation) -> Compute | None:
 @rule("rsqrt", cost=by_elements(0.4, 6, 2), broadcasts=True)
 def _rsqrt(e: Equation) -> Compute | None:
     dtype = e.out.dtype
-    return Chain((np.sqrt, dtype), (np.reciprocal, dtype)) if _is_float(dtype) else None
+    return chain((np.sqrt, dtype), (np.reciprocal, dtype)) if _is_float(dtype) else None
 
 
 @rule("exp2", cost=by_elements(1, 12, 2), broadcasts=True)
@@ -362,7 +366,7 @@ def _logistic(e: Equation) -> Compute | None:
     dtype = e.out.dtype
     one = np.array(1, dtype) if e.out.shape else dtype.type(1)
     return (
-        Chain((np.negative, dtype), (np.exp, dtype), (Fixed(np.add, (one,)), dtype), (np.reciprocal, dtype)) if _is_float(dtype) else None
+        chain((np.negative, dtype), (np.exp, dtype), (Fixed(np.add, (one,)), dtype), (np.reciprocal, dtype)) if _is_float(dtype) else None
     )
 
 
@@ -500,7 +504,7 @@ def _clamp(e: Equation) -> Compute | None:
         return lambda low, x, high: min(max(x, low), high)
     if e.out.size >= many.MANY and e.out.dtype in _FLOATS:
         return many.clamped
-    return lambda low, x, high: np.minimum(np.maximum(x, low), high)
+    return Formula(3, (np.maximum, e.out.dtype, (1, 0)), (np.minimum, e.out.dtype, (3, 2)))
 
 
 #: From this many elements on choices are made by arithmetic on their bits, so many at a time, with integers of the elements' size.
@@ -545,7 +549,7 @@ def _select_n(e: Equation) -> Compute | Reordered | None:
     which, n, shape = e.ins[0], len(e.ins) - 1, e.out.shape
     if n == 1 or not which.shape:
         if n == 2 and which.dtype == _BOOL and not shape:
-            return lambda at, no, yes: yes if at else no
+            return Chosen.chosen
 
         # Nothing is copied.
         def shaped(x: np.ndarray) -> Any:

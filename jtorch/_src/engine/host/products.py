@@ -119,13 +119,23 @@ def contraction(a: Any, b: Any, numbers: Any, shape: tuple[int, ...]) -> Compute
     return _steps(left, right, matmul, None if natural == shape else shape)
 
 
+class Product:
+    """``numpy.dot`` of two matrices or vectors, of which the first, the second or both are transposed before."""
+
+    __slots__ = ("first", "second")
+
+    def __init__(self, first: bool, second: bool) -> None:
+        self.first, self.second = first, second
+
+    def __call__(self, a: Any, b: Any) -> Any:
+        """Multiplies."""
+        return np.dot(a.T if self.first else a, b.T if self.second else b)
+
+
 def _plain(ndim: int, ca: int, cb: int) -> Compute:
     """Products of two matrices or vectors."""
-    dot = np.dot
-    if ca == ndim - 1:
-        return dot if cb == 0 else lambda a, b: dot(a, b.T)
-    # (k, m) and (k, n), or (k, m) and (n, k)
-    return (lambda a, b: dot(a.T, b)) if cb == 0 else (lambda a, b: dot(a.T, b.T))
+    first, second = ca != ndim - 1, cb != 0  # (k, m) and (k, n); (m, k) and (n, k)
+    return Product(first, second) if first or second else np.dot
 
 
 def _outer(a: Any, b: Any, ba: Any, bb: Any, fa: Any, fb: Any) -> Compute:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
 
 from .direct import count_nonzero, dot
 from .kinds import FLOAT32, identity, kind
-from .rules import BYTE, CALL, Compute, Equation, Fixed, nbytes, rule
+from .rules import BYTE, CALL, Compute, Equation, Fixed, nbytes, rule, same
 
 #: NumPy adds up to so many float32 numbers one after another where it cannot add pairwise; more are added in float64.
 _NAIVE = 1024
@@ -67,7 +68,7 @@ def reducer(name: str, aval: Any, axes: tuple[int, ...], shape: tuple[int, ...])
         return None
     if all(aval.shape[i] == 1 for i in axes):
         # As it is, -0.0 included.
-        return (lambda x: x.reshape(shape)) if axes else (lambda x: x)
+        return methodcaller("reshape", shape) if axes else same
     if 0 in aval.shape:
         constant = np.broadcast_to(np.asarray(identity(name, dtype), dtype), shape)
         return lambda *_: constant

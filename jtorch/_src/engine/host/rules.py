@@ -66,25 +66,30 @@ class Fixed:
         return self.function(*operands, *self.more)
 
 
-class Chain:
-    """Returned by rules for functions of which each takes the result of the one before: generated code has a line for each.
+class Formula:
+    """Returned by rules for what is several functions: generated code has a line for each.
 
     Attributes:
-        steps: the functions, and the dtype of what each gives.
+        given: how many operands there are.
+        parts: of each function the dtype of what it gives, and what it takes: the operands are 0, 1, ..., then come results, in order.
     """
 
-    __slots__ = ("steps",)
+    __slots__ = ("given", "parts")
 
-    def __init__(self, *steps: tuple[Compute, np.dtype]) -> None:
-        self.steps = steps
+    def __init__(self, given: int, *parts: tuple[Compute, np.dtype, tuple[int, ...]]) -> None:
+        self.given, self.parts = given, parts
 
     def __call__(self, *operands: Any) -> Any:
         """Computes as the generated code does."""
-        (first, _), *others = self.steps
-        found = first(*operands)
-        for function, _ in others:
-            found = function(found)
-        return found
+        found = list(operands)
+        for function, _, ins in self.parts:
+            found.append(function(*[found[i] for i in ins]))
+        return found[-1]
+
+
+def chain(*parts: tuple[Compute, np.dtype]) -> Formula:
+    """Functions of which each takes the result of the one before."""
+    return Formula(1, *[(function, dtype, (k,)) for k, (function, dtype) in enumerate(parts)])
 
 
 #: What rules return.

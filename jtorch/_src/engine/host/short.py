@@ -19,6 +19,7 @@ from .direct import where
 from .many import in_order
 from .rules import Fixed
 from .staging import Program, made
+from .straight import Straight
 
 #: Arrays of no more bytes than this are always laid out in row-major order; others may be views laid out in any way.
 SMALL = 1 << 15
@@ -92,6 +93,7 @@ def shortened(program: Program, form: Form, silent: Callable[..., Any] | None) -
 class _Writer:
     def __init__(self, program: Program, form: Form, silent: Callable[..., Any] | None) -> None:
         self.program, self.form, self.silent = program, form, silent
+        program.straighten(self._early())
         self.names: dict[str, Any] = {**form.names, **program.names(), "ndarray": np.ndarray, "asarray": np.asarray, "in_order": in_order}
         #: Values that are known to be small and in row-major order; and of these, what nobody else has.
         self.ordered = {i for i in range(form.given) if form.sizes[0][i] <= SMALL}
@@ -167,6 +169,9 @@ class _Writer:
 
     def _learn(self, step: Any) -> None:
         compute, ins, out, _ = step
+        if type(compute) is Straight:  # also where there are no dimensions
+            self.ordered.update([out] if type(out) is int else out)
+            self.fresh.update([out] if type(out) is int else out)
         if type(out) is not int or not _is_anew(compute):
             return
         specs = self.program.specs
@@ -180,7 +185,11 @@ class _Writer:
 
     def _is_quiet(self, step: Any) -> bool:
         compute, ins, out, _ = step
-        if type(compute) is itemgetter or getattr(compute, "quiet", False) or (out if type(out) is int else out[0]) in self.program.quiet:
+        if (
+            type(compute) in (itemgetter, Straight)
+            or getattr(compute, "quiet", False)
+            or (out if type(out) is int else out[0]) in self.program.quiet
+        ):
             return True
         if type(compute) is not np.ufunc:
             return False

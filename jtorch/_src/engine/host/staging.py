@@ -14,7 +14,8 @@ from .direct import where
 from .generated import made
 from .places import settled
 from .recipes import Recipe, Spec, Step, Unstaged, recipe_of
-from .rules import CALL, Chain, Equation, Fixed, Reordered, load, same
+from .rules import CALL, Equation, Fixed, Formula, Reordered, load, same
+from .straight import Straight, straightened
 
 #: Runs after which a program becomes code of its own: making that takes as long as some ten runs.
 CODE_AFTER = 4
@@ -43,6 +44,7 @@ class Program:
         streams: that no more than one call makes large values, by vector code of NumPy's, which waits for memory.
         specs: shape and dtype of each value.
         quiet: the (first) results of steps in which NumPy has nothing to complain of.
+        straight: that its steps are as few as can be (``straighten``).
         placed: results that are operands, into which they were written.
     """
 
@@ -61,6 +63,7 @@ class Program:
         "runs",
         "specs",
         "steps",
+        "straight",
         "streams",
         "template",
     )
@@ -71,7 +74,7 @@ class Program:
         self.template, self.steps, self.outs, self.given, self.cost = template, steps, outs, given, cost
         self.specs, self.quiet = specs, quiet
         self.kept = self.even = 0.0
-        self.streams = False
+        self.streams = self.straight = False
         self.placed: set[int] = set()
         users = [(compute, ins) for compute, ins, _, _ in steps if 0 in ins]
         self.over = 0 not in outs and len(users) == 1 and getattr(users[0][0], "over", False) and 0 not in users[0][1][1:]
@@ -88,6 +91,7 @@ class Program:
         """Takes the steps one by one."""
         self.runs += 1
         if self.runs > CODE_AFTER:
+            self.straighten()
             names = self.names()
             self.run = made([self._head(), *self.body("    "), f"    return [{self._results()}]"], names)
             return self.run(*operands)
@@ -102,6 +106,14 @@ class Program:
             for i in dead:
                 at[i] = None
         return [at[i] for i in self.outs]
+
+    def straighten(self, first: Sequence[int] = ()) -> None:
+        """Makes steps that can be one call one step; those of the numbers ``first`` need no others and stay calls of their own."""
+        if Straight is not None and not self.straight:
+            self.straight = True
+            others = [s for k, s in enumerate(self.steps) if k not in first]
+            joined = straightened(others, self.specs, self.template, self.given, self.outs)
+            self.steps = [*[self.steps[k] for k in first], *joined]
 
     def names(self) -> dict[str, Any]:
         """What the generated code calls by name: constants and functions."""
@@ -220,7 +232,7 @@ class _Stager:
             self.even += rule.even(equation)
         made = tuple(outs) if s.several else outs[0]
         operands = tuple([at[i] for i in ins])
-        if isinstance(compute, Chain):
+        if isinstance(compute, Formula):
             compute, operands = self.add_parts(compute, operands, s.outs[0].shape)
         self.costs[made] = cost
         self.steps.append([compute, operands, made, ()])
@@ -232,19 +244,20 @@ class _Stager:
         if s.name == "broadcast_in_dim":
             self.broadcasts[outs[0]] = len(self.steps) - 1, equation
 
-    def add_parts(self, chain: Chain, operands: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
-        """Adds all steps of a chain but the last, which it gives with its operand."""
-        *parts, (last, _) = chain.steps
-        for compute, dtype in parts:
+    def add_parts(self, formula: Formula, operands: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
+        """Adds all steps of a formula but the last, which it gives with its operands."""
+        *parts, (last, _, ins) = formula.parts
+        found = list(operands)
+        for compute, dtype, taken in parts:
             made = len(self.specs)
             self.specs.append(Spec(shape, dtype))
             self.template.append(None)
             self.costs[made] = 0.0  # they are counted with the last
-            self.steps.append([compute, operands, made, ()])
+            self.steps.append([compute, tuple([found[k] for k in taken]), made, ()])
             self.broadcasting.append(True)
-            operands = (made,)
+            found.append(made)
         self.parts += len(parts)
-        return last, operands
+        return last, tuple([found[k] for k in ins])
 
     def stage(self, recipe: Recipe) -> Program | None:
         """The program of a recipe inside this one; None if some of it has no rule."""
@@ -276,7 +289,7 @@ class _Stager:
                     user = self.steps[u]
                     user[1] = tuple([step[1][0] if j == i else j for j in user[1]])
             else:
-                step[0] = methodcaller("reshape", tuple(shape))
+                step[0], self.specs[i] = methodcaller("reshape", tuple(shape)), Spec(tuple(shape), e.out.dtype)
 
     def keep_axes(self, outs: Sequence[int]) -> None:
         """Lets what is reduced and then reshaped to the same axes with one element keep them: a call less."""
