@@ -13,10 +13,12 @@ except ImportError:  # a build without isolation: the package works without the 
 else:
     extensions = [
         Extension(
-            "_jtorch_straight",
-            ["jtorch/_src/engine/host/_straight.c"],
+            "_jtorch_native",
+            [f"jtorch/_src/native/{name}.c" for name in ("module", "straight", "draws")],
             include_dirs=[numpy.get_include()],
-            extra_compile_args=[] if sys.platform == "win32" else ["-O2", "-g0"],
+            depends=["jtorch/_src/native/native.h"],
+            # Products and sums are rounded as they are written; without -g the folder of the build is not in the file.
+            extra_compile_args=[] if sys.platform == "win32" else ["-O3", "-g0", "-ffp-contract=off", "-fno-math-errno"],
             optional=True,
         )
     ]

@@ -17,7 +17,7 @@ from jtorch._src.draws import sampling as _sampling
 from jtorch._src.draws import twisting as _twisting
 from jtorch._src.draws.mt19937 import STATE_BYTES, Twister
 from jtorch._src.engine import values
-from jtorch._src.facts import warned_once
+from jtorch._src.facts import native, warned_once
 
 
 @pytest.fixture(autouse=True)
@@ -409,6 +409,7 @@ def test_small_fills_are_compiled_once_that_has_paid(monkeypatch) -> None:
     monkeypatch.setattr(_sampling, "_PRICE", 1e-3)
     monkeypatch.setattr(_sampling, "_spent", [0.0] * len(_sampling._SIZES))
     asked = []
+    monkeypatch.setattr(_sampling, "_native_blocks", None)
     normal = _box_muller.normal
     monkeypatch.setattr(_box_muller, "normal", lambda words: asked.append(words.size) or normal(words))
     generator = torch.Generator()
@@ -484,3 +485,16 @@ def test_few_uniform_numbers_are_those_of_many_wherever_blocks_of_words_end() ->
         before = few.get_state()
         assert few.at_hand(2, each, _sampling.singles if each == 1 else _sampling.doubles) is None
         np.testing.assert_array_equal(few.get_state(), before)
+
+
+@pytest.mark.skipif(native.extension() is None, reason="the extension was not built: no compiler")
+def test_normal_numbers_in_c_are_those_of_numpy() -> None:
+    make = native.extension().normal
+    words = np.random.default_rng(0).integers(0, 1 << 32, 1 << 18, dtype=np.uint32)
+    words[:16], words[16:32], words[32:48], words[48:64] = 0, 0xFFFFFF, np.arange(16), 0xFFFFFF - np.arange(16)
+    wanted = _sampling._blocks_of_numpy(words.copy())
+    for n in (0, 16, 624, 4096, words.size):  # the largest without Python's lock
+        np.testing.assert_array_equal(make(words[:n]).view(np.int32), wanted[:n].view(np.int32))
+    for bad in (words[:15], words.reshape(-1, 16), words[::2], words.view(np.int32), words.astype(">u4"), words.tolist(), None):
+        with pytest.raises(TypeError, match="blocks of 16"):
+            make(bad)

@@ -49,6 +49,9 @@ from .filling import (
 # ---- factories -------------------------------------------------------------------------------------------------------------------
 
 
+_INT = frozenset((int,))
+
+
 def _sizes(name: str, size: Any) -> tuple[int, ...]:
     """Sizes given spread or packed.
 
@@ -57,6 +60,8 @@ def _sizes(name: str, size: Any) -> tuple[int, ...]:
         RuntimeError: for negative ones.
     """
     packed = size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+    if type(packed) is tuple and _INT.issuperset(map(type, packed)) and (not packed or 0 <= min(packed) <= max(packed) < 1 << 31):
+        return packed
     check_longs(name, "size", packed)
     found = list(sizes(name, "size", packed))
     for n in found:

@@ -14,8 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from ..facts.native import extension
 from .mt19937 import FEW, Twister
 
+#: ``normal(words)`` in C, blocks of normal float32 (``native/draws.c``); None where there is no extension.
+_native_blocks: Any = getattr(extension(), "normal", None)
 _DOUBLE_BITS = 53
 _24_BITS, _24_DIGITS = np.array(0xFFFFFF, np.uint32), np.array(2.0**-24, np.float32)
 _53_BITS, _53_DIGITS = np.array([0x1FFFFF, 0xFFFFFFFF], np.uint64), np.array([2.0**-21, 2.0**-53])
@@ -215,7 +218,7 @@ def normal(twister: Twister, n: int, mean: float, std: float, dtype: np.dtype, c
     else:
         blocks, draw = _blocks, Twister.bits32
     rest = n % 16
-    found = twister.ahead(n, _blocks) if n <= _AHEAD and draw is Twister.bits32 else None
+    found = twister.ahead(n, _blocks) if n <= _AHEAD and draw is Twister.bits32 and _native_blocks is None else None
     if found is not None:
         pass
     elif rest:  # the last 16 are drawn again, to make a block; half precision does not draw the first time what is then overwritten
@@ -270,6 +273,8 @@ def _wide_blocks(u: np.ndarray) -> np.ndarray:
 
 def _blocks(words: np.ndarray) -> np.ndarray:
     """Blocks of normal float32 from words, which may be overwritten."""
+    if _native_blocks is not None:
+        return _native_blocks(words)
     if words.size >= _LARGE or _has_paid(words.size):
         from . import box_muller as _box_muller
 

@@ -22,8 +22,8 @@ VARIABLES = [
     Variable("JTORCH_TIERS", "`auto` (default), `host`, `xla`",
              "which tiers run kernels on the CPU: NumPy first and XLA for what repeats, NumPy alone where it can, or XLA alone "
              "([host-tier.md](host-tier.md))"),
-    Variable("JTORCH_STRAIGHT", "`1` (default), `0`",
-             "whether several small calls of NumPy are made as one, where the extension for that was built "
+    Variable("JTORCH_NATIVE", "`1` (default), `0`",
+             "whether the extension in C is used, where it was built: small calls and random numbers take longer without it "
              "([host-tier.md](host-tier.md))"),
     Variable("JTORCH_CACHE", "`1` (default), `0`", "whether anything is kept on disk between runs ([caches.md](caches.md))"),
     Variable("JTORCH_CACHE_DIR", "a folder", "where; `jtorch` in the user's cache otherwise"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import types
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +13,6 @@ import pytest
 import scipy.special
 from jax import lax
 
-from jtorch._src.engine.host import straight
 from jtorch._src.engine.host.staging import Program, stage
 from jtorch._src.engine.host.straight import Straight
 
@@ -270,14 +267,3 @@ def test_a_loop_may_call_python() -> None:
     assert found.tolist() == (2 * log(np.array([5.0, 0.0, 6.0]))).tolist()
     with scipy.special.errstate(singular="raise"), pytest.raises(scipy.special.SpecialFunctionError):
         run(np.array([5.0, 0.0, 6.0]))
-
-
-def test_it_can_be_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    other: Any = types.ModuleType("_jtorch_straight")
-    other.VERSION, other.Straight = -1, Straight
-    monkeypatch.setitem(sys.modules, "_jtorch_straight", other)
-    assert straight._found() is None  # of another version of the package
-    monkeypatch.undo()
-    assert straight._found() is Straight
-    monkeypatch.setenv("JTORCH_STRAIGHT", "0")
-    assert straight._found() is None

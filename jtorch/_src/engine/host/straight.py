@@ -1,46 +1,29 @@
-"""Steps of a program that are one call: the extension ``_jtorch_straight`` (``_straight.c``), where there is one, runs NumPy's inner loops.
+"""Steps of a program that are one call: the extension (``native/straight.c``), where there is one, runs NumPy's inner loops in a row.
 
 A small call of NumPy takes 0.4 to 1.1 microseconds, of which the inner loop takes a twentieth. What a ufunc decides in each call is decided
 here once for a kernel: which loop, over which dimensions, with which strides, and where in memory intermediate values lie. The loops and
-their order are NumPy's own, so that results are the same to the bit, whether there is the extension or not. It is built where there is a
-compiler; ``JTORCH_STRAIGHT=0`` does without it.
+their order are NumPy's own, so that results are the same to the bit, whether there is the extension or not.
 """
 
 from __future__ import annotations
 
 import functools
-import importlib
 import operator
-import os
 from collections.abc import Collection, Sequence
 from operator import itemgetter, methodcaller
 from typing import Any
 
 import numpy as np
 
+from ...facts.native import extension
 from .conversions import Saturating
 from .direct import Chosen, dot, where
 from .layout import Joined, Padded, Spread, Stacked
 from .products import Product
 from .rules import Fixed
 
-#: Of the extension: what this module counts on.
-_VERSION = 1
-
-
-def _found() -> Any:
-    """The extension's type; None where it was not built, or for another version of Python, of NumPy or of this package."""
-    if os.environ.get("JTORCH_STRAIGHT", "1") == "0":
-        return None
-    try:
-        extension: Any = importlib.import_module("_jtorch_straight")
-    except (ImportError, RuntimeError):
-        return None
-    return extension.Straight if getattr(extension, "VERSION", 0) == _VERSION else None
-
-
 #: ``Straight(given, made, constants, scratch, steps)``: dtypes and shapes of operands and of results, arrays, bytes between steps, loops.
-Straight = _found()
+Straight: Any = getattr(extension(), "Straight", None)
 #: Values of more bytes are left to NumPy's calls, which take no longer for them.
 MOST = 1 << 15
 #: Dimensions of a step, and values from outside, that a program may have.

@@ -7,17 +7,13 @@
  *
  * Whatever is wrong with a program is found when it is made: no step can reach beyond the memory of its slots.
  */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "native.h"
+
 #include <structmember.h>
-#define NPY_NO_DEPRECATED_API NPY_1_25_API_VERSION
-#define NPY_TARGET_VERSION NPY_1_25_API_VERSION
-#include <numpy/arrayobject.h>
 #include <numpy/ufuncobject.h>
 #include <stdint.h>
 #include <string.h>
 
-#define VERSION 1 /* of what straight.py counts on; it takes no other */
 #define MOST_OPERANDS 6
 #define MOST_DIMS 8
 #define MOST_AXES 32
@@ -514,32 +510,21 @@ static PyType_Slot SLOTS[] = {
     {Py_tp_dealloc, dealloc},
     {Py_tp_call, PyVectorcall_Call},
     {Py_tp_members, MEMBERS},
-    {Py_tp_doc, "Straight(given, made, constants, scratch, steps): a program of inner loops; see straight.py."},
+    {Py_tp_doc, "Straight(given, made, constants, scratch, steps): a program of inner loops; see engine/host/straight.py."},
     {0, NULL},
 };
 
 static PyType_Spec SPEC = {
-    .name = "_jtorch_straight.Straight",
+    .name = "_jtorch_native.Straight",
     .basicsize = sizeof(Straight),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = SLOTS,
 };
 
-static struct PyModuleDef MODULE = {
-    PyModuleDef_HEAD_INIT, "_jtorch_straight", "Straight-line programs of NumPy's inner loops.", -1, NULL, NULL, NULL, NULL, NULL,
-};
-
-PyMODINIT_FUNC PyInit__jtorch_straight(void)
+int add_straight(PyObject *module)
 {
-    import_array();
-    import_umath();
-    PyObject *module = PyModule_Create(&MODULE);
-    if (module == NULL) return NULL;
     PyObject *type = PyType_FromSpec(&SPEC);
-    if (type == NULL || PyModule_AddIntConstant(module, "VERSION", VERSION) < 0 || PyModule_AddObject(module, "Straight", type) < 0) {
-        Py_XDECREF(type);
-        Py_DECREF(module);
-        return NULL;
-    }
-    return module;
+    if (type != NULL && PyModule_AddObject(module, "Straight", type) == 0) return 0;
+    Py_XDECREF(type);
+    return -1;
 }
