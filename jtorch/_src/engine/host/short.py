@@ -170,8 +170,9 @@ class _Writer:
     def _learn(self, step: Any) -> None:
         compute, ins, out, _ = step
         if type(compute) is Straight:  # also where there are no dimensions
-            self.ordered.update([out] if type(out) is int else out)
-            self.fresh.update([out] if type(out) is int else out)
+            made: Any = (out,) if type(out) is int else out
+            self.ordered.update(made)
+            self.fresh.update(made)
         if type(out) is not int or not _is_anew(compute):
             return
         specs = self.program.specs

@@ -410,7 +410,7 @@ class _Writer:
 
     def taken_apart(self, compute: itemgetter, operands: list[_Value], spec: Any) -> _Value:
         """A part of an array, where it lies."""
-        _, places = compute.__reduce__()
+        places: Any = compute.__reduce__()[1]
         places = places[0] if len(places) == 1 and type(places[0]) is tuple else ()
         if len(places) != len(operands[0].shape) or not all(type(at) is slice for at in places):
             raise _Unfit
