@@ -108,9 +108,12 @@ class _Writer:
         for _, step in steps:
             self._learn(step)
         noisy = [k for k, step in steps if not self._is_quiet(step)]
-        if not form.scalars and len(steps) == 1 and form.last == "return r0" and program.outs == [steps[0][1][2]]:
+        if not form.scalars and len(steps) == 1:
             (compute, ins, out, _) = steps[0][1]
-            if out in self.fresh and ins == tuple(range(form.given)):
+            single = form.last == "return r0" and program.outs == [out]
+            if not single and type(compute) is Straight and type(out) is tuple and program.outs == list(out):
+                single = form.last == f"return ({', '.join([f'r{k}' for k in range(len(out))])},)"
+            if single and ins == tuple(range(form.given)) and self.fresh.issuperset((out,) if type(out) is int else out):
                 if not noisy:
                     return compute
                 if self.silent is not None:
