@@ -119,3 +119,33 @@ def test_backward_refuses_what_was_overwritten() -> None:
 
     assert "version 5; expected version 4" in run(torch)
     assert "version 5; expected version 4" in run(jtorch)
+
+
+@pytest.mark.parametrize("strides", [(2, 2), (1, 2), (1, 1), (2, 1), (3, 1), (1, 3), (1, 4)])
+def test_views_of_which_several_indices_mean_one_place(strides: tuple[int, int]) -> None:
+    def run(lib: Any, write: Any) -> list[Any]:
+        lib.manual_seed(3)
+        base = lib.arange(20.0) + 0.5
+        view = lib.as_strided(base, (3, 2), strides, 1)
+        write(lib, view)
+        seen = base.tolist() if strides[0] == 2 else None  # read before the view, and after it
+        return [view.tolist(), base.tolist(), seen or base.tolist(), (view * 2).tolist()]
+
+    writes = [
+        lambda lib, x: x.copy_(lib.arange(6.0).reshape(3, 2)),
+        lambda lib, x: x.fill_(3.0),
+        lambda lib, x: x[1:].copy_(lib.arange(4.0).reshape(2, 2)),
+        lambda lib, x: x.uniform_(),
+        lambda lib, x: x.random_(10),
+        lambda lib, x: x.normal_(),
+        lambda lib, x: lib.mul(lib.arange(6.0).reshape(3, 2), 3, out=x),
+    ]
+    for write in writes:
+        assert run(jtorch, write) == run(torch, write)
+
+
+def test_windows_that_overlap_are_written() -> None:
+    for lib in (torch, jtorch):
+        x = lib.arange(8.0)
+        x.unfold(0, 3, 2).copy_(lib.arange(9.0).reshape(3, 3))
+        assert x.tolist() == [0, 1, 3, 4, 6, 7, 8, 7]

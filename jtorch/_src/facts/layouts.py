@@ -5,7 +5,12 @@ Of the layouts only strided data exists here; the others are names that programs
 
 from __future__ import annotations
 
+import functools
+import math
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from ...dispatch import add_plain
 from .size import SYMBOLIC, less
@@ -209,3 +214,43 @@ def is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
             return False
         expected *= n
     return True
+
+
+def coincide(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether several indices mean one place in memory, in whatever way: an expanded dimension, windows that overlap, strides too small."""
+    pairs = sorted([(abs(s), n) for s, n in zip(strides, shape, strict=True) if n > 1])
+    if 0 in shape or not pairs or SYMBOLIC.intersection(map(type, (*shape, *strides))):
+        return False
+    reach = 0
+    for step, n in pairs:
+        if step <= reach:  # within what the smaller strides reach: they may still miss each other
+            return _last(tuple(shape), tuple(strides)) is not None
+        reach += step * (n - 1)
+    return False
+
+
+def last_written(shape: Sequence[int], strides: Sequence[int]) -> np.ndarray:
+    """For each index the one, counted through, that is written last at its place in memory; what ``coincide`` says must hold.
+
+    In the order of memory, as PyTorch's loops go: the smallest stride is innermost, of equal ones the last dimension.
+    """
+    found = _last(tuple(shape), tuple(strides))
+    assert found is not None
+    return found
+
+
+@functools.lru_cache(maxsize=64)
+def _last(shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray | None:
+    order = sorted(range(len(shape)), key=lambda d: (-abs(strides[d]), d))
+    numbers = np.arange(math.prod(shape)).reshape(shape).transpose(order).reshape(-1)  # in the order of memory
+    at = np.zeros([shape[d] for d in order], np.int64)
+    for axis, d in enumerate(order):
+        at += (np.arange(shape[d]) * strides[d]).reshape([-1 if k == axis else 1 for k in range(len(shape))])
+    places, inverse = np.unique(at.reshape(-1), return_inverse=True)
+    if places.size == numbers.size:
+        return None
+    last = np.zeros(places.size, np.int64)
+    np.maximum.at(last, inverse, np.arange(numbers.size))
+    found = np.empty(numbers.size, np.int64)
+    found[numbers] = numbers[last[inverse]]
+    return found.reshape(shape)

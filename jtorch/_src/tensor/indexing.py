@@ -23,6 +23,7 @@ from ..bind.forms import repeats_of
 from ..engine import SPECIAL, Value, numbers_of
 from ..facts import dtypes
 from ..facts.errors import HIGHEST_LONG, LOWEST_LONG, OVERFLOW, check_long
+from ..facts.layouts import last_written
 from ..facts.size import slice_bounds
 from ..facts.warned_once import outside
 from ..ops import scattering as _writing  # noqa: F401
@@ -530,7 +531,14 @@ def _without_leading_ones(value: Tensor, target: Tensor) -> Tensor:
 
 
 def _settled(target: Tensor, result: Tensor) -> Tensor:
-    """What is written into a tensor whose expanded dimensions repeat elements: of the places of one element, the first that changes."""
+    """What is written into a tensor of which several indices mean one place.
+
+    Of an expanded dimension what changes first; otherwise what is written last.
+    """
+    shape, strides = target._aval.shape, target._strides or ()
+    if not any(step == 0 and n > 1 for n, step in zip(shape, strides, strict=True)):
+        last = from_host(last_written(shape, strides).reshape(-1))
+        return _gather(result.reshape(-1), 0, last).reshape(shape)
     for d, (n, step) in enumerate(zip(target._aval.shape, target._strides or (), strict=True)):
         if step == 0 and n > 1:
             changed = _ne(result, target)

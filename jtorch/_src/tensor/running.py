@@ -17,6 +17,7 @@ from ..engine import SPECIAL, STOPPING, Call, Lifted, Value, numbers_of, put, re
 from ..facts import dtypes
 from ..facts.devices import placement
 from ..facts.errors import uncastable, wrong_out_dtype
+from ..facts.layouts import coincide
 from ..facts.size import SYMBOLIC, less
 from ..facts.warned_once import outside
 from ..ops._facts import Facts
@@ -275,7 +276,7 @@ def inplace(t: Tensor, result: Tensor) -> Tensor:
         return t
     if al.chain and not result._rg and set_at_once(t, (), result):
         return t
-    if t._strides is not None and overlapping(mine.shape, t._strides):
+    if t._strides is not None and coincide(mine.shape, t._strides):
         result = settled(t, result)
     return assign(t, result._v or result._read(), (result._node, result._nr) if result._rg else None)
 
@@ -411,6 +412,8 @@ def write_out(
     check_inplace(out, None)
     if operands and not whole:
         check_overlap(out, operands)
+    if out._strides is not None and coincide(mine.shape, out._strides):
+        result = settled(out, result)
     return assign(out, result._v or result._read(), None)
 
 
