@@ -162,6 +162,19 @@ def test_large_values_are_left() -> None:
     assert not any(type(compute) is Straight for compute, *_ in program.steps)
 
 
+def test_programs_hold_so_many_values() -> None:
+    def fn(*xs: Any) -> Any:
+        found = [xs[0]]
+        for x in xs[1:]:
+            found.append(found[-1] / 2 + x)
+        return found[::10]
+
+    called, joined, program = both(fn, *[np.full(3, k, F4) for k in range(400)])
+    assert 2 < len(program.steps) < 9 and all(type(compute) is Straight for compute, *_ in program.steps)
+    for a, b in zip(called, joined, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 def test_what_has_no_loop_stands_between() -> None:
     x = numbers((4, 4), F4)
     check(lambda x: jnp.sort(jnp.abs(x) + 1, -1) * 2 - 1, x, steps=3)

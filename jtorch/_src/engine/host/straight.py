@@ -166,7 +166,7 @@ class _Writer:
     def take(self, k: int) -> bool:
         """Adds a step to the program, if it fits."""
         compute, ins, out, _ = self.steps[k]
-        if type(out) is not int:
+        if type(out) is not int or len(self.operands) + len(self.constants) + len(self.taken) + len(ins) + 2 > _SLOTS:
             return False
         loops, operands, constants = len(self.loops), len(self.operands), len(self.constants)
         try:
@@ -188,7 +188,7 @@ class _Writer:
         if self.loops:
             last = self.taken[-1]
             made = [out for _, _, out, _ in steps if out in self.outs or self.users.get(out, -1) > last]
-            if made and len(self.operands) + len(made) + len(self.constants) <= _SLOTS:
+            if made:
                 steps = [self.step(made)]
         self.begin()
         return steps
