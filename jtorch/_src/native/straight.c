@@ -20,9 +20,18 @@
 #define MOST_SLOTS 255
 #define LINE 64 /* bytes to which intermediate values are aligned */
 
+/* How elements are looked up at places that numbers among the operands give. */
+typedef struct {
+    int columns;                                       /* numbers of each place */
+    int wraps, drops;                                  /* that negative ones count from the end; that what lies outside is ``fill`` */
+    npy_intp stride[MOST_OPERANDS], last[MOST_OPERANDS]; /* of each number: what one more means, and the largest there is */
+    char fill[16];
+} Places;
+
 typedef struct {
     PyUFuncGenericFunction run;
     void *data;
+    Places *places;
     int operands, dims;
     int product; /* the loop of matmul: it has all dimensions itself, and the strides of the matrices behind those of the stacks */
     npy_intp shape[MOST_DIMS];
@@ -50,7 +59,7 @@ typedef struct {
 
 /* ---- loops that NumPy has no ufunc for ------------------------------------------------------------------------------------------ */
 
-#define LOOP(name) static void name(char **args, npy_intp const *count, npy_intp const *steps, void *NPY_UNUSED(data))
+#define LOOP(name) static void name(char **args, npy_intp const *count, npy_intp const *steps, void *data)
 
 #define COPY(name, type)                                                                                                                  \
     LOOP(copy_##name) {                                                                                                                   \
@@ -73,6 +82,33 @@ COPY(2, uint16_t)
 COPY(4, uint32_t)
 COPY(8, uint64_t)
 COPY(16, Wide)
+
+/* From operands, then numbers of places, to the result. Numbers outside are moved inside, whatever they are. */
+#define LOOK_UP(name, type, number)                                                                                                       \
+    LOOP(look_up_##name) {                                                                                                                \
+        const Places *p = data;                                                                                                           \
+        const int last = p->columns + 1;                                                                                                  \
+        for (npy_intp i = 0; i < *count; i++) {                                                                                           \
+            const char *from = args[0] + i * steps[0];                                                                                    \
+            int outside = 0;                                                                                                              \
+            for (int c = 0; c < p->columns; c++) {                                                                                        \
+                int64_t at = *(number *)(args[1 + c] + i * steps[1 + c]);                                                                 \
+                if (at < 0 && p->wraps) at += p->last[c] + 1;                                                                             \
+                if (at < 0 || at > p->last[c]) {                                                                                          \
+                    outside = 1;                                                                                                          \
+                    at = at < 0 ? 0 : p->last[c];                                                                                         \
+                }                                                                                                                         \
+                from += at * p->stride[c];                                                                                                \
+            }                                                                                                                             \
+            *(type *)(args[last] + i * steps[last]) = outside && p->drops ? *(const type *)p->fill : *(const type *)from;                 \
+        }                                                                                                                                 \
+    }
+#define LOOK_UPS(name, type) LOOK_UP(name##_by_4, type, int32_t) LOOK_UP(name##_by_8, type, int64_t)
+LOOK_UPS(1, uint8_t)
+LOOK_UPS(2, uint16_t)
+LOOK_UPS(4, uint32_t)
+LOOK_UPS(8, uint64_t)
+LOOK_UPS(16, Wide)
 
 #define CAST(name, from, to)                                                                                                              \
     LOOP(cast_##name) {                                                                                                                   \
@@ -321,10 +357,71 @@ static int read_spec(PyObject *x, Spec *spec)
     return 0;
 }
 
+static int read_numbers(PyObject *x, npy_intp *into, int count)
+{
+    if (!PyTuple_Check(x) || PyTuple_GET_SIZE(x) != count) {
+        PyErr_SetString(PyExc_ValueError, "a tuple of another length");
+        return -1;
+    }
+    for (int i = 0; i < count; i++) {
+        into[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(x, i));
+        if (into[i] == -1 && PyErr_Occurred()) return -1;
+        if (into[i] > INT32_MAX || into[i] < -INT32_MAX) {
+            PyErr_SetString(PyExc_ValueError, "a number that no program has");
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* A look-up: bytes of an element, bytes of a number, (stride, largest) of each, whether negative ones wrap, what stands for those outside. */
+static int read_places(PyObject *what, Step *s, int *sizes)
+{
+    static const PyUFuncGenericFunction RUN[5][2] = {{look_up_1_by_4, look_up_1_by_8}, {look_up_2_by_4, look_up_2_by_8},
+                                                     {look_up_4_by_4, look_up_4_by_8}, {look_up_8_by_4, look_up_8_by_8},
+                                                     {look_up_16_by_4, look_up_16_by_8}};
+    int size, number, wraps, kind = 0;
+    PyObject *columns, *fill;
+    if (!PyArg_ParseTuple(what, "iiO!pO", &size, &number, &PyTuple_Type, &columns, &wraps, &fill)) return -1;
+    while (kind < 5 && size != 1 << kind) kind++;
+    const Py_ssize_t count = PyTuple_GET_SIZE(columns);
+    if (kind == 5 || (number != 4 && number != 8) || count < 1 || count + 2 > MOST_OPERANDS ||
+        (fill != Py_None && (!PyBytes_Check(fill) || PyBytes_GET_SIZE(fill) != size))) {
+        PyErr_SetString(PyExc_ValueError, "no such look-up");
+        return -1;
+    }
+    Places *p = s->places = PyMem_Calloc(1, sizeof(Places));
+    if (p == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    p->columns = (int)count;
+    p->wraps = wraps;
+    p->drops = fill != Py_None;
+    if (p->drops) memcpy(p->fill, PyBytes_AS_STRING(fill), size);
+    sizes[0] = sizes[1 + count] = size;
+    for (Py_ssize_t c = 0; c < count; c++) {
+        npy_intp pair[2];
+        if (read_numbers(PyTuple_GET_ITEM(columns, c), pair, 2) < 0) return -1;
+        if (pair[1] < 0) {
+            PyErr_SetString(PyExc_ValueError, "no place at all");
+            return -1;
+        }
+        p->stride[c] = pair[0];
+        p->last[c] = pair[1];
+        sizes[1 + c] = number;
+    }
+    s->run = RUN[kind][number == 8];
+    s->data = p;
+    s->operands = (int)count + 2;
+    return s->operands - 1;
+}
+
 /* The loop that a step names: one of a ufunc by its number, or one of the above by its name. Gives the bytes of each operand's elements, and
  * how many operands are read; the others are written. */
 static int read_loop(PyObject *what, Py_ssize_t number, Step *s, int *sizes)
 {
+    if (PyTuple_Check(what)) return read_places(what, s, sizes);
     if (PyUnicode_Check(what)) {
         for (size_t i = 0; i < sizeof(NAMED) / sizeof(*NAMED); i++)
             if (PyUnicode_CompareWithASCIIString(what, NAMED[i].name) == 0) {
@@ -364,23 +461,6 @@ static int read_loop(PyObject *what, Py_ssize_t number, Step *s, int *sizes)
     return u->nin;
 }
 
-static int read_numbers(PyObject *x, npy_intp *into, int count)
-{
-    if (!PyTuple_Check(x) || PyTuple_GET_SIZE(x) != count) {
-        PyErr_SetString(PyExc_ValueError, "a tuple of another length");
-        return -1;
-    }
-    for (int i = 0; i < count; i++) {
-        into[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(x, i));
-        if (into[i] == -1 && PyErr_Occurred()) return -1;
-        if (into[i] > INT32_MAX || into[i] < -INT32_MAX) {
-            PyErr_SetString(PyExc_ValueError, "a number that no program has");
-            return -1;
-        }
-    }
-    return 0;
-}
-
 static int read_step(const Straight *p, PyObject *x, Step *s, const npy_intp *bytes, Py_ssize_t slots)
 {
     PyObject *what, *shape, *operands;
@@ -409,6 +489,11 @@ static int read_step(const Straight *p, PyObject *x, Step *s, const npy_intp *by
             return -1;
         }
         npy_intp low = offset, high = offset + sizes[k];
+        for (int c = 0; k == 0 && s->places != NULL && c < s->places->columns; c++) {
+            const npy_intp reach = s->places->stride[c] * s->places->last[c];
+            if (reach < 0) low += reach;
+            else high += reach;
+        }
         for (int d = 0; d < s->dims; d++) {
             if (s->shape[d] < 1) {
                 PyErr_SetString(PyExc_ValueError, "a step over nothing");
@@ -438,6 +523,7 @@ static void dealloc(PyObject *self)
     if (p->specs != NULL)
         for (Py_ssize_t i = 0; i < p->given + p->made; i++) Py_XDECREF(p->specs[i].dtype);
     PyMem_Free(p->specs);
+    for (Py_ssize_t k = 0; p->step != NULL && k < p->steps; k++) PyMem_Free(p->step[k].places);
     PyMem_Free(p->step);
     PyMem_Free(p->constant);
     Py_XDECREF(p->held);
@@ -491,8 +577,8 @@ static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *named)
     p->constants = slots - second;
     bytes[slots] = scratch;
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(steps); k++) {
+        p->steps = k + 1; /* so that what it has is freed */
         if (read_step(p, PyTuple_GET_ITEM(steps, k), &p->step[k], bytes, slots) < 0) goto failed;
-        p->steps = k + 1;
     }
     return (PyObject *)p;
 failed:

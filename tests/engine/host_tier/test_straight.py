@@ -118,6 +118,37 @@ def test_arrays_are_moved() -> None:
     check(lambda x: (jnp.broadcast_to(x[0][:, None], (4, 3)) * 2).reshape(-1), x, steps=1)
 
 
+def test_elements_are_looked_up() -> None:
+    x, rows = numbers((5, 6), F4), np.array([[3, 0], [4, 4], [1, -1]])
+    beyond = np.array([[0, 7], [-2, 5], [4, -9]])
+    for i in (rows, rows.astype(np.int32), beyond):
+        for mode in ("clip", "fill"):
+            check(lambda x, i, mode=mode: jnp.take(x, i, 0, mode=mode) + 1, x, i)
+            check(lambda x, i, mode=mode: jnp.take(x, i, 1, mode=mode) + 1, x, i)
+            check(lambda x, i, mode=mode: x.at[i[:, 0], i[:, 1]].get(mode=mode) + 1, x, i)
+            check(lambda x, i, mode=mode: jnp.take_along_axis(x[:3], i, 1, mode=mode) + 1, x, i)
+            check(lambda x, i, mode=mode: x.at[i[:, 0]].get(mode=mode, fill_value=9) * 2, x, i)
+    check(lambda x, i: lax.dynamic_slice(x, (i[0, 0], i[1, 1]), (2, 3)) + 1, x, rows)
+    for dtype in "b1 i1 i2 f8 c16".split():
+        y = numbers((5, 6), dtype)
+        check(lambda y, i: (y.at[i[:, 0], i[:, 1]].get(mode="fill"), y[i[:, 0]] == y[0, 0]), y, beyond)
+    places = (0, 0, (0, 0)), (1, 0, (24, 8)), (2, 0, (12, 4))
+    given, made = ((F4, (5,)), (I8, (2, 3))), ((F4, (2, 3)),)
+
+    def look_up(*what: Any) -> Any:
+        return Straight(given, made, (), 0, ((what, 0, (2, 3), places),))
+
+    found = look_up(4, 8, ((4, 4),), True, None)(np.arange(5, dtype=F4), np.array([[0, 4, -1], [9, -9, 2]]))
+    assert found.tolist() == [[0, 4, 4], [4, 0, 2]]
+    for bad in (
+        (4, 8, ((4, 5),), True, None), (4, 8, ((-4, 4),), True, None), (4, 8, ((4, -1),), True, None), (3, 8, ((4, 4),), True, None),
+        (4, 2, ((4, 4),), True, None), (4, 4, ((4, 4),) * 5, True, None), (4, 8, (), True, None), (4, 8, ((4, 4),), True, b"abc"),
+        (4, 8, ((4, 4),), True), (8, 8, ((4, 4),), True, None), (4, 8, (4,), True, None), (4, 8, ((4, 4), (4, 4)), True, None),
+    ):  # fmt: skip
+        with pytest.raises((ValueError, TypeError)):
+            look_up(*bad)
+
+
 def test_products() -> None:
     for dtype in (F4, F8, np.dtype("c8")):
         a, b, v = numbers((3, 4), dtype), numbers((4, 5), dtype, 1), numbers((4,), dtype, 2)

@@ -253,8 +253,35 @@ def _cost(e: Equation) -> float:
     return 8 * CALL + BYTE * (nbytes([moved]) + (0 if gather else nbytes(e.outs))) + 3e-9 * looked
 
 
+class Gathered:
+    """What looks up windows.
+
+    Attributes:
+        windows, offsets: which, and the dimensions of the result that they have.
+        fill: what stands for those that are not inside, if these count for nothing.
+    """
+
+    __slots__ = ("compute", "fill", "offsets", "windows")
+
+    def __init__(self, compute: Compute, windows: Windows, offsets: tuple[int, ...], fill: Any) -> None:
+        self.compute, self.windows, self.offsets, self.fill = compute, windows, offsets, fill
+
+    def __call__(self, a: np.ndarray, i: np.ndarray) -> Any:
+        """Looks them up."""
+        return self.compute(a, i)
+
+
 @rule("gather", cost=_cost, quiet=True)
 def _gather(e: Equation) -> Compute | None:
+    compute = _gatherer(e)
+    if compute is None or 0 in e.out.shape:
+        return compute
+    w = _gathered(e)
+    fill = _fill(e.params["fill_value"], np.dtype(e.ins[0].dtype)) if w.drop else None
+    return Gathered(compute, w, tuple(e.params["dimension_numbers"].offset_dims), fill)
+
+
+def _gatherer(e: Equation) -> Compute | None:
     operand = e.ins[0]
     p, dtype = e.params, np.dtype(operand.dtype)
     d, mode, shape = p["dimension_numbers"], p["mode"], e.out.shape

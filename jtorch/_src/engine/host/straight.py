@@ -18,6 +18,7 @@ import numpy as np
 from ...facts.native import extension
 from .conversions import Saturating
 from .direct import Chosen, dot, where
+from .indexing import Gathered
 from .layout import Joined, Padded, Spread, Stacked
 from .products import Product
 from .rules import Fixed
@@ -26,8 +27,10 @@ from .rules import Fixed
 Straight: Any = getattr(extension(), "Straight", None)
 #: Values of more bytes are left to NumPy's calls, which take no longer for them.
 MOST = 1 << 15
-#: Dimensions of a step, and values from outside, that a program may have.
+#: Dimensions of a step, and values that a program has from outside or gives.
 _DIMS, _SLOTS = 8, 255
+#: Numbers that give a place where elements are looked up.
+_COLUMNS = 4
 #: To which bytes intermediate values are aligned.
 _LINE = 64
 #: Python's operators, which stand for ufuncs between numbers.
@@ -416,6 +419,30 @@ class _Writer:
             raise _Unfit
         return operands[0].part(places)
 
+    def looked_up(self, compute: Gathered, operands: list[_Value], spec: Any) -> _Value:
+        """Elements at places that numbers give."""
+        (a, i), w, found = operands, compute.windows, self.result(spec)
+        if i.dtype.kind != "i" or i.dtype.itemsize < 4 or not 0 < len(w.indexed) <= _COLUMNS or a.dtype != found.dtype:
+            raise _Unfit
+        batching, kept = {axis: o for o, axis in w.batching}, iter(w.kept)
+        batch = iter(range(len(w.batch)))
+        of_a, of_i = [], []
+        for d in range(len(found.shape)):
+            if d in compute.offsets:
+                of_a.append(a.strides[next(kept)])
+                of_i.append(0)
+            else:
+                b = next(batch)
+                of_a.append(a.strides[batching[b]] if b in batching else 0)
+                of_i.append(i.strides[b])
+        step = 0 if w.bare else i.strides[-1]
+        columns = [_Value(i.memory, i.offset + c * step, found.shape, tuple(of_i), i.dtype, False) for c in range(len(w.indexed))]
+        places = tuple([(a.strides[o], last) for o, last in zip(w.indexed, w.limits, strict=True)])
+        fill = None if compute.fill is None else np.asarray(compute.fill, found.dtype).tobytes()
+        what = found.dtype.itemsize, i.dtype.itemsize, places, w.wraps, fill
+        self.loop(what, 0, (a.seen(found.shape, tuple(of_a)), *columns, found))
+        return found
+
     def saturated(self, compute: Saturating, operands: list[_Value], spec: Any) -> _Value:
         """Floats as integers."""
         (x,), found = operands, self.result(spec)
@@ -502,6 +529,7 @@ _KINDS: dict[Any, Any] = {
     Stacked: _Writer.joined,
     Padded: _Writer.padded,
     Saturating: _Writer.saturated,
+    Gathered: _Writer.looked_up,
     Product: _Writer.product,
     itemgetter: _Writer.taken_apart,
 }
