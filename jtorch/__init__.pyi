@@ -2101,7 +2101,7 @@ def _foreach_zero_(self: Sequence[Tensor]) -> Tensor:
     """Writes zero into every tensor of a list."""
 def _functional_sym_constrain_range(size: Any, min: Any, max: Any, dep_token: Any) -> Tensor:
     """Not offered: it marks symbolic sizes for PyTorch's exporter; sizes are numbers here."""
-def _has_compatible_shallow_copy_type(input: Tensor, from_: Any) -> Tensor:
+def _has_compatible_shallow_copy_type(input: Tensor, from_: Tensor) -> Tensor:
     """Whether ``input.data = from_`` is possible: both are strided, or both sparse in the same way, and none or both of ..."""
 def _is_all_true(self: Tensor) -> Tensor:
     """Whether all elements of a bool tensor are true."""
@@ -2540,7 +2540,7 @@ def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_gra
     """The rows of ``weight`` at ``indices``; the row ``padding_idx`` gets no gradient."""
 def embedding_bag(weight: Tensor | None, indices: Any, offsets: Any, scale_grad_by_freq: _bool = False, mode: _int = 0, sparse: _bool = False, per_sample_weights: Tensor | None = None, include_last_offset: _bool = False, padding_idx: _int | None = None) -> Any:
     """``nn.functional.embedding_bag`` with ``mode`` 0, 1 or 2 for sum, mean and maximum, and what its gradient needs."""
-def embedding_renorm_(input: Tensor, indices: Any, max_norm: _float, norm_type: _float) -> Tensor:
+def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: _float, norm_type: _float) -> Tensor:
     """Scales the rows of ``input`` at ``indices`` whose ``norm_type`` norm is above ``max_norm`` down to it, in place."""
 @overload
 def empty(size: Sequence[_int], *, dtype: _dtype | None = None, memory_format: _memory_format | None = ..., out: Tensor | None = None, layout: _layout | None = ..., device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
@@ -3289,7 +3289,7 @@ def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: An
     """A sparse tensor with compressed columns: ``ccol_indices`` say where they begin in ``row_indices`` and ``values``."""
 def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: _dtype | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
     """A sparse tensor with compressed rows: ``crow_indices`` say where they begin in ``col_indices`` and ``values``."""
-def split(tensor: Any, split_size_or_sections: Any, dim: _int = 0) -> tuple[Tensor, ...]:
+def split(tensor: Tensor, split_size_or_sections: Any, dim: _int = 0) -> tuple[Tensor, ...]:
     """Views of consecutive parts of a dimension: of one size each (the last may be smaller), or of the sizes listed."""
 def split_copy(input: Tensor, split_size: _int, dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Copies of the parts that ``split`` gives; written to the tensors of ``out`` and not returned if that is given."""

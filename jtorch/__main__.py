@@ -14,7 +14,6 @@ import runpy
 import sys
 from importlib.machinery import SourceFileLoader
 from types import CodeType, ModuleType, TracebackType
-from typing import Any
 
 from jtorch._src.start.children import hand_on
 from jtorch._src.start.install import install
@@ -25,7 +24,7 @@ _USAGE = (
 )
 
 
-def _fresh_main() -> dict[str, Any]:
+def _fresh_main() -> dict[str, object]:
     """The namespace of a new ``__main__`` module, as Python has it before a program starts."""
     # The module running now must stay alive, and must not be found under the name that is the program's.
     sys.modules["jtorch.__main__"] = sys.modules["__main__"]

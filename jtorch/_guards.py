@@ -26,7 +26,7 @@ def detect_fake_mode(inputs: Any = None) -> Any:
     return first
 
 
-def active_fake_mode() -> Any:
+def active_fake_mode() -> None:
     """The innermost fake mode that is on; None if there is none."""
     return _fakes().active_mode()
 

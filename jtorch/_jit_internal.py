@@ -20,17 +20,17 @@ from .jit.annotations import BroadcastingListCls as BroadcastingListCls
 __all__ = ["Final", "Future", "boolean_dispatch", "export", "get_args", "get_origin", "ignore", "is_scripting", "unused"]
 
 
-def _copy_to_script_wrapper(fn: Any) -> Any:
+def _copy_to_script_wrapper(fn: object) -> object:
     """The function itself."""
     return fn
 
 
-def _drop(fn: Any) -> Any:
+def _drop(fn: object) -> object:
     """The function itself."""
     return fn
 
 
-def is_final(ann: Any) -> bool:
+def is_final(ann: object) -> bool:
     """Whether an annotation says that a value does not change."""
     return ann is Final or get_origin(ann) is Final
 
@@ -46,7 +46,7 @@ def boolean_dispatch(
 ) -> Callable[..., Any]:
     """A function that is ``if_true`` or ``if_false``, by the value of one of its arguments."""
 
-    def chosen(*args: Any, **kwargs: Any) -> Any:
+    def chosen(*args: object, **kwargs: object) -> object:
         flag = kwargs[arg_name] if arg_name in kwargs else args[arg_index] if arg_index < len(args) else default
         return (if_true if flag else if_false)(*args, **kwargs)
 

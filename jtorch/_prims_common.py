@@ -29,7 +29,7 @@ NumberType: TypeAlias = bool | int | float | complex
 Number = (bool, int, float, complex)
 
 
-def is_contiguous_or_false(a: Any) -> bool:
+def is_contiguous_or_false(a: Tensor) -> bool:
     """``a.is_contiguous()``: shapes are always known here."""
     return a.is_contiguous()
 
@@ -86,7 +86,7 @@ def alert_not_deterministic(caller: str) -> None:
     _alert(caller)
 
 
-def canonicalize_dims(rank: int, indices: Any, wrap_scalar: bool = True) -> Any:
+def canonicalize_dims(rank: int, indices: Any, wrap_scalar: bool = True) -> object:
     """One dimension, or each of several, counted from the front.
 
     Raises:
@@ -108,7 +108,7 @@ class ELEMENTWISE_TYPE_PROMOTION_KIND(Enum):
     BOOL_TO_LONG = (5,)
 
 
-def _operand(a: Any) -> tuple[_dtype, int]:
+def _operand(a: object) -> tuple[_dtype, int]:
     """The dtype of a tensor or number, and how much it counts."""
     if isinstance(a, Tensor):
         return a.dtype, _dtypes.DIMENSIONED if a.dim() else _dtypes.ZERO_DIM
@@ -128,7 +128,7 @@ def get_computation_dtype(dtype: _dtype) -> _dtype:
     return _WIDE.get(dtype, dtype)
 
 
-def elementwise_dtypes(*_args: Any, type_promotion_kind: ELEMENTWISE_TYPE_PROMOTION_KIND) -> tuple[_dtype, _dtype]:
+def elementwise_dtypes(*_args: object, type_promotion_kind: ELEMENTWISE_TYPE_PROMOTION_KIND) -> tuple[_dtype, _dtype]:
     """The dtypes that a function of elements computes in and gives, from tensors and numbers; None among them is passed over."""
     result = _dtypes.result_type_of(tuple([_operand(a) for a in _args if a is not None]))
     kinds = ELEMENTWISE_TYPE_PROMOTION_KIND

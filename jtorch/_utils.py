@@ -26,13 +26,13 @@ def _rebuild_tensor(storage: Any, storage_offset: int, size: Sequence[int], stri
 
 
 def _rebuild_tensor_v2(
-    storage: Any,
+    storage: object,
     storage_offset: int,
     size: Sequence[int],
     stride: Sequence[int],
     requires_grad: bool,
-    backward_hooks: Any,  # noqa: ARG001 (always empty: hooks are not saved)
-    metadata: Any = None,
+    backward_hooks: object,  # noqa: ARG001 (always empty: hooks are not saved)
+    metadata: object = None,
 ) -> torch.Tensor:
     """The tensor on ``storage`` with a given geometry; ``storage`` gives the dtype."""
     return _finish(_rebuild_tensor(storage, storage_offset, size, stride), requires_grad, metadata)
@@ -44,15 +44,15 @@ def _rebuild_tensor_v3(
     size: Sequence[int],
     stride: Sequence[int],
     requires_grad: bool,
-    backward_hooks: Any,  # noqa: ARG001
+    backward_hooks: object,  # noqa: ARG001
     dtype: torch.dtype,
-    metadata: Any = None,
+    metadata: object = None,
 ) -> torch.Tensor:
     """The tensor on an untyped ``storage`` with a given geometry and dtype."""
     return _finish(storage.tensor(dtype, storage_offset, tuple(size), tuple(stride)), requires_grad, metadata)
 
 
-def _finish(tensor: torch.Tensor, requires_grad: bool, metadata: Any) -> torch.Tensor:
+def _finish(tensor: torch.Tensor, requires_grad: bool, metadata: object) -> torch.Tensor:
     if metadata:
         if not isinstance(metadata, dict) or not set(metadata) <= {"conj", "neg"}:
             raise NotImplementedError(f"torch.load() of a tensor with metadata {metadata!r} is not offered by jtorch")
@@ -64,17 +64,17 @@ def _rebuild_meta_tensor_no_storage(dtype: torch.dtype, size: Sequence[int], str
     return torch.empty_strided(tuple(size), tuple(stride), dtype=dtype, device="meta", requires_grad=requires_grad)
 
 
-def _rebuild_parameter(data: torch.Tensor, requires_grad: bool, backward_hooks: Any) -> Any:  # noqa: ARG001
+def _rebuild_parameter(data: torch.Tensor, requires_grad: bool, backward_hooks: object) -> torch.Tensor:  # noqa: ARG001
     return torch.nn.Parameter(data, requires_grad)
 
 
-def _rebuild_parameter_with_state(data: torch.Tensor, requires_grad: bool, backward_hooks: Any, state: Any) -> Any:
+def _rebuild_parameter_with_state(data: torch.Tensor, requires_grad: bool, backward_hooks: object, state: Any) -> object:
     return _set_obj_state(_rebuild_parameter(data, requires_grad, backward_hooks), state)
 
 
 def _rebuild_wrapper_subclass(
-    cls: Any, dtype: Any, size: Any, stride: Any, storage_offset: int, layout: Any, device: Any, requires_grad: bool
-) -> Any:
+    cls: object, dtype: object, size: object, stride: object, storage_offset: int, layout: object, device: object, requires_grad: bool
+) -> object:
     """A wrapper without its attributes, which come as state."""
     return torch.Tensor._make_wrapper_subclass(
         cls,
@@ -88,7 +88,7 @@ def _rebuild_wrapper_subclass(
     )
 
 
-def _rebuild_from_type_v2(func: Any, new_type: type, args: tuple[Any, ...], state: Any) -> Any:
+def _rebuild_from_type_v2(func: Any, new_type: type, args: tuple[Any, ...], state: Any) -> object:
     """A tensor of a subclass, or with attributes: rebuilt plainly, given its type, then its state."""
     made = func(*args)
     if made.__class__ is not new_type:  # sparse and nested tensors say that they are plain ones, as PyTorch's are
@@ -96,15 +96,15 @@ def _rebuild_from_type_v2(func: Any, new_type: type, args: tuple[Any, ...], stat
     return restored(made, state)
 
 
-def _get_obj_state(obj: Any) -> Any:
+def _get_obj_state(obj: object) -> object:
     return state_of(obj) if isinstance(obj, torch.Tensor) else obj.__getstate__()
 
 
-def _set_obj_state(obj: Any, state: Any) -> Any:
+def _set_obj_state(obj: torch.Tensor, state: dict[str, int]) -> object:
     return restored(obj, state)
 
 
-def _rebuild_sparse_tensor(layout: Any, data: tuple[Any, ...]) -> Any:
+def _rebuild_sparse_tensor(layout: torch.layout, data: tuple[object, ...]) -> object:
     """The sparse tensor of a layout's parts."""
     import jtorch.sparse  # noqa: F401 (its modules need each other in this order)
     from jtorch.sparse._methods import rebuild
@@ -203,7 +203,7 @@ def _get_available_device_type() -> str | None:
     return _devices.accelerator_type()
 
 
-def _get_device_module(device_type: str) -> Any:
+def _get_device_module(device_type: str) -> object:
     """``torch.cpu`` for ``"cpu"``.
 
     Raises:
@@ -215,7 +215,7 @@ def _get_device_module(device_type: str) -> Any:
     return found
 
 
-def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int | None:
+def _get_device_index(device: object, optional: bool = False, allow_cpu: bool = False) -> int | None:
     """The index of a device; with ``optional`` that of the current one if ``device`` has none.
 
     Raises:

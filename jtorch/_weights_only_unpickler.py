@@ -31,11 +31,11 @@ _OPCODES = (
 ).split()
 
 
-def _add_safe_globals(safe_globals: list[Any]) -> None:
+def _add_safe_globals(safe_globals: list[object]) -> None:
     _marked_safe_globals.extend(g for g in safe_globals if g not in _marked_safe_globals)
 
 
-def _get_safe_globals() -> list[Any]:
+def _get_safe_globals() -> list[object]:
     return list(_marked_safe_globals)
 
 
@@ -43,11 +43,11 @@ def _clear_safe_globals() -> None:
     _marked_safe_globals.clear()
 
 
-def _remove_safe_globals(safe_globals: list[Any]) -> None:
+def _remove_safe_globals(safe_globals: list[object]) -> None:
     _marked_safe_globals[:] = [g for g in _marked_safe_globals if g not in safe_globals]
 
 
-def public_name(obj: Any) -> str:
+def public_name(obj: Callable[..., object] | type) -> str:
     """``torch.x.name`` for jtorch's own, else ``module.name``: what a file calls a class or function."""
     module = obj.__module__
     if module == "jtorch" or module.startswith("jtorch."):
@@ -86,10 +86,10 @@ class UntypedStorageType(StorageType):
         self.dtype = None
 
 
-_allowed: dict[str, Any] = {}
+_allowed: dict[str, object] = {}
 
 
-def _get_allowed_globals() -> dict[str, Any]:
+def _get_allowed_globals() -> dict[str, object]:
     if not _allowed:
         from . import _utils
         from .nested._internal import nested_tensor
@@ -127,11 +127,11 @@ def _get_allowed_globals() -> dict[str, Any]:
     return _allowed
 
 
-def _is_by_user(obj: Any) -> bool:
+def _is_by_user(obj: Callable[..., object] | type) -> bool:
     return any(obj is known for known in _user_allowed().values())
 
 
-def _is_allowed(obj: Any) -> bool:
+def _is_allowed(obj: Callable[..., object] | type) -> bool:
     return any(obj is known for known in _get_allowed_globals().values()) or _is_by_user(obj)
 
 
@@ -147,21 +147,21 @@ _MALFORMED = (
 _DEEPEST, _PARTS = 100, 1_000_000
 
 
-def _latin(encoding: Any) -> Any:
+def _latin(encoding: object) -> str:
     """The encoding in which pickles of protocol 2 write bytes. The others are modules to import, and some take for ever."""
     if not isinstance(encoding, str) or encoding not in ("latin1", "latin-1"):
         raise UnpicklingError(f"Can only encode as latin1, not as {brief(encoding)}")
     return encoding
 
 
-def _encode(text: Any, encoding: Any = None) -> bytes:
+def _encode(text: object, encoding: object = None) -> bytes:
     """``_codecs.encode``, as pickles of bytes call it."""
     if not isinstance(text, str):
         raise UnpicklingError(f"Can only encode text, not {brief(text)}")
     return text.encode(_latin(encoding))
 
 
-def _rebuild_from_type(func: Any, new_type: Any, args: Any, state: Any) -> Any:
+def _rebuild_from_type(func: Callable[..., object], new_type: type, args: tuple[object, ...], state: Any) -> object:
     """What rebuilds tensors of subclasses: it takes a function and a class from the file, so both must be what they seem."""
     if func is not _rebuild_wrapper and (getattr(func, "__module__", None) != "jtorch._utils" or not _is_allowed(func)):
         raise UnpicklingError(f"Trying to call reduce for unrecognized function {brief(func)}")
@@ -169,13 +169,13 @@ def _rebuild_from_type(func: Any, new_type: Any, args: Any, state: Any) -> Any:
     return torch._utils._rebuild_from_type_v2(func, new_type, args, state)
 
 
-def _rebuild_wrapper(cls: Any, *args: Any) -> Any:
+def _rebuild_wrapper(cls: object, *args: Any) -> object:
     """What rebuilds wrappers, whose class a program has allowed: one without its attributes, which come as state."""
     _check_class(cls)
     return torch._utils._rebuild_wrapper_subclass(cls, *args)
 
 
-def _check_class(cls: Any) -> None:
+def _check_class(cls: object) -> None:
     if not (isinstance(cls, type) and issubclass(cls, torch.Tensor) and _is_allowed(cls)):
         raise UnpicklingError(f"Can only rebuild tensors of allowed classes, but got {brief(cls)}")
 
@@ -204,7 +204,7 @@ class Unpickler(pickle._Unpickler):
         self._length = file.seek(0, 2) - at
         file.seek(at)
 
-    def _afford(self, *values: Any) -> None:
+    def _afford(self, *values: object) -> None:
         """Refuses tuples and lists that are too deep, or have too many parts, to walk over."""
         level = [v for v in values if isinstance(v, (tuple, list))]
         for _ in range(_DEEPEST):
@@ -219,7 +219,7 @@ class Unpickler(pickle._Unpickler):
             level = below
         raise UnpicklingError(f"The pickle is damaged: tuples or lists lie deeper than {_DEEPEST} in each other")
 
-    def load(self) -> Any:
+    def load(self) -> dict[str, torch.Tensor] | torch.Tensor:
         """The object that the pickle describes."""
         self._trusted = False
         self._parts = _PARTS + 10 * self._length
@@ -234,7 +234,7 @@ class Unpickler(pickle._Unpickler):
                 raise
             raise UnpicklingError(f"The pickle is damaged: {type(error).__name__}: {error}") from error
 
-    def _call(self, function: Callable[..., Any], *args: Any) -> Any:
+    def _call(self, function: Callable[..., object], *args: object) -> Any:
         """Calls what the user trusts, whose errors are the user's own."""
         self._trusted = True
         result = function(*args)
@@ -360,7 +360,7 @@ class Unpickler(pickle._Unpickler):
         for i in range(0, len(items), 2):
             target[items[i]] = items[i + 1]
 
-    def _dict(self, opcode: str) -> dict[Any, Any]:
+    def _dict(self, opcode: str) -> dict[object, object]:
         target = self.stack[-1]
         if type(target) not in (dict, OrderedDict, Counter):
             raise UnpicklingError(f"Can only {opcode} for dict, collections.OrderedDict, collections.Counter, but got {type(target)}")
@@ -376,7 +376,7 @@ class Unpickler(pickle._Unpickler):
         self._afford(pid)
         self.append(self._call(self.persistent_load, pid))
 
-    def persistent_load(self, pid: Any) -> Any:
+    def persistent_load(self, pid: object) -> Any:
         """Set by the caller."""
         raise UnpicklingError("unsupported persistent id encountered")
 
@@ -385,7 +385,7 @@ class Unpickler(pickle._Unpickler):
     del _name
 
 
-def load(file: Any, *, encoding: str = "ASCII") -> Any:
+def load(file: object, *, encoding: str = "ASCII") -> torch.Tensor | dict[str, torch.Tensor]:
     """The object that a pickle of weights describes."""
     return Unpickler(file, encoding=encoding).load()
 

@@ -13,7 +13,7 @@ from ._src import engine as _engine
 from ._src import hooks as _hooks
 from ._src.borders.interop import synchronize as wait
 from ._src.facts import devices as _devices
-from ._src.facts.dtypes import BY_NAME
+from ._src.facts.dtypes import BY_NAME, dtype
 
 #: Modules below this one: ``accelerator.memory``, which has the same names.
 __path__: list[str] = []
@@ -49,7 +49,7 @@ def current_device_index() -> int:
     return _devices.current_index(_kind())
 
 
-def set_device_index(device: Any, /) -> None:
+def set_device_index(device: _devices.device | str | int | None, /) -> None:
     """Sets that index."""
     index = device if isinstance(device, int) else _devices.as_device(device).index or 0
     _devices.set_current_index(_kind(), index)
@@ -74,7 +74,7 @@ class device_index:
             set_device_index(self.before)
 
 
-def synchronize(device: Any = None, /) -> None:
+def synchronize(device: _devices.device | str | int | None = None, /) -> None:
     """Runs what is pending and waits for it."""
     _kind()
     wait()
@@ -87,33 +87,33 @@ def _stats(device: Any, name: str) -> int:
     return found.get(name, 0)
 
 
-def memory_allocated(device: Any = None, /) -> int:
+def memory_allocated(device: object = None, /) -> int:
     """Bytes in use."""
     return _stats(device, "bytes_in_use")
 
 
-def max_memory_allocated(device: Any = None, /) -> int:
+def max_memory_allocated(device: object = None, /) -> int:
     """The most bytes that were in use."""
     return _stats(device, "peak_bytes_in_use")
 
 
-def memory_reserved(device: Any = None, /) -> int:
+def memory_reserved(device: object = None, /) -> int:
     """Bytes that the allocator holds."""
     return _stats(device, "pool_bytes")
 
 
-def get_memory_info(device: Any = None, /) -> tuple[int, int]:
+def get_memory_info(device: object = None, /) -> tuple[int, int]:
     """Bytes free, and all there are."""
     limit = _stats(device, "bytes_limit")
     return limit - _stats(device, "bytes_in_use"), limit
 
 
-def max_memory_reserved(device: Any = None, /) -> int:
+def max_memory_reserved(device: object = None, /) -> int:
     """The most bytes that the allocator held."""
     return _stats(device, "peak_pool_bytes")
 
 
-def memory_stats(device: Any = None, /) -> OrderedDict[str, Any]:
+def memory_stats(device: object = None, /) -> OrderedDict[str, Any]:
     """What XLA counts of the device's memory, with PyTorch's names of the numbers that it counts too."""
     names = {
         "allocated_bytes.all.current": "bytes_in_use",
@@ -124,30 +124,30 @@ def memory_stats(device: Any = None, /) -> OrderedDict[str, Any]:
     return OrderedDict((name, _stats(device, counted)) for name, counted in names.items())
 
 
-def reset_peak_memory_stats(device: Any = None, /) -> None:
+def reset_peak_memory_stats(device: object = None, /) -> None:
     """Not offered: XLA counts from the start of the process."""
     _kind()
     raise not_offered("torch.accelerator.reset_peak_memory_stats", "XLA keeps its peak figures from the start of the process")
 
 
-def reset_accumulated_memory_stats(device: Any = None, /) -> None:
+def reset_accumulated_memory_stats(device: object = None, /) -> None:
     """Nothing to do: no figure accumulates."""
     _kind()
 
 
-def get_device_capability(device: Any = None, /) -> dict[str, Any]:
+def get_device_capability(device: _devices.device | str | int | None = None, /) -> dict[str, set[dtype]]:
     """``{"supported_dtypes": ...}``: the dtypes of tensors on it."""
     _kind()
     return {"supported_dtypes": set(BY_NAME.values())}
 
 
-def current_stream(device: Any = None, /) -> Any:
+def current_stream(device: _devices.device | str | int | None = None, /) -> Any:
     """The only order in which it works."""
     kind = _kind()
     return _hooks.stream_class(kind if device is None else _devices.device(kind, device) if isinstance(device, int) else device)
 
 
-def set_stream(stream: Any) -> None:
+def set_stream(stream: object) -> None:
     """Nothing to do: there is one stream."""
     _kind()
 
@@ -164,7 +164,7 @@ empty_host_cache = empty_cache
 class Graph:
     """Not offered: XLA makes graphs of its programs by itself."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         raise not_offered("torch.accelerator.Graph", "XLA makes graphs of its programs by itself")
 
 

@@ -78,7 +78,7 @@ class _DisabledHandler:
 
     __name__ = "_disabled_torch_function_impl"
 
-    def __call__(self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+    def __call__(self, func: Callable[..., Any], types: tuple[type, ...], args: tuple[Any, ...] = (), kwargs: Any = None) -> object:
         with DisableTorchFunctionSubclass():
             return func(*args, **(kwargs or {}))
 
@@ -97,7 +97,7 @@ class _DisabledDispatch:
 
     __name__ = "_disabled_torch_dispatch_impl"
 
-    def __call__(self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+    def __call__(self, func: Callable[..., object], types: object, args: tuple[object, ...] = (), kwargs: object = None) -> Any:
         return run_default_dispatch(func, types, args, kwargs)
 
     def __repr__(self) -> str:
@@ -110,12 +110,12 @@ class _DisabledDispatch:
 disabled_torch_dispatch_impl = _DisabledDispatch()
 
 
-def run_default_dispatch(func: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: Any) -> Any:  # noqa: ARG001
+def run_default_dispatch(func: Callable[..., Any], types: object, args: tuple[Any, ...], kwargs: Any) -> Any:  # noqa: ARG001
     """Runs an operator on data; replaced by the floor that has operators."""
     return func(*args, **(kwargs or {}))
 
 
-def _handler_of(operand: Any) -> Any:
+def _handler_of(operand: object) -> Any:
     """The operand's handler, or None if it has none or the disabled one."""
     cls = type(operand)
     if cls in PLAIN:
@@ -139,7 +139,7 @@ def _is_closed(cls: type) -> bool:
     return not heap_type and not cls.__dictoffset__ and cls.__getattribute__ is object.__getattribute__ and cls not in _SEQUENCES
 
 
-def _collect(operands: Iterable[Any], with_tensor: bool, depth: int = 1) -> list[tuple[type, Any, Any]]:
+def _collect(operands: Iterable[object], with_tensor: bool, depth: int = 1) -> list[tuple[type, Any, Any]]:
     """``(class, operand, handler)`` in the order of asking: first of each class, a class before those it is a subclass of.
 
     Lists and tuples are opened to ``depth`` levels.
@@ -166,7 +166,7 @@ def _collect(operands: Iterable[Any], with_tensor: bool, depth: int = 1) -> list
     return found
 
 
-def all_plain(items: Sequence[Any]) -> bool:
+def all_plain(items: Sequence[object]) -> bool:
     """Whether no item of a list or tuple has to be asked."""
     if len(items) < MANY:
         return PLAIN.issuperset(map(type, items))
@@ -178,7 +178,7 @@ def all_plain(items: Sequence[Any]) -> bool:
 MANY = 24
 
 
-def _insert(found: list[tuple[type, Any, Any]], new: tuple[type, Any, Any]) -> None:
+def _insert(found: list[tuple[type, object, object]], new: tuple[type, object, object]) -> None:
     cls = new[0]
     for known, _, _ in found:
         if known is cls:
@@ -204,7 +204,9 @@ def _warn_plain_method(native: bool) -> None:
         warnings.warn(text, UserWarning, stacklevel=5)
 
 
-def _ask_mode(func: Callable[..., Any], types: tuple[type, ...], args: tuple[Any, ...], kwargs: Any, place: int) -> Any:
+def _ask_mode(
+    func: Callable[..., object], types: tuple[type, ...], args: tuple[object, ...], kwargs: dict[str, object] | None, place: int
+) -> object:
     """The answer of the mode at ``place`` of the stack; it and those further in are off while it runs."""
     stack = _state.modes
     taken = stack[place:]
@@ -221,7 +223,7 @@ def _ask_mode(func: Callable[..., Any], types: tuple[type, ...], args: tuple[Any
         _count(len(taken))
 
 
-def _mode_for(func: Callable[..., Any], body_is_opaque: bool) -> int:
+def _mode_for(func: Callable[..., object], body_is_opaque: bool) -> int:
     """The place of the innermost mode that wants to see ``func``; -1 if there is none."""
     stack = _state.modes
     place = len(stack) - 1
@@ -232,9 +234,9 @@ def _mode_for(func: Callable[..., Any], body_is_opaque: bool) -> int:
 
 
 def override(
-    func: Callable[..., Any],
+    func: Callable[..., object],
     operands: Collection[Any],
-    args: tuple[Any, ...],
+    args: tuple[object, ...],
     kwargs: dict[str, Any] | None,
     native: bool = True,
     opaque: bool = True,
@@ -328,7 +330,7 @@ def quick(caller: Any) -> Callable[..., Any]:
             raise _all_declined(caller.func, (cls,), None, caller.native)
         return answer
 
-    def ask_mode(args: tuple[Any, ...], kwargs: dict[str, Any] | None, operands: Iterable[Any]) -> Any:
+    def ask_mode(args: tuple[object, ...], kwargs: dict[str, object] | None, operands: Iterable[object]) -> object:
         stack = state.modes
         if state.mark is not None and is_plain_but_marked(operands):
             return run_marked(caller.func, args, kwargs)
@@ -352,12 +354,12 @@ def quick(caller: Any) -> Callable[..., Any]:
     return ask
 
 
-def _is_tensor(args: tuple[Any, ...]) -> bool:
+def _is_tensor(args: tuple[object, ...]) -> bool:
     """Whether a method's self is one."""
     return bool(args) and (type(args[0]) in TENSORS or isinstance(args[0], _tensor_type or object))
 
 
-def _all_declined(func: Callable[..., Any], types: tuple[type, ...], mode: TorchFunctionMode | None, native: bool) -> TypeError:
+def _all_declined(func: Callable[..., object], types: tuple[type, ...], mode: TorchFunctionMode | None, native: bool) -> TypeError:
     name = name_of(func)
     if not native:
         nor = "" if mode is None else f" nor in mode {mode!r}"
@@ -371,7 +373,7 @@ def _all_declined(func: Callable[..., Any], types: tuple[type, ...], mode: Torch
     )
 
 
-def name_of(func: Callable[..., Any]) -> str:
+def name_of(func: Callable[..., object]) -> str:
     """The dotted name that messages use: ``torch.add``, ``torch.Tensor.add``, or the function's own module and name."""
     known = NAMES.get(func)
     if known is not None:
@@ -385,7 +387,7 @@ def name_of(func: Callable[..., Any]) -> str:
 # ------------------------------------------------------------------------------------------------ the public helpers
 
 
-def has_torch_function(relevant_args: Iterable[Any]) -> bool:
+def has_torch_function(relevant_args: Iterable[object]) -> bool:
     """Whether an item has a handler that is not disabled (exact Tensor does not count), or a function mode is active."""
     try:
         operands = tuple(relevant_args)
@@ -405,12 +407,12 @@ def has_torch_function_unary(x: Any) -> bool:
     return bool(ACTIVE.modes or type(x) not in PLAIN) and has_torch_function((x,))
 
 
-def has_torch_function_variadic(*operands: Any) -> bool:
+def has_torch_function_variadic(*operands: object) -> bool:
     """``has_torch_function(operands)``."""
     return has_torch_function(operands)
 
 
-def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+def handle_torch_function(public_api: Callable[..., object], relevant_args: Iterable[Any], *args: object, **kwargs: object) -> Any:
     """Asks modes and the handlers among ``relevant_args`` about the call ``public_api(*args, **kwargs)``.
 
     Raises:
@@ -434,18 +436,18 @@ def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterabl
     raise _all_declined(public_api, asked, mode, False)
 
 
-def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]], *, verify: bool = False) -> Callable[[Callable[..., Any]], Any]:
+def wrap_torch_function(dispatcher: Callable[..., Iterable[object]], *, verify: bool = False) -> Callable[[Callable[..., Any]], Any]:
     """Decorator: makes a function overridable by what ``dispatcher``, called with the same arguments, returns as operands.
 
     ``verify`` compares the two signatures at once. The plain body stays reachable as ``f._implementation``.
     """
 
-    def decorator(implementation: Callable[..., Any]) -> Callable[..., Any]:
+    def decorator(implementation: Callable[..., object]) -> Callable[..., Any]:
         if verify:
             hooks.overridable.get().verify_matching_signatures(implementation, dispatcher)
 
         @functools.wraps(implementation)
-        def public(*args: Any, **kwargs: Any) -> Any:
+        def public(*args: object, **kwargs: object) -> object:
             relevant = dispatcher(*args, **kwargs)
             if has_torch_function(relevant):
                 return handle_torch_function(public, relevant, *args, **kwargs)
@@ -457,7 +459,7 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]], *, verify: boo
     return decorator
 
 
-def redispatch_function(func: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: Any) -> Any:  # noqa: ARG001
+def redispatch_function(func: Callable[..., Any], types: object, args: tuple[Any, ...], kwargs: Any) -> Any:  # noqa: ARG001
     """Runs ``func`` itself without asking anybody about this call; the calls that its body makes are dispatched as usual."""
     _count(1)  # so that even a call on plain operands comes to ``override``, which takes the flag down
     _state.skip = True
@@ -487,7 +489,7 @@ def default_handler(cls: type, func: Callable[..., Any], types: Collection[type]
         state.level = before
 
 
-def _convert(result: Any, cls: type) -> Any:
+def _convert(result: object, cls: type) -> object:
     if isinstance(result, _tensor_type):  # type: ignore[arg-type]
         return result if isinstance(result, cls) else result.as_subclass(cls)
     if isinstance(result, (tuple, list)):
@@ -572,7 +574,7 @@ def is_plain_but_marked(operands: Iterable[Any]) -> bool:
     return True
 
 
-def run_marked(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
+def run_marked(func: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, Any] | None) -> Any:
     """Runs a call on its plain path and marks its results."""
     state = _state
     mark, state.mark = state.mark, None
@@ -644,7 +646,7 @@ tells_signatures = True
 NAMES: dict[Any, str] = {}
 
 
-def register(path: str, function: Any, *, overridable: bool = True, native: bool = True) -> None:
+def register(path: str, function: object, *, overridable: bool = True, native: bool = True) -> None:
     """Enters a public callable, or an alias of one, into the table that ``overrides.py`` reads."""
     PUBLIC[path] = Public(path, function, overridable, native)
     NAMES.setdefault(function, path)

@@ -27,7 +27,7 @@ class Future(Generic[T]):
         tensor([2, 4])
     """
 
-    def __init__(self, *, devices: Any = None) -> None:
+    def __init__(self, *, devices: list[int | str | _devices.device] | None = None) -> None:
         for given in devices or ():
             place = _devices.as_device(given)
             if place.index is None:
@@ -39,7 +39,7 @@ class Future(Generic[T]):
         self._result: Any = None
         self._error: BaseException | None = None
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> Any:
         raise RuntimeError("Can not pickle torch.futures.Future")
 
     def done(self) -> bool:
@@ -61,7 +61,7 @@ class Future(Generic[T]):
             raise self._error
         return self._result
 
-    def _complete(self, result: Any, error: BaseException | None) -> None:
+    def _complete(self, result: object, error: BaseException | None) -> None:
         with self._changed:
             if self._done:
                 raise RuntimeError(
@@ -121,7 +121,7 @@ class Future(Generic[T]):
 Future.__module__ = "torch.futures"
 
 
-def _there(future: Any) -> Any:
+def _there(future: object) -> Any:
     """The future.
 
     Raises:
@@ -132,12 +132,12 @@ def _there(future: Any) -> Any:
     return future
 
 
-def collect_all(futures: list[Future[Any]]) -> Future[list[Future[Any]]]:
+def collect_all(futures: list[Future]) -> Future[list[Future[Any]]]:
     """A future of all the given ones, done when the last of them is; the first error becomes its own."""
     everything: Future[list[Future[Any]]] = Future()
     left, lock = len(futures), threading.Lock()
 
-    def one(done: Future[Any]) -> None:
+    def one(done: Future[object]) -> None:
         nonlocal left
         with lock:
             left -= 1

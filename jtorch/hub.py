@@ -41,7 +41,7 @@ except ImportError:
     class tqdm:
         """Counts without showing a bar: what stands in where the package tqdm is not installed."""
 
-        def __init__(self, iterable: Any = None, total: Any = None, **options: Any) -> None:
+        def __init__(self, iterable: Any = None, total: Any = None, **options: object) -> None:
             self.iterable, self.total, self.n = iterable, total, 0
 
         def __iter__(self) -> Iterator[Any]:
@@ -50,7 +50,7 @@ except ImportError:
         def __enter__(self) -> tqdm:
             return self
 
-        def __exit__(self, *exc: Any) -> None:
+        def __exit__(self, *exc: object) -> None:
             self.close()
 
         def update(self, n: int = 1) -> None:
@@ -101,7 +101,7 @@ def _cached(github: str) -> str:
     raise not_offered("torch.hub with source='github'", f"it opens no network connections; put a copy of {github} at {place}")
 
 
-def _folder(repo_or_dir: Any, source: str, force_reload: bool, verbose: bool) -> str:
+def _folder(repo_or_dir: str, source: str, force_reload: bool, verbose: bool) -> str:
     source = source.lower()
     if source not in ("github", "local"):
         raise ValueError(f'Unknown source: "{source}". Allowed values: "github" | "local".')
@@ -124,7 +124,7 @@ def _first_on_path(folder: str) -> Iterator[None]:
         sys.path.remove(folder)
 
 
-def _import_module(name: str, path: str) -> Any:
+def _import_module(name: str, path: str) -> object:
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise RuntimeError(f"{path} is no Python file")
@@ -137,7 +137,7 @@ def _hubconf(folder: str) -> Any:
     return _import_module(MODULE_HUBCONF, os.path.join(folder, MODULE_HUBCONF))
 
 
-def _entry(module: Any, model: Any) -> Any:
+def _entry(module: object, model: object) -> Any:
     """A function that a ``hubconf.py`` offers, if what it depends on is there."""
     if not isinstance(model, str):
         raise ValueError("Invalid input: model should be a string of function name")
@@ -153,13 +153,13 @@ def _entry(module: Any, model: Any) -> Any:
 def load(
     repo_or_dir: Any,
     model: str,
-    *args: Any,
+    *args: object,
     source: str = "github",
-    trust_repo: Any = None,  # noqa: ARG001 (asked before downloading, and nothing is downloaded)
+    trust_repo: object = None,  # noqa: ARG001 (asked before downloading, and nothing is downloaded)
     force_reload: bool = False,
     verbose: bool = True,
     skip_validation: bool = False,  # noqa: ARG001 (likewise)
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """What the function ``model`` of a repository's ``hubconf.py`` gives for the arguments.
 
@@ -178,7 +178,7 @@ def list(
     github: Any,
     force_reload: bool = False,
     skip_validation: bool = False,  # noqa: ARG001
-    trust_repo: Any = None,  # noqa: ARG001
+    trust_repo: object = None,  # noqa: ARG001
     verbose: bool = True,
 ) -> Any:
     """The names of the functions that a repository in the cache offers."""
@@ -193,7 +193,7 @@ def help(
     model: str,
     force_reload: bool = False,
     skip_validation: bool = False,  # noqa: ARG001
-    trust_repo: Any = None,  # noqa: ARG001
+    trust_repo: object = None,  # noqa: ARG001
 ) -> Any:
     """The docstring of a function that a repository in the cache offers."""
     folder = _folder(github, "github", force_reload, True)
@@ -204,7 +204,7 @@ def help(
 # ---- files -----------------------------------------------------------------------------------------------------------------------
 
 
-def download_url_to_file(url: str, dst: Any, hash_prefix: str | None = None, progress: bool = True) -> None:  # noqa: ARG001
+def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True) -> None:  # noqa: ARG001
     """Copies what ``file:`` URL stands for to ``dst``, complete or not at all.
 
     Args:
@@ -234,7 +234,7 @@ def download_url_to_file(url: str, dst: Any, hash_prefix: str | None = None, pro
             os.remove(temporary)
 
 
-def _loaded_from_zip(path: str, model_dir: str, map_location: Any, weights_only: bool) -> Any:
+def _loaded_from_zip(path: str, model_dir: str, map_location: str | None, weights_only: bool) -> Any:
     """The one file in an old zip archive of checkpoints."""
     with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory(dir=model_dir) as folder:
         members = archive.infolist()
@@ -245,7 +245,7 @@ def _loaded_from_zip(path: str, model_dir: str, map_location: Any, weights_only:
 
 def load_state_dict_from_url(
     url: str,
-    model_dir: Any = None,
+    model_dir: str | None = None,
     map_location: Any = None,
     progress: bool = True,
     check_hash: bool = False,

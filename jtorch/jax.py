@@ -66,26 +66,26 @@ def _check_names(what: str, given: Any, known: frozenset[str]) -> None:
         raise KeyError(f"apply(): the {what} are not those of the module: missing {missing}, unknown {more}")
 
 
-def _tensor(x: Any) -> Any:
+def _tensor(x: object) -> Any:
     return wrap(x) if isinstance(x, jax.Array) and x.dtype in dtypes.BY_NP else wrap(jax.numpy.asarray(x)) if _is_numpy(x) else x
 
 
-def _is_numpy(x: Any) -> bool:
+def _is_numpy(x: object) -> bool:
     return isinstance(x, np.ndarray) and x.dtype in dtypes.BY_NP
 
 
-def _tensors(tree: Any) -> Any:
+def _tensors(tree: object) -> Any:
     """The tree with tensors for arrays."""
     return jax.tree.map(_tensor, tree, is_leaf=lambda x: isinstance(x, Tensor))
 
 
-def _arrays(tree: Any) -> Any:
+def _arrays(tree: object) -> Any:
     """The tree with arrays for tensors, as a tree of JAX's."""
     _make_known(tree)
     return _pytree.tree_map_only(Tensor, lambda t: t.jax(), tree)
 
 
-def _make_known(tree: Any) -> None:
+def _make_known(tree: object) -> None:
     """Registers with JAX the containers in a tree that only torch's registry knows."""
     kind = type(tree)
     node = _pytree.SUPPORTED_NODES.get(kind)
@@ -94,7 +94,7 @@ def _make_known(tree: Any) -> None:
     children, _ = node.flatten_fn(tree)
     if jax.tree_util.all_leaves([tree]):  # for JAX it is none
 
-        def flatten(x: Any) -> tuple[Any, _Context]:
+        def flatten(x: object) -> tuple[Any, _Context]:
             found, context = node.flatten_fn(x)
             return found, _Context(context)
 

@@ -4,13 +4,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ._src import engine as _engine
 from ._src.borders.interop import synchronize as wait
 from ._src.facts import devices as _devices
 from ._src.facts.errors import not_offered
 from ._src.refusals import stand_ins as _refusals
+from .core import Tensor
 from .random import get_rng_state as state
 from .random import manual_seed as seed_all
 from .random import set_rng_state as give
@@ -50,12 +49,12 @@ def seed() -> None:
     seed_all()
 
 
-def get_rng_state() -> Any:
+def get_rng_state() -> Tensor:
     """The generator's state."""
     return state()
 
 
-def set_rng_state(new_state: Any) -> None:
+def set_rng_state(new_state: Tensor) -> None:
     """Gives the generator a state."""
     give(new_state)
 

@@ -103,7 +103,7 @@ def _namespace(name: str) -> Any:
     return Tensor if name == "torch.Tensor" else importlib.import_module("j" + name)
 
 
-def _attributes(namespace: Any) -> Iterator[tuple[str, Any]]:
+def _attributes(namespace: object) -> Iterator[tuple[str, object]]:
     """Names and values of a namespace's attributes that can be keys."""
     for name in dir(namespace):
         value = getattr(namespace, name, None)
@@ -111,12 +111,12 @@ def _attributes(namespace: Any) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def _entry_of(function: Any) -> dispatch.Public | None:
+def _entry_of(function: object) -> dispatch.Public | None:
     name = dispatch.NAMES.get(function)
     return None if name is None else PUBLIC[name]
 
 
-def _is_builtin(function: Any) -> bool:
+def _is_builtin(function: Callable[..., object]) -> bool:
     """Whether a public function is one that PyTorch has in C++."""
     entry = _entry_of(function)
     return entry is not None and (entry.native or entry.path == "torch.nn.functional.rrelu_") and entry.path not in SIMPLE_WRAPPERS
@@ -192,11 +192,11 @@ def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
     return found
 
 
-def _getter_dummy(self: Any) -> int:  # noqa: ARG001
+def _getter_dummy(self: object) -> int:  # noqa: ARG001
     return -1
 
 
-def _dummy(func: Callable[..., Any]) -> Callable[..., Any]:
+def _dummy(func: Callable[..., object]) -> Callable[..., Any]:
     if getattr(func, "__name__", "") == "__get__":
         return _getter_dummy
     texts: list[str] = []
@@ -228,7 +228,7 @@ def get_default_nowrap_functions() -> set[Callable[..., Any]]:
     return set(NOWRAP)
 
 
-def resolve_name(f: Callable[..., Any]) -> str | None:
+def resolve_name(f: Callable[..., object]) -> str | None:
     """The dotted name of a function, which evaluates to it (``torch.add``, ``torch.Tensor.shape.__get__``); None if it is unknown."""
     if hasattr(f, "overloadpacket") or hasattr(f, "overloads"):  # operators of torch.ops
         return str(f)
@@ -260,7 +260,7 @@ def _other_names() -> dict[Any, str]:
     return found
 
 
-def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
+def is_tensor_method_or_property(func: Callable[..., object]) -> bool:
     """Whether ``func``, as a handler gets it, is a method of Tensor or a property's getter: it wants a tensor as its first argument."""
     return func.__name__ == "__get__" or func in _tensor_methods(len(PUBLIC))
 
@@ -275,7 +275,9 @@ def is_tensor_like(inp: Any) -> bool:
     return type(inp) is Tensor or hasattr(inp, "__torch_function__")
 
 
-def normalize_call(func: Callable[..., Any], args: tuple[Any, ...] = (), kwargs: Any = None) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def normalize_call(
+    func: Callable[..., object], args: tuple[object, ...] = (), kwargs: Any = None
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """A call with its incomplete argument list filled out with defaults: arguments by position first, keyword-only ones by name.
 
     For handlers that want to see every argument, however the caller spelled the call: ``torch.sum(x, axis=1)``, ``x.sum(1)`` and
@@ -325,7 +327,7 @@ def normalize_call(func: Callable[..., Any], args: tuple[Any, ...] = (), kwargs:
     return tuple(first), rest
 
 
-def _get_overloaded_args(relevant_args: Any, get_type_fn: Callable[[Any], type] | None = None) -> list[Any]:
+def _get_overloaded_args(relevant_args: Any, get_type_fn: Callable[[Any], type] | None = None) -> list[object]:
     """The operands that are asked, in the order of asking."""
     if get_type_fn is not None and get_type_fn is not type:
         raise not_offered("overrides._get_overloaded_args(get_type_fn=...)", "handlers are found by type")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import cuda as _cuda
@@ -108,19 +108,19 @@ class profile(_timed):
     def __init__(
         self,
         *,
-        activities: Any = None,
-        schedule: Any = None,
+        activities: Iterable[ProfilerActivity | dict[ProfilerActivity, list[str]]] | None = None,
+        schedule: Callable[[int], ProfilerAction] | None = None,
         on_trace_ready: Any = None,
         record_shapes: bool = False,
         profile_memory: bool = False,
         with_stack: bool = False,
         with_flops: bool = False,
         with_modules: bool = False,
-        experimental_config: Any = None,
-        execution_trace_observer: Any = None,
+        experimental_config: object = None,
+        execution_trace_observer: object = None,
         acc_events: bool = False,
         use_cuda: bool | None = None,
-        custom_trace_id_callback: Any = None,
+        custom_trace_id_callback: Callable[[], str] | None = None,
         programs: bool = False,
     ) -> None:
         super().__init__(
@@ -199,7 +199,7 @@ class profile(_timed):
         """As ``add_metadata_json``, also before the recording begins."""
         self.add_metadata_json(key, value)
 
-    def export_chrome_trace(self, path: Any) -> None:
+    def export_chrome_trace(self, path: str) -> None:
         """Writes the events as a file for Perfetto (ui.perfetto.dev) and ``chrome://tracing``; compressed if it is named ``.gz``."""
         self._measured().export_chrome_trace(path, self._metadata)
 
@@ -220,7 +220,7 @@ def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use
     import socket
     import time
 
-    def handler(prof: Any) -> None:
+    def handler(prof: profile) -> None:
         os.makedirs(dir_name, exist_ok=True)
         worker = worker_name or f"{socket.gethostname()}_{os.getpid()}"
         prof.export_chrome_trace(os.path.join(dir_name, f"{worker}.{time.time_ns()}.pt.trace.json" + ".gz" * use_gzip))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import Any
 
 import numpy as np
 
@@ -101,7 +100,7 @@ class SobolEngine:
         self.quasi = torch.from_numpy(points[-1].copy())
         return points
 
-    def draw(self, n: int = 1, out: Any = None, dtype: torch.dtype | None = None) -> torch.Tensor:
+    def draw(self, n: int = 1, out: torch.Tensor | None = None, dtype: torch.dtype | None = None) -> torch.Tensor:
         """The next ``n`` points, as rows."""
         dtype = torch.get_default_dtype() if dtype is None else dtype
         first = self.num_generated == 0
@@ -114,7 +113,7 @@ class SobolEngine:
             return out.resize_as_(result).copy_(result)
         return result
 
-    def draw_base2(self, m: int, out: Any = None, dtype: torch.dtype | None = None) -> torch.Tensor:
+    def draw_base2(self, m: int, out: torch.Tensor | None = None, dtype: torch.dtype | None = None) -> torch.Tensor:
         """The next ``2**m`` points, as rows; all that were drawn must come to a power of 2.
 
         Raises:

@@ -222,7 +222,7 @@ _restrictions = _Restrictions()
 
 
 @contextlib.contextmanager
-def restricted(randomness: str, level: Any) -> Iterator[None]:
+def restricted(randomness: str, level: object) -> Iterator[None]:
     """The body of a ``vmap``: in ``"error"`` mode drawing raises, in ``"same"`` mode all examples get the same numbers.
 
     In ``"different"`` mode numbers are drawn for all examples at once, and ``level`` tells how many there are and takes them in.
@@ -263,7 +263,7 @@ def _refuse_batching() -> None:
         )
 
 
-def refuse_out(out: Any) -> None:
+def refuse_out(out: object) -> None:
     """Raises torch's error for random numbers that a ``vmap`` is to write into a tensor that is given."""
     if out is not None and _restrictions.modes:
         _refuse_batching()
@@ -356,13 +356,13 @@ def with_key(key: Any) -> Iterator[None]:
         yield
 
 
-def key_now() -> Any:
+def key_now() -> None:
     """The key that the next draw would split, or None outside of ``with_key``."""
     return _keys.stack[-1] if _keys.stack else None
 
 
 @contextlib.contextmanager
-def drawing_from(key: Any) -> Iterator[None]:
+def drawing_from(key: object) -> Iterator[None]:
     """A block whose draws begin with a key that ``key_now`` gave, also if that is None."""
     _keys.stack.append(key)
     try:
@@ -371,7 +371,7 @@ def drawing_from(key: Any) -> Iterator[None]:
         _keys.stack.pop()
 
 
-def next_key(generator: Generator | None) -> Any:
+def next_key(generator: Generator | None) -> None:
     """A key for one draw, where a block of ``with_key`` is what it comes from; else None."""
     if generator is not None or key_now() is None:
         return None
@@ -489,11 +489,11 @@ def set_rng_state(new_state: Tensor) -> None:
 
 @contextlib.contextmanager
 def fork_rng(
-    devices: Iterable[Any] | None = None,
+    devices: Iterable[object] | None = None,
     enabled: bool = True,
     _caller: str = "fork_rng",
     _devices_kw: str = "devices",
-    device_type: Any = None,
+    device_type: object = None,
 ) -> Iterator[None]:
     """A block after which the default generator, or the key that draws come from, is as it was before.
 

@@ -31,16 +31,16 @@ class _Result(tuple[Any, ...]):
         return f"torch.return_types.{type(self).__name__}(\n{items})"
 
     @classmethod
-    def _written(cls, items: Iterable[Any]) -> Any:
+    def _written(cls, items: Iterable[object]) -> Any:
         """The tuple that a call with ``out=`` gives."""
         name = cls.__name__
         return (make(f"{name}_out", cls._fields) if name in _WRITTEN else cls)(items)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (type(self).__name__, tuple(self)))
 
 
-def _rebuild(name: str, items: tuple[Any, ...]) -> Any:
+def _rebuild(name: str, items: tuple[object, ...]) -> object:
     return __getattr__(name)(items)
 
 

@@ -114,11 +114,11 @@ class safe_globals:
         self._added = [g for g in self.safe_globals if g not in get_safe_globals()]
         add_safe_globals(self._added)
 
-    def __exit__(self, type: Any, value: Any, tb: Any) -> None:
+    def __exit__(self, type: object, value: object, tb: object) -> None:
         _weights_only_unpickler._remove_safe_globals(self._added)
 
 
-def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
+def get_unsafe_globals_in_checkpoint(f: object) -> list[str]:
     """The names in a checkpoint that ``load(weights_only=True)`` would refuse."""
     known = {**_weights_only_unpickler._get_allowed_globals(), **_weights_only_unpickler._user_allowed()}
     with _opened(f, "rb") as file:
@@ -129,7 +129,7 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
     return [name for name in names if name not in known]
 
 
-def _get_layout(name: str) -> Any:
+def _get_layout(name: str) -> torch.layout:
     """The layout with that name.
 
     Raises:
@@ -315,7 +315,7 @@ class skip_data:
     def __enter__(self) -> None:
         self._before, _local.skip_data = _local.skip_data, True
 
-    def __exit__(self, type: Any, value: Any, tb: Any) -> None:
+    def __exit__(self, type: object, value: object, tb: object) -> None:
         _local.skip_data = self._before
 
 
@@ -359,7 +359,7 @@ def default_restore_location(storage: Any, location: str) -> Any:
     return storage.to(location)
 
 
-def _get_restore_location(map_location: Any) -> Callable[[Any, str], Any]:
+def _get_restore_location(map_location: str | None) -> Callable[[Any, str], Any]:
     if map_location is None:
         return default_restore_location
     if isinstance(map_location, dict):
@@ -370,7 +370,7 @@ def _get_restore_location(map_location: Any) -> Callable[[Any, str], Any]:
     if not callable(map_location):
         raise TypeError(f"map_location must be a device, a string, a dict or a callable, not {type(map_location).__name__}")
 
-    def restore(storage: Any, location: str) -> Any:
+    def restore(storage: object, location: str) -> LoadedStorage:
         restored = map_location(storage, location)
         return default_restore_location(storage, location) if restored is None else restored
 
@@ -380,7 +380,7 @@ def _get_restore_location(map_location: Any) -> Callable[[Any, str], Any]:
 # ---- files -------------------------------------------------------------------------------------------------------------------------------
 
 
-def _is_path(f: Any) -> bool:
+def _is_path(f: object) -> bool:
     return isinstance(f, str | os.PathLike)
 
 
@@ -434,7 +434,7 @@ def _is_zipfile(f: Any) -> bool:
 
 
 def _write(
-    obj: object, f: Any, pickle_module: Any, pickle_protocol: int, use_new_zipfile_serialization: bool, disable_byteorder_record: bool
+    obj: object, f: Any, pickle_module: object, pickle_protocol: int, use_new_zipfile_serialization: bool, disable_byteorder_record: bool
 ) -> None:
     """What ``save`` does."""
     if not _is_path(f) and not hasattr(f, "write"):
@@ -484,7 +484,7 @@ def _weights_only_message(message: str) -> str:
     return text + "\n\n" + message + _DOCS
 
 
-def _forced_weights_only(weights_only: bool | None, pickle_module: Any) -> bool:
+def _forced_weights_only(weights_only: bool | None, pickle_module: object) -> bool:
     yes = ("1", "y", "yes", "true")
     force = os.getenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "0").lower() in yes
     force_no = os.getenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "0").lower() in yes
@@ -506,7 +506,12 @@ def _forced_weights_only(weights_only: bool | None, pickle_module: Any) -> bool:
 
 
 def _read(
-    f: Any, map_location: Any, pickle_module: Any, weights_only: bool | None, mmap: bool | None, pickle_load_args: dict[str, Any]
+    f: object,
+    map_location: str | None,
+    pickle_module: object,
+    weights_only: bool | None,
+    mmap: bool | None,
+    pickle_load_args: dict[str, Any],
 ) -> Any:
     """What ``load`` does."""
     weights_only = _forced_weights_only(weights_only, pickle_module)
@@ -537,12 +542,12 @@ def _read(
             raise pickle.UnpicklingError(_weights_only_message(str(e))) from None
 
 
-def _legacy_load(f: Any, map_location: Any, pickle_module: Any, **pickle_load_args: Any) -> Any:
+def _legacy_load(f: object, map_location: str | None, pickle_module: object, **pickle_load_args: Any) -> object:
     """Reads the next object of an open file in the format before archives."""
     return _legacy_format.load(f, _get_restore_location(map_location), pickle_module, {"encoding": "utf-8", **pickle_load_args})
 
 
-def _load(archive: Archive, map_location: Any, reader: Any, mapped: Any, options: dict[str, Any]) -> Any:
+def _load(archive: Archive, map_location: str | None, reader: object, mapped: Any, options: dict[str, str]) -> object:
     if archive.has("constants.pkl"):
         raise NotImplementedError("torch.load() of a TorchScript archive is not offered by jtorch: it has no TorchScript interpreter")
     if mapped is not None and not _is_path(mapped):
@@ -557,7 +562,7 @@ def _load(archive: Archive, map_location: Any, reader: Any, mapped: Any, options
     restore = _get_restore_location(map_location)
     storages: dict[str, Any] = {}
 
-    def persistent_load(pid: Any) -> Any:
+    def persistent_load(pid: tuple[StorageType | int | str, ...]) -> object:
         if isinstance(pid, tuple) and pid and text(pid[0]) != "storage":
             raise AssertionError(f"Unknown typename for persistent_load, expected 'storage' but got '{text(pid[0])}'")
         storage_type, key, location, _numel = storage_id(pid, 5)

@@ -12,7 +12,7 @@ _STAGES = {"dev": -4, "a": -3, "alpha": -3, "b": -2, "beta": -2, "rc": -1, "c": 
 
 
 @functools.cache
-def _key(text: str) -> tuple[Any, ...] | None:
+def _key(text: str) -> tuple[object, ...] | None:
     """What versions are compared by, or None for a text that is none."""
     import re
 
@@ -46,7 +46,7 @@ class TorchVersion(str):
 
     __slots__ = ()
 
-    def _compare(self, other: Any, name: str) -> Any:
+    def _compare(self, other: object, name: str) -> object:
         if isinstance(other, (tuple, list)):
             other = ".".join(map(str, other))
         elif not isinstance(other, str):

@@ -10,6 +10,7 @@ from typing import Any
 
 from ._src.facts.devices import device as torch_device
 from ._src.refusals import stand_ins as _refusals
+from .core import Tensor
 
 __path__: list[str] = []  # it has submodules in PyTorch, which are left out
 
@@ -41,27 +42,27 @@ def manual_seed(seed: int) -> None:
 manual_seed_all = manual_seed
 
 
-def memory_reserved(device: Any = None) -> int:
+def memory_reserved(device: device | str | int | None = None) -> int:
     """0."""
     return 0
 
 
-def max_memory_allocated(device: Any = None) -> int:
+def max_memory_allocated(device: device | str | int | None = None) -> int:
     """0."""
     return 0
 
 
-def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
+def memory_stats(device: device | str | int | None = None) -> OrderedDict[str, Any]:
     """Empty."""
     return OrderedDict()
 
 
-def get_rng_state_all() -> list[Any]:
+def get_rng_state_all() -> list[Tensor]:
     """Empty."""
     return []
 
 
-def set_rng_state_all(new_states: Iterable[Any]) -> None:
+def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
     """Sets the state of each device's generator: there are none."""
     for i, state in enumerate(new_states):
         __getattr__("set_rng_state")(state, i)
@@ -101,7 +102,7 @@ def __getattr__(name: str) -> Any:
         "is_current_stream_capturing",
     ):
 
-        def missing(*args: Any, **kwargs: Any) -> Any:
+        def missing(*args: object, **kwargs: object) -> Any:
             raise RuntimeError("No XPU devices are available: JAX has no backend for them here")
 
         missing.__name__ = name

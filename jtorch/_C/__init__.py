@@ -81,7 +81,7 @@ def _flush_hint() -> None:
         engine.flush()
 
 
-def _planned_by(t: Any) -> Any:
+def _planned_by(t: _Tensor) -> float:
     """The number of a tensor, read by what arranges a computation that gives the same however it is arranged: a program that is being made
     does not depend on it."""
     holding = engine.HOLDING.stack

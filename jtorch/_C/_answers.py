@@ -45,7 +45,7 @@ def _dispatch_isTensorSubclassLike(tensor: _Tensor) -> bool:
     return tensor.layout is not _strided or tensor.device.type == "meta" or type(tensor._read()) is Batched
 
 
-def _infer_size(a: Any, b: Any, /) -> Any:
+def _infer_size(a: Any, b: Any, /) -> object:
     """The shape that two shapes broadcast to.
 
     Raises:
@@ -54,7 +54,7 @@ def _infer_size(a: Any, b: Any, /) -> Any:
     return _Size(_broadcast_shapes(tuple(a), tuple(b)))
 
 
-def _will_engine_execute_node(node: Any, /) -> bool:
+def _will_engine_execute_node(node: object, /) -> bool:
     """Whether the backward pass that is going on comes to a node.
 
     Raises:
@@ -92,7 +92,7 @@ def _log_api_usage_once(event: str) -> None:
     """Nothing: usage is not counted."""
 
 
-def _get_accelerator(check: bool = False) -> Any:
+def _get_accelerator(check: bool = False) -> object:
     """The accelerator's device; the CPU's if there is none."""
     return _devices.device(_devices.accelerator_type() or "cpu")
 
@@ -143,7 +143,7 @@ def _is_tracing() -> bool:
     return TRACING.now is not None
 
 
-def _get_tracing_state() -> Any:
+def _get_tracing_state() -> object:
     """The state of the trace that ``torch.jit`` is making, or None."""
     return None if TRACING.now is None else TRACING.now.state
 

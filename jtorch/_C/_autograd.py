@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._src.refusals import stand_ins as _refusals
 from ..autograd.saved import SavedTensor as SavedTensor
 from ..autograd.tape import SAVING
@@ -19,7 +17,7 @@ def _saved_tensors_hooks_get_disabled_error_message() -> str | None:
     return SAVING.disabled[-1] if SAVING.disabled else None
 
 
-def _top_saved_tensors_default_hooks(ignore_is_tracing: bool) -> tuple[Any, Any] | None:  # noqa: ARG001  (nothing is traced twice here)
+def _top_saved_tensors_default_hooks(ignore_is_tracing: bool) -> tuple[object, object] | None:  # noqa: ARG001  (nothing is traced twice here)
     """The innermost pair of hooks that ``saved_tensors_hooks`` entered, or None."""
     return SAVING.hooks[-1] if SAVING.hooks else None
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from .._src.facts import dtypes, layouts
 from .._src.facts.numbered import Numbered
+from ..core import Tensor
 
 _ConvBackend = Numbered(
     "_ConvBackend",
@@ -23,17 +23,17 @@ _LARGE = 20480
 
 
 def _select_conv_backend(
-    input: Any,
-    weight: Any,
-    bias: Any,  # noqa: ARG001 (torch's)
+    input: Tensor,
+    weight: Tensor,
+    bias: object,  # noqa: ARG001 (torch's)
     stride: Sequence[int],  # noqa: ARG001 (torch's)
     padding: Sequence[int],  # noqa: ARG001 (torch's)
     dilation: Sequence[int],
     transposed: bool,
     output_padding: Sequence[int],  # noqa: ARG001 (torch's)
     groups: int,
-    bias_sizes: Any = None,  # noqa: ARG001 (torch's)
-) -> Any:
+    bias_sizes: object = None,  # noqa: ARG001 (torch's)
+) -> object:
     """The kernel that PyTorch would choose on a CPU."""
     sizes, kernel = tuple(input.shape), tuple(weight.shape)[2:]
     mkldnn = input.layout is layouts._mkldnn

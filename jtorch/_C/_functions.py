@@ -7,6 +7,7 @@ from typing import Any
 from .._src.refusals import stand_ins as _refusals
 from ..autograd.accumulate import AccumulateGrad as AccumulateGrad
 from ..autograd.function import Function
+from ..core import Tensor
 
 
 class UndefinedGradBackward(Function):
@@ -20,7 +21,7 @@ class UndefinedGradBackward(Function):
         return found[0] if len(found) == 1 else found
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: object, *grads: object) -> tuple[None, ...]:
         """None for each."""
         return (None,) * len(grads)
 
@@ -28,7 +29,7 @@ class UndefinedGradBackward(Function):
 class UndefinedGrad:
     """Gives tensors whose gradients go nowhere."""
 
-    def __call__(self, *tensors: Any) -> Any:
+    def __call__(self, *tensors: object) -> Tensor:
         return UndefinedGradBackward.apply(*tensors)
 
 

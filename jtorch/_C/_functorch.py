@@ -58,7 +58,7 @@ def maybe_get_bdim(tensor: Tensor) -> int:
     return 0 if is_batchedtensor(tensor) else -1
 
 
-def get_unwrapped(tensor: Tensor) -> Any:
+def get_unwrapped(tensor: Tensor) -> object:
     """All examples along the first dimension, for one example inside of a ``vmap``.
 
     Raises:

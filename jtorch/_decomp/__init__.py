@@ -30,7 +30,7 @@ def get_decompositions(aten_ops: Iterable[Any], type: str = "post_autograd") -> 
     return {overload: table[overload] for op in aten_ops for overload in _overloads(op) if overload in table}
 
 
-def remove_decompositions(decompositions: dict[Any, Callable[..., Any]], aten_ops: Iterable[Any]) -> None:
+def remove_decompositions(decompositions: dict[object, Callable[..., object]], aten_ops: Iterable[Any]) -> None:
     """Takes some operators out of a table."""
     for op in aten_ops:
         for overload in _overloads(op):
@@ -42,12 +42,12 @@ def core_aten_decompositions() -> dict[Any, Callable[..., Any]]:
     return {op: decomposition_table[op] for op in (*NOT_CORE, *_COMPOSITES)}
 
 
-def is_taken_apart(func: Any) -> bool:
+def is_taken_apart(func: OpOverload) -> bool:
     """Whether PyTorch writes an operator with others before anybody sees it."""
     return parts_of(func) is not None
 
 
-def taken_apart(func: Any) -> Callable[..., Any]:
+def taken_apart(func: OpOverload) -> Callable[..., Any]:
     """The function that writes such an operator with others."""
 
     def parts(*args: Any, **kwargs: Any) -> Any:

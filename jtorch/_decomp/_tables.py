@@ -9,12 +9,12 @@ from jtorch._src.aten.overloads import OpOverload, OpOverloadPacket
 
 #: All decompositions: operators and the functions that write them with others.
 decomposition_table: dict[Any, Callable[..., Any]] = {}
-global_decomposition_table: dict[str, dict[Any, Callable[..., Any]]] = {
+global_decomposition_table: dict[str, dict[object, Callable[..., object]]] = {
     "post_autograd": decomposition_table, "pre_autograd": {}, "meta": {},
 }  # fmt: skip
 
 
-def _overloads(op: Any) -> list[OpOverload]:
+def _overloads(op: OpOverload | OpOverloadPacket) -> list[OpOverload]:
     if isinstance(op, OpOverload):
         return [op]
     if isinstance(op, OpOverloadPacket):
@@ -23,7 +23,11 @@ def _overloads(op: Any) -> list[OpOverload]:
 
 
 def register_decomposition(
-    aten_op: Any, registry: dict[Any, Callable[..., Any]] | None = None, *, type: str = "post_autograd", unsafe: bool = False
+    aten_op: list[OpOverload] | OpOverload,
+    registry: dict[OpOverload, Callable[..., object]] | None = None,
+    *,
+    type: str = "post_autograd",
+    unsafe: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator: the function writes one operator, or each of several, with others.
 
@@ -35,7 +39,7 @@ def register_decomposition(
     if type not in global_decomposition_table:
         raise AssertionError(f"type must be one of {set(global_decomposition_table)}, got {type}")
 
-    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+    def register(fn: Callable[..., object]) -> Callable[..., Any]:
         table = global_decomposition_table[type] if registry is None else registry
         for op in aten_op if isinstance(aten_op, (list, tuple)) else [aten_op]:
             for overload in _overloads(op):

@@ -7,7 +7,7 @@ windows), the operator stays: the function gives ``NotImplemented``, as PyTorch'
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jax
@@ -52,7 +52,7 @@ class Inexpressible(Exception):
 def by_kernel(func: Any) -> Callable[..., Any]:
     """The decomposition of an operator."""
 
-    def decomposed(*args: Any, **kwargs: Any) -> Any:
+    def decomposed(*args: object, **kwargs: object) -> torch.Tensor:
         values = func.complete(args, kwargs)
         flat, tree = jax.tree.flatten(values, is_leaf=lambda x: isinstance(x, torch.Tensor) or x is None)
         tensors = [x for x in flat if isinstance(x, torch.Tensor)]
@@ -60,7 +60,7 @@ def by_kernel(func: Any) -> Callable[..., Any]:
             return NotImplemented
         avals = [jax.ShapeDtypeStruct(tuple(exact(tuple(t.shape))), t.dtype.np) for t in tensors]
 
-        def run(*arrays: Any) -> Any:
+        def run(*arrays: object) -> Any:
             given = iter(arrays)
             filled = [wrap(next(given)) if isinstance(x, torch.Tensor) else exact(x) for x in flat]
             with torch.no_grad():
@@ -78,7 +78,7 @@ def by_kernel(func: Any) -> Callable[..., Any]:
     return decomposed
 
 
-def _constant(value: Any, like: Any) -> Any:
+def _constant(value: object, like: torch.Tensor) -> Any:
     array = np.asarray(value)
     if array.ndim == 0:
         return array.item()
@@ -87,11 +87,11 @@ def _constant(value: Any, like: Any) -> Any:
     raise Inexpressible("an array of constants")
 
 
-def _full(shape: Any, value: Any, dtype: Any, like: Any) -> Any:
+def _full(shape: tuple[object, ...], value: object, dtype: object, like: torch.Tensor) -> torch.Tensor:
     return aten.full.default(_sizes(shape), value, dtype=_dtype(dtype), device=like.device)
 
 
-def _dtype(dtype: Any) -> Any:
+def _dtype(dtype: Any) -> torch.dtype:
     return _BY_NAME[np.dtype(dtype).name]
 
 
@@ -100,11 +100,13 @@ _BY_NAME = {d.np.name: d for d in (getattr(torch, n) for n in (
 ))}  # fmt: skip
 
 
-def _sizes(shape: Any) -> list[Any]:
+def _sizes(shape: tuple[object, ...]) -> list[Any]:
     return [visible(n) for n in shape]
 
 
-def _program(jaxpr: Any, consts: list[Any], inputs: list[Any], like: Any, wanted: Sequence[bool] | None = None) -> list[Any]:
+def _program(
+    jaxpr: Any, consts: Sequence[object], inputs: Sequence[object], like: torch.Tensor, wanted: Sequence[bool] | None = None
+) -> list[Any]:
     """What a traced program gives, computed with operators. Numbers without dimensions stay numbers for as long as they can.
 
     Results that are not ``wanted`` are None.
@@ -113,7 +115,7 @@ def _program(jaxpr: Any, consts: list[Any], inputs: list[Any], like: Any, wanted
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, inputs, strict=True))
 
-    def read(v: Any) -> Any:
+    def read(v: object) -> torch.Tensor | int:
         return np.asarray(v.val).item() if hasattr(v, "val") else env[v]
 
     needed: set[Any] = {v for v in outs if v is not None and not hasattr(v, "val")}
@@ -139,11 +141,11 @@ def _program(jaxpr: Any, consts: list[Any], inputs: list[Any], like: Any, wanted
     return [None if v is None else _tensor(read(v), v.aval, like) for v in outs]
 
 
-def _tensor(x: Any, aval: Any, like: Any) -> Any:
+def _tensor(x: torch.Tensor | float, aval: jax.Array, like: torch.Tensor) -> torch.Tensor:
     return x if isinstance(x, torch.Tensor) else _full(aval.shape, x, aval.dtype, like)
 
 
-def _primitive(name: str, eqn: Any, args: list[Any], like: Any) -> Any:
+def _primitive(name: str, eqn: Any, args: list[Any], like: torch.Tensor) -> object:
     params, out = eqn.params, eqn.outvars[0].aval
     ins = [v.aval for v in eqn.invars]
     if all(not isinstance(a, torch.Tensor) for a in args) and name in ("broadcast_in_dim", "convert_element_type", "reshape", "squeeze"):
@@ -166,7 +168,7 @@ def _primitive(name: str, eqn: Any, args: list[Any], like: Any) -> Any:
     return handler(given, params, out)
 
 
-def _broadcast(x: Any, shape: Any, dims: Any) -> Any:
+def _broadcast(x: torch.Tensor, shape: tuple[object, ...], dims: tuple[int, ...]) -> torch.Tensor:
     middle = [1] * len(shape)
     for at, n in zip(dims, x.shape, strict=True):
         middle[at] = n
@@ -175,14 +177,14 @@ def _broadcast(x: Any, shape: Any, dims: Any) -> Any:
     return x if tuple(exact(tuple(middle))) == tuple(shape) else aten.expand.default(x, _sizes(shape))
 
 
-def _division(given: list[Any], params: Any, out: Any) -> Any:
+def _division(given: list[object], params: object, out: jax.Array) -> object:
     del params
     if jnp.issubdtype(out.dtype, jnp.floating):
         return aten.div.Tensor(*given)
     return aten.div.Tensor_mode(*given, rounding_mode="trunc")
 
 
-def _select(given: list[Any], params: Any, out: Any) -> Any:
+def _select(given: list[torch.Tensor], params: object, out: jax.Array) -> torch.Tensor:
     del params, out
     which, *cases = given
     if len(cases) != 2:
@@ -192,7 +194,7 @@ def _select(given: list[Any], params: Any, out: Any) -> Any:
     return aten.where.self(which, cases[1], cases[0])
 
 
-def _sum(given: list[Any], params: Any, out: Any) -> Any:
+def _sum(given: list[torch.Tensor], params: Any, out: jax.Array) -> torch.Tensor:
     return aten.sum.dim_IntList(given[0], list(params["axes"]), dtype=_dtype(out.dtype)) if params["axes"] else given[0]
 
 
@@ -214,7 +216,7 @@ def _product(given: list[Any], params: Any, out: Any) -> Any:
     free_a = [d for d in range(a.dim()) if d not in (*sum_a, *batch_a)]
     free_b = [d for d in range(b.dim()) if d not in (*sum_b, *batch_b)]
 
-    def size(x: Any, dims: Any) -> Any:
+    def size(x: Any, dims: Iterable[object]) -> Any:
         n: Any = 1
         for d in dims:
             n = n * x.shape[d]
@@ -228,11 +230,11 @@ def _product(given: list[Any], params: Any, out: Any) -> Any:
     return aten.view.default(aten.bmm.default(left, right), _sizes(out.shape))
 
 
-def _viewed(x: Any, shape: list[Any]) -> Any:
+def _viewed(x: object, shape: list[object]) -> object:
     return aten.view.default(aten.clone.default(x, memory_format=torch.contiguous_format), shape)
 
 
-def _pad(given: list[Any], params: Any, out: Any) -> Any:
+def _pad(given: list[Any], params: Any, out: object) -> object:
     del out
     x, value = given
     config = params["padding_config"]
@@ -249,19 +251,19 @@ def _pad(given: list[Any], params: Any, out: Any) -> Any:
     return x
 
 
-def _over(reduce: Any, x: Any, axes: Any) -> Any:
+def _over(reduce: Callable[..., object], x: object, axes: tuple[int, ...]) -> Any:
     for axis in sorted(axes, reverse=True):
         x = reduce(x, axis)
     return x
 
 
-def _rounded(given: list[Any], params: Any) -> Any:
+def _rounded(given: Sequence[object], params: Any) -> Any:
     if int(params["rounding_method"]) != 1:  # to even, as PyTorch's
         raise Inexpressible("round away from zero")
     return aten.round.default(given[0])
 
 
-def _cumulative(given: list[Any], params: Any, out: Any) -> Any:
+def _cumulative(given: Sequence[object], params: Any, out: Any) -> object:
     if params["reverse"]:
         raise Inexpressible("cumsum in reverse")
     return aten.cumsum.default(given[0], params["axis"], dtype=_dtype(out.dtype))

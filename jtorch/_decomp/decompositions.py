@@ -25,13 +25,13 @@ def _core(*ops: Any) -> Any:
 
 
 @_core(aten.t.default)
-def t(self: Any) -> Any:
+def t(self: torch.Tensor) -> torch.Tensor:
     """``permute``."""
     return aten.permute.default(self, [1, 0] if self.dim() == 2 else list(range(self.dim())))
 
 
 @_core(aten.transpose.int)
-def transpose(self: Any, dim0: int, dim1: int) -> Any:
+def transpose(self: torch.Tensor, dim0: int, dim1: int) -> torch.Tensor:
     """``permute``."""
     order = list(range(self.dim()))
     if order:
@@ -40,30 +40,30 @@ def transpose(self: Any, dim0: int, dim1: int) -> Any:
 
 
 @_core(aten.stack.default)
-def stack(tensors: Any, dim: int = 0) -> Any:
+def stack(tensors: list[torch.Tensor], dim: int = 0) -> torch.Tensor:
     """``cat`` of the tensors with one dimension more."""
     at = dim % (tensors[0].dim() + 1)
     return aten.cat.default([aten.unsqueeze.default(x, at) for x in tensors], at)
 
 
 @_core(aten._unsafe_view.default)
-def _unsafe_view(self: Any, size: Any) -> Any:
+def _unsafe_view(self: torch.Tensor, size: list[object]) -> torch.Tensor:
     return aten.view.default(self, size)
 
 
 @_core(aten.zeros_like.default)
-def zeros_like(self: Any, **options: Any) -> Any:
+def zeros_like(self: torch.Tensor, **options: Any) -> Any:
     """``full_like``."""
     return aten.full_like.default(self, 0, **options)
 
 
 @_core(aten.ones_like.default)
-def ones_like(self: Any, **options: Any) -> Any:
+def ones_like(self: torch.Tensor, **options: Any) -> torch.Tensor:
     """``full_like``."""
     return aten.full_like.default(self, 1, **options)
 
 
-def _filler(n: int, options: dict[str, Any]) -> Any:
+def _filler(n: int, options: dict[str, object]) -> bool | float | int:
     """``n`` as a number of the dtype that is asked for."""
     kind = options.get("dtype")
     return float(n) if kind is None else bool(n) if kind is torch.bool else n
@@ -76,13 +76,13 @@ def zeros(size: Any, **options: Any) -> Any:
 
 
 @_core(aten.ones.default)
-def ones(size: Any, **options: Any) -> Any:
+def ones(size: list[object], **options: Any) -> Any:
     """``full``."""
     return aten.full.default(size, _filler(1, options), **options)
 
 
 @_core(aten.masked_fill.Scalar, aten.masked_fill.Tensor)
-def masked_fill(self: Any, mask: Any, value: Any) -> Any:
+def masked_fill(self: torch.Tensor, mask: torch.Tensor, value: torch.Tensor | float) -> torch.Tensor:
     """``where``."""
     if not isinstance(value, torch.Tensor):
         value = aten.full.default([], value, dtype=self.dtype, device=self.device)
@@ -92,13 +92,13 @@ def masked_fill(self: Any, mask: Any, value: Any) -> Any:
 
 
 @_core(aten.lift_fresh_copy.default)
-def lift_fresh_copy(self: Any) -> Any:
+def lift_fresh_copy(self: torch.Tensor) -> torch.Tensor:
     """``clone``."""
     return aten.clone.default(self)
 
 
 @_core(aten.detach.default)
-def detach(self: Any) -> Any:
+def detach(self: torch.Tensor) -> Any:
     """``alias``: there is no history below autograd."""
     return aten.alias.default(self)
 
@@ -107,7 +107,7 @@ def detach(self: Any) -> Any:
 
 
 @_core(aten.rsub.Tensor, aten.rsub.Scalar)
-def rsub(self: Any, other: Any, alpha: Any = 1) -> Any:
+def rsub(self: torch.Tensor, other: object, alpha: int = 1) -> torch.Tensor:
     """``sub`` the other way."""
     scaled = self if alpha == 1 else aten.mul.Tensor(self, alpha)
     if isinstance(other, torch.Tensor):
@@ -116,7 +116,7 @@ def rsub(self: Any, other: Any, alpha: Any = 1) -> Any:
 
 
 @register_decomposition([aten.addmm.default])
-def addmm(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def addmm(self: torch.Tensor, mat1: torch.Tensor, mat2: torch.Tensor, *, beta: int = 1, alpha: int = 1) -> torch.Tensor:
     """``mm`` and ``add``."""
     product = aten.mm.default(mat1, mat2)
     product = product if alpha == 1 else aten.mul.Tensor(product, alpha)
@@ -124,27 +124,27 @@ def addmm(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> 
 
 
 @_core(aten.addcmul.default)
-def addcmul(self: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+def addcmul(self: torch.Tensor, tensor1: torch.Tensor, tensor2: torch.Tensor, *, value: int = 1) -> torch.Tensor:
     """``self + value * tensor1 * tensor2``."""
     product = aten.mul.Tensor(tensor1, tensor2)
     return aten.add.Tensor(self, product if value == 1 else aten.mul.Tensor(product, value))
 
 
 @_core(aten.addcdiv.default)
-def addcdiv(self: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+def addcdiv(self: torch.Tensor, tensor1: torch.Tensor, tensor2: torch.Tensor, *, value: int = 1) -> torch.Tensor:
     """``self + value * tensor1 / tensor2``."""
     quotient = aten.div.Tensor(tensor1, tensor2)
     return aten.add.Tensor(self, quotient if value == 1 else aten.mul.Tensor(quotient, value))
 
 
 @_core(aten.std.correction)
-def std(self: Any, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+def std(self: torch.Tensor, dim: list[int] | None = None, *, correction: object = None, keepdim: bool = False) -> torch.Tensor:
     """The root of ``var``."""
     return aten.sqrt.default(aten.var.correction(self, dim, correction=correction, keepdim=keepdim))
 
 
 @_core(aten.frac.default)
-def frac(self: Any) -> Any:
+def frac(self: torch.Tensor) -> torch.Tensor:
     """``self - trunc(self)``."""
     return aten.sub.Tensor(self, aten.trunc.default(self))
 
@@ -153,25 +153,25 @@ def frac(self: Any) -> Any:
 
 
 @_core(aten.silu.default)
-def silu(self: Any) -> Any:
+def silu(self: torch.Tensor) -> torch.Tensor:
     """``x * sigmoid(x)``."""
     return aten.mul.Tensor(self, aten.sigmoid.default(self))
 
 
 @_core(aten.hardsigmoid.default)
-def hardsigmoid(self: Any) -> Any:
+def hardsigmoid(self: torch.Tensor) -> torch.Tensor:
     """``relu6(x + 3) / 6``."""
     return aten.div.Tensor(aten.clamp.default(aten.clamp.default(aten.add.Tensor(self, 3), 0), None, 6), 6)
 
 
 @_core(aten.hardswish.default)
-def hardswish(self: Any) -> Any:
+def hardswish(self: torch.Tensor) -> torch.Tensor:
     """``x * relu6(x + 3) / 6``."""
     return aten.div.Tensor(aten.mul.Tensor(self, aten.clamp.default(aten.clamp.default(aten.add.Tensor(self, 3), 0), None, 6)), 6)
 
 
 @_core(aten.softplus.default)
-def softplus(self: Any, beta: Any = 1, threshold: Any = 20) -> Any:
+def softplus(self: torch.Tensor, beta: int = 1, threshold: int = 20) -> torch.Tensor:
     """``log1p(exp(beta * x)) / beta``, and ``x`` where that is beyond ``threshold``."""
     scaled = self if beta == 1 else aten.mul.Tensor(self, beta)
     soft = aten.log1p.default(aten.exp.default(scaled))
@@ -180,13 +180,13 @@ def softplus(self: Any, beta: Any = 1, threshold: Any = 20) -> Any:
 
 
 @_core(aten.mish.default)
-def mish(self: Any) -> Any:
+def mish(self: torch.Tensor) -> torch.Tensor:
     """``x * tanh(softplus(x))``."""
     return aten.mul.Tensor(self, aten.tanh.default(softplus(self)))
 
 
 @register_decomposition([aten.gelu.default])
-def gelu(self: Any, approximate: str = "none") -> Any:
+def gelu(self: torch.Tensor, approximate: str = "none") -> torch.Tensor:
     """By ``erf``, or by ``tanh``."""
     half = aten.mul.Tensor(self, 0.5)
     if approximate == "tanh":
@@ -196,32 +196,32 @@ def gelu(self: Any, approximate: str = "none") -> Any:
 
 
 @register_decomposition([aten.leaky_relu.default])
-def leaky_relu(self: Any, negative_slope: Any = 0.01) -> Any:
+def leaky_relu(self: torch.Tensor, negative_slope: float = 0.01) -> torch.Tensor:
     """``where(x > 0, x, slope * x)``."""
     return aten.where.self(aten.gt.Scalar(self, 0), self, aten.mul.Tensor(self, negative_slope))
 
 
 @_core(aten.threshold_backward.default)
-def threshold_backward(grad_output: Any, self: Any, threshold: Any) -> Any:
+def threshold_backward(grad_output: torch.Tensor, self: torch.Tensor, threshold: int) -> torch.Tensor:
     """0 where ``self`` is not above the threshold."""
     zero = aten.full.default([], 0.0, dtype=grad_output.dtype, device=grad_output.device)
     return aten.where.self(aten.le.Scalar(self, threshold), zero, grad_output)
 
 
 @_core(aten.sigmoid_backward.default)
-def sigmoid_backward(grad_output: Any, output: Any) -> Any:
+def sigmoid_backward(grad_output: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
     """``g * y * (1 - y)``."""
     return aten.mul.Tensor(grad_output, aten.mul.Tensor(output, rsub(output, 1)))
 
 
 @_core(aten.tanh_backward.default)
-def tanh_backward(grad_output: Any, output: Any) -> Any:
+def tanh_backward(grad_output: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
     """``g * (1 - y * y)``."""
     return aten.mul.Tensor(grad_output, rsub(aten.mul.Tensor(output, output), 1))
 
 
 @_core(aten.dropout.default)
-def dropout(input: Any, p: float, train: bool) -> Any:
+def dropout(input: torch.Tensor, p: float, train: bool) -> torch.Tensor:
     """The first result of ``native_dropout``; the operand where nothing is dropped."""
     return aten.native_dropout.default(input, p, train)[0] if train and p else input
 
@@ -230,7 +230,7 @@ def dropout(input: Any, p: float, train: bool) -> Any:
 
 
 @register_decomposition([aten._softmax.default])
-def _softmax(self: Any, dim: int, half_to_float: bool) -> Any:
+def _softmax(self: torch.Tensor, dim: int, half_to_float: bool) -> torch.Tensor:
     kind = torch.float32 if half_to_float or self.dtype in (torch.float16, torch.bfloat16) else self.dtype
     x = self if kind is self.dtype else aten._to_copy.default(self, dtype=kind)
     e = aten.exp.default(aten.sub.Tensor(x, aten.amax.default(x, [dim], True)))
@@ -239,7 +239,7 @@ def _softmax(self: Any, dim: int, half_to_float: bool) -> Any:
 
 
 @register_decomposition([aten._log_softmax.default])
-def _log_softmax(self: Any, dim: int, half_to_float: bool) -> Any:
+def _log_softmax(self: torch.Tensor, dim: int, half_to_float: bool) -> torch.Tensor:
     kind = torch.float32 if half_to_float or self.dtype in (torch.float16, torch.bfloat16) else self.dtype
     x = self if kind is self.dtype else aten._to_copy.default(self, dtype=kind)
     shifted = aten.sub.Tensor(x, aten.amax.default(x, [dim], True))
@@ -248,7 +248,9 @@ def _log_softmax(self: Any, dim: int, half_to_float: bool) -> Any:
 
 
 @register_decomposition([aten.native_layer_norm.default])
-def native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
+def native_layer_norm(
+    input: torch.Tensor, normalized_shape: list[int], weight: torch.Tensor, bias: object, eps: float
+) -> tuple[torch.Tensor, ...]:
     """Mean and variance of the last dimensions; the result, the mean and the reciprocal deviation."""
     dims = list(range(input.dim() - len(normalized_shape), input.dim()))
     narrow = input.dtype in (torch.float16, torch.bfloat16)
@@ -262,12 +264,12 @@ def native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any,
 
 
 @_core(aten.mse_loss.default)
-def mse_loss(self: Any, target: Any, reduction: int = 1) -> Any:
+def mse_loss(self: torch.Tensor, target: torch.Tensor, reduction: int = 1) -> torch.Tensor:
     """The squared difference, reduced."""
     return _reduced(aten.pow.Tensor_Scalar(aten.sub.Tensor(self, target), 2), reduction)
 
 
-def _reduced(loss: Any, reduction: int) -> Any:
+def _reduced(loss: torch.Tensor, reduction: int) -> torch.Tensor:
     return aten.mean.default(loss) if reduction == 1 else aten.sum.default(loss) if reduction == 2 else loss
 
 
@@ -276,8 +278,15 @@ def _reduced(loss: Any, reduction: int) -> Any:
 
 @_core(aten._scaled_dot_product_flash_attention_for_cpu.default)
 def attention(
-    query: Any, key: Any, value: Any, dropout_p: float = 0.0, is_causal: bool = False, *, attn_mask: Any = None, scale: Any = None
-) -> Any:
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    attn_mask: torch.Tensor | None = None,
+    scale: float | None = None,
+) -> tuple[torch.Tensor, ...]:
     """The softmax of the scaled products, times the values; and the logarithms of the sums."""
     del dropout_p  # 0, as far as the operator is reached
     heads = query.shape[1]
@@ -296,7 +305,7 @@ def attention(
     return _laid_as(aten.matmul.default(weights, value), query), aten.logsumexp.default(scores, [-1])
 
 
-def _laid_as(x: Any, other: Any) -> Any:
+def _laid_as(x: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     """A tensor in the memory order of another, which views that follow may need."""
     strides = other.stride()
     order = sorted(range(x.dim()), key=functools.cmp_to_key(lambda a, b: -1 if strides[a] > strides[b] else int(strides[a] < strides[b])))
@@ -306,7 +315,7 @@ def _laid_as(x: Any, other: Any) -> Any:
     return aten.permute.default(moved, [order.index(d) for d in range(x.dim())])
 
 
-def _repeated(x: Any, heads: int) -> Any:
+def _repeated(x: torch.Tensor, heads: int) -> torch.Tensor:
     """Keys or values for ``heads`` heads of queries."""
     if x.shape[1] == heads:
         return x

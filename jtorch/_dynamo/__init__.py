@@ -36,8 +36,8 @@ def is_dynamo_supported() -> bool:
 
 
 def optimize(
-    backend: Any = "inductor", *, nopython: bool = False, dynamic: bool | None = None, disable: bool = False, **unused: Any
-) -> Any:
+    backend: str = "inductor", *, nopython: bool = False, dynamic: bool | None = None, disable: bool = False, **unused: object
+) -> object:
     """``torch.compile`` as a decorator, with its older names of arguments."""
     import jtorch as torch
 
@@ -46,27 +46,35 @@ def optimize(
     return torch.compile(backend=backend, fullgraph=nopython, dynamic=dynamic, disable=disable)
 
 
-def run(fn: Any = None) -> Any:
+def run(fn: object = None) -> Any:
     """``fn`` itself: programs that were made are used whenever they fit."""
     return fn
 
 
-def disallow_in_graph(fn: Any) -> Any:
+def disallow_in_graph(fn: object) -> object:
     """As ``disable``: a function that calls ``fn`` stays as written."""
     return [disable(f) for f in fn] if isinstance(fn, (list, tuple)) else disable(fn)
 
 
-def mark_dynamic(t: Any, index: Any, *, hint_override: Any = None, min: Any = None, max: Any = None, specialize_on: Any = None) -> None:
+def mark_dynamic(
+    t: object,
+    index: object,
+    *,
+    hint_override: int | None = None,
+    min: int | None = None,
+    max: int | None = None,
+    specialize_on: object = None,
+) -> None:
     """Nothing: each shape has a program of its own."""
     del t, index, hint_override, min, max, specialize_on
 
 
-def maybe_mark_dynamic(t: Any, index: Any) -> None:
+def maybe_mark_dynamic(t: object, index: object) -> None:
     """Nothing: each shape has a program of its own."""
     del t, index
 
 
-def mark_static(t: Any, index: Any = None) -> None:
+def mark_static(t: object, index: object = None) -> None:
     """Nothing: every shape is static."""
     del t, index
 
@@ -75,7 +83,7 @@ def reset_code_caches() -> None:
     """Nothing: programs are found by what they compute, and none is wrong."""
 
 
-def mark_static_address(t: Any, guard: bool = True) -> None:
+def mark_static_address(t: object, guard: bool = True) -> None:
     """Nothing: parameters and buffers are recognised as such."""
     del t, guard
 

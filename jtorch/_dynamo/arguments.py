@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ _REFLECTED = {"__radd__": operator.add, "__rsub__": operator.sub, "__rmul__": op
               "__rfloordiv__": operator.floordiv, "__rmod__": operator.mod, "__rmatmul__": operator.matmul}  # fmt: skip
 
 
-def node_target(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, Any, tuple[Any, ...]]:
+def node_target(func: Callable[..., object], args: tuple[object, ...], kwargs: Mapping[str, object]) -> tuple[str, Any, tuple[Any, ...]]:
     """The kind of node that a call is, as PyTorch has it: operators of Python, methods, functions."""
     name = getattr(func, "__name__", "")
     if func is not getattr and is_tensor_method_or_property(func):
@@ -44,7 +44,7 @@ _WRITABLE = (torch.Tensor, torch.dtype, torch.device, torch.layout, torch.memory
              types.BuiltinFunctionType)  # fmt: skip
 
 
-def writable(x: Any) -> bool:
+def writable(x: torch.Tensor | int) -> bool:
     """Whether a graph's code can hold an argument."""
     return (
         x is None or x is ... or isinstance(x, _WRITABLE) or type(x) in (bool, int, float, complex, str, bytes)
@@ -52,14 +52,14 @@ def writable(x: Any) -> bool:
     )  # fmt: skip
 
 
-def makes_leaf(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+def makes_leaf(name: str, args: tuple[Any, ...], kwargs: Mapping[str, object]) -> bool:
     """Whether a call gives a leaf that gradients gather in: the caller's object itself must be that leaf."""
     if name == "requires_grad_":
         return bool((*args[1:], *kwargs.values(), True)[0]) and not args[0].requires_grad
     return kwargs.get("requires_grad") is True
 
 
-def placed(index: Any) -> Any:
+def placed(index: Any) -> object:
     """An index with numbers for integer tensors without dimensions: whatever they say, the result is of the same size."""
     if isinstance(index, tuple):
         items = tuple([placed(i) for i in index])
@@ -68,7 +68,7 @@ def placed(index: Any) -> Any:
     return 0 if number and not index.dtype.is_floating_point and not index.dtype.is_complex else index
 
 
-def mapped(f: Callable[[Any], Any], x: Any) -> Any:
+def mapped(f: Callable[..., object], x: object) -> Any:
     if isinstance(x, (list, tuple)):
         items = [mapped(f, i) for i in x]
         if isinstance(x, list):
@@ -83,7 +83,7 @@ def mapped(f: Callable[[Any], Any], x: Any) -> Any:
     return f(x)
 
 
-def fingerprint(x: Any, kept: list[Any]) -> Any:
+def fingerprint(x: object, kept: list[object]) -> tuple[object, ...]:
     """What an argument is, so that equal ones give one graph; objects that cannot be compared are themselves."""
     if isinstance(x, Node):
         return "node", x.name

@@ -8,7 +8,7 @@ recorded on tensors like those. What it takes from outside is handed in. The nod
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jtorch as torch
@@ -34,7 +34,7 @@ class Stopped(Exception):
 class _Met(BaseException):
     """A function was called: with these arguments, in this mode."""
 
-    def __init__(self, args: Any, kwargs: Any) -> None:
+    def __init__(self, args: object, kwargs: object) -> None:
         super().__init__()
         self.given, self.grad, self.cast = (args, kwargs), torch.is_grad_enabled(), enabled_now()
 
@@ -45,25 +45,25 @@ class Later:
     def __init__(self, recorder: Any, node: Node, function: Callable[..., Any]) -> None:
         self.recorder, self.piece, self.node, self.function = recorder, recorder.piece, node, function
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         """What the function gives, as nodes of the graph."""
         if self.recorder.piece is not self.piece:
             raise Stopped("a function that a recorded call gave is called outside of its graph")
         return recorded_call(self.recorder, getattr(self.function, "__name__", "call"), _call, (self, *args), kwargs, ())
 
 
-def _call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _call(function: Callable[..., object], *args: object, **kwargs: object) -> Any:
     return function(*args, **kwargs)
 
 
 _NO_FUNCTIONS = (type, torch.Tensor, torch.dtype, torch.device, torch.layout, torch.memory_format, Later)
 
 
-def _is_function(x: Any) -> bool:
+def _is_function(x: torch.Tensor | int) -> bool:
     return callable(x) and not isinstance(x, _NO_FUNCTIONS)
 
 
-def holds_functions(args: Any, kwargs: Any) -> bool:
+def holds_functions(args: tuple[torch.Tensor | int, ...], kwargs: object) -> bool:
     """Whether there are functions among the arguments of a call."""
     return any(_is_function(x) for x in pytree.tree_leaves((args, kwargs)))
 
@@ -125,10 +125,10 @@ class _Body:
         modes = piece.begun, tuple(piece.begun_casting.items())
         self.key = (tuple(piece.kinds), tuple(piece.key), ends, lifted, str(self.out_spec), tuple(said), modes)
 
-    def bound(self, module: Callable[..., Any], lifted: Any) -> Callable[..., Any]:
+    def bound(self, module: Callable[..., Any], lifted: Iterable[object]) -> Callable[..., Any]:
         """The function that the graph stands for."""
 
-        def run(*args: Any, **kwargs: Any) -> Any:
+        def run(*args: object, **kwargs: object) -> Any:
             given = [x for x, is_given in zip(pytree.tree_leaves((args, kwargs)), self.is_given, strict=True) if is_given]
             found = iter(module(*given, *lifted))
             return pytree.tree_unflatten([next(found) if out else x for x, out in zip(self.out, self.is_out, strict=True)], self.out_spec)
@@ -150,7 +150,7 @@ class _Called:
     def __repr__(self) -> str:
         return f"<{self.__name__}>"
 
-    def __call__(self, modules: Any, given: Any, lifted: Any) -> Any:
+    def __call__(self, modules: Any, given: Any, lifted: Any) -> list[object]:
         """The flat results."""
         left = iter(given)
         made = {i: body.bound(m, more) for (i, body), m, more in zip(self.bodies.items(), modules, lifted, strict=True)}
@@ -159,11 +159,11 @@ class _Called:
         return pytree.tree_leaves(self.function(*args, **kwargs))
 
 
-def _is_handed(x: Any) -> bool:
+def _is_handed(x: object) -> bool:
     return isinstance(x, (torch.Tensor, Later, *SYMBOLS))
 
 
-def recorded_call(recorder: Any, name: str, function: Callable[..., Any], args: Any, kwargs: Any, options: Any) -> Any:
+def recorded_call(recorder: Any, name: str, function: Callable[..., object], args: Any, kwargs: Any, options: object) -> object:
     """Adds the node of a call that is given functions; gives what it gives, without data. ``options`` tell such calls apart.
 
     Raises:
@@ -183,7 +183,7 @@ def recorded_call(recorder: Any, name: str, function: Callable[..., Any], args: 
         recorder.busy = busy
 
 
-def _noted(recorder: Any, called: _Called, flat: list[Any], found: Any, options: Any) -> Any:
+def _noted(recorder: Any, called: _Called, flat: Sequence[object], found: Any, options: object) -> object:
     """Adds the nodes of a call; gives its results as the program gets them."""
     piece, name, bodies = recorder.piece, called.__name__, called.bodies
     recorder.enter_modes()
@@ -216,7 +216,7 @@ def _item(found: Any, i: int) -> Any:
     return found[i]
 
 
-def _run(recorder: Any, function: Any, fake: list[Any], flat: list[Any], spec: Any, bodies: dict[int, _Body]) -> Any:
+def _run(recorder: Any, function: Callable[..., object], fake: list[Any], flat: list[Any], spec: Any, bodies: dict[int, _Body]) -> Any:
     """The call on tensors without data; what it calls is recorded when it is first met."""
     mode = recorder.piece.mode
     while True:
@@ -239,13 +239,13 @@ def _run(recorder: Any, function: Any, fake: list[Any], flat: list[Any], spec: A
         bodies[number] = _Body(recorder, called, how)
 
 
-def _without_data(recorder: Any, x: Any) -> Any:
+def _without_data(recorder: Any, x: object) -> object:
     """What is taken from outside, as far as the kinds of results depend on it: floats that data decide may be any."""
     return recorder._fake(x) if isinstance(x, torch.Tensor) else 1.0 if type(x) is Float else x
 
 
-def _probe(number: int, met: list[Any]) -> Callable[..., Any]:
-    def probe(*args: Any, **kwargs: Any) -> Any:
+def _probe(number: int, met: list[object]) -> Callable[..., Any]:
+    def probe(*args: object, **kwargs: object) -> None:
         found = _Met(args, kwargs)
         met.append((number, found))
         raise found

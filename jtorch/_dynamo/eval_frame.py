@@ -8,6 +8,8 @@ from typing import Any
 from jtorch import nn
 from jtorch.compiler import compiled_function, disable
 
+from ..core import Tensor
+
 
 def is_dynamo_supported() -> bool:
     """True: functions can be compiled."""
@@ -20,7 +22,7 @@ class OptimizeContext:
     def __init__(self, settings: Any) -> None:
         self.settings = settings
 
-    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, fn: Callable[..., object]) -> Callable[..., Any]:
         if isinstance(fn, nn.Module):
             return OptimizedModule(fn, self.settings)
         return fn if self.settings is None else compiled_function(fn, self.settings)
@@ -32,7 +34,7 @@ class OptimizedModule(nn.Module):
     _orig_mod: nn.Module
     _inside = ("_orig_mod", "forward", "dynamo_ctx", "training", "__class__")
 
-    def __init__(self, mod: nn.Module, settings: Any = None) -> None:
+    def __init__(self, mod: nn.Module, settings: object = None) -> None:
         nn.Module.__init__(self)
         self._modules["_orig_mod"] = mod
         object.__setattr__(self, "dynamo_ctx", OptimizeContext(settings))
@@ -44,12 +46,12 @@ class OptimizedModule(nn.Module):
         assert mod is not None
         return mod.__call__ if settings is None else compiled_function(mod.__call__, settings)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Tensor, **kwargs: object) -> object:
         if self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks:
             return super().__call__(*args, **kwargs)
         return self.forward(*args, **kwargs)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> object:
         return OptimizedModule, (self._orig_mod, self.__dict__["dynamo_ctx"].settings)
 
     @property
@@ -68,7 +70,7 @@ class OptimizedModule(nn.Module):
             return self._modules["_orig_mod"]
         return getattr(self._orig_mod, name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name in OptimizedModule._inside or "_modules" not in self.__dict__ or "_orig_mod" not in self._modules:
             if name == "_orig_mod":
                 self._modules["_orig_mod"] = value
@@ -86,7 +88,7 @@ class OptimizedModule(nn.Module):
     def __len__(self) -> int:
         return len(self._orig_mod)  # type: ignore[arg-type]
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: object) -> Any:
         return self._orig_mod[index]  # type: ignore[index]
 
     def __iter__(self) -> Iterator[Any]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ..core import Tensor
 from .pieces import Compiled
 
 __all__ = ["ExplainOutput", "explain"]
@@ -16,7 +17,7 @@ class GraphCompileReason:
     """Why a graph ends, and where in the program."""
 
     reason: str
-    user_stack: list[Any]
+    user_stack: list[object]
     graph_break: bool = True
 
 
@@ -29,7 +30,7 @@ class ExplainOutput:
         self.graph_break_count = max(len(graphs) - 1, 0)
         self.ops_per_graph = [[n.target for n in g.graph.nodes if n.op == "call_function"] for g in graphs]
         self.op_count = sum(map(len, self.ops_per_graph))
-        self.out_guards: list[Any] = []
+        self.out_guards: list[object] = []
         self.compile_times = ""
 
     def __str__(self) -> str:
@@ -43,7 +44,7 @@ class ExplainOutput:
         return text
 
 
-def explain(f: Callable[..., Any], *extra_args: Any, **extra_kwargs: Any) -> Any:
+def explain(f: Callable[..., object], *extra_args: object, **extra_kwargs: object) -> Any:
     """A function that calls ``f`` and tells into which graphs it falls, and why.
 
     Example:
@@ -55,10 +56,10 @@ def explain(f: Callable[..., Any], *extra_args: Any, **extra_kwargs: Any) -> Any
         (2, 1)
     """
 
-    def inner(*args: Any, **kwargs: Any) -> ExplainOutput:
+    def inner(*args: object, **kwargs: object) -> ExplainOutput:
         graphs: list[Any] = []
 
-        def collect(module: Any, inputs: Any) -> Any:
+        def collect(module: Any, inputs: list[Tensor]) -> Any:
             del inputs
             graphs.append(module)
             return module.forward

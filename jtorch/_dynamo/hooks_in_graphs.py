@@ -33,7 +33,7 @@ class Hooks:
         self.functions: list[Any] = []
         self.handles: dict[int, Any] = {}
 
-    def register(self, recorder: Any, tensor: Any, hook: Any) -> _Handle:
+    def register(self, recorder: Any, tensor: object, hook: object) -> _Handle:
         """Adds the node that registers a hook on a result; gives what stands for its handle."""
         number = len(self.functions)
         self.functions.append(hook)
@@ -62,7 +62,7 @@ class _Handle:
         self.remove()
 
 
-def _register(tensor: Any, number: int) -> None:
+def _register(tensor: torch.Tensor, number: int) -> None:
     hooks = _RUNNING.hooks
     if hooks is None:
         raise RuntimeError("a graph that registers hooks runs in calls of the function that was compiled, which has them")
@@ -90,13 +90,13 @@ def running(hooks: Hooks) -> Iterator[None]:
         _RUNNING.hooks = before
 
 
-def _inside(hook: Any) -> list[Any]:
+def _inside(hook: object) -> list[Any]:
     """What a function was given when it was made."""
     cells = [c.cell_contents for c in getattr(hook, "__closure__", None) or () if c != types.CellType()]
     return [*cells, *(getattr(hook, "__defaults__", None) or ()), *(getattr(hook, "__kwdefaults__", None) or {}).values()]
 
 
-def identity(recorder: Any, function: Any, kept: list[Any]) -> Any:
+def identity(recorder: Any, function: object, kept: list[object]) -> object:
     """What a function does: its code and what it was made with."""
     if not isinstance(function, types.FunctionType):
         return fingerprint(function, kept)

@@ -18,7 +18,7 @@ import re
 import sys
 import traceback
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -111,7 +111,7 @@ class Compiled:
         self.made.clear()
         self.bodies.clear()
 
-    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         """Calls the function piece by piece."""
         if RECORDED.recorder is not None or MODE.transforms or forward_ad._current_level >= 0:
             return self.fn(*args, **kwargs)  # part of the program that is being recorded, or of what no graph holds
@@ -132,7 +132,7 @@ class Compiled:
 class Recorder(TorchFunctionMode):
     """Records what a function does with tensors, piece after piece."""
 
-    def __init__(self, compiled: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(self, compiled: Compiled, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
         super().__init__()
         self.compiled = compiled
         self.piece = Piece(self if compiled.fullgraph else None)
@@ -147,7 +147,9 @@ class Recorder(TorchFunctionMode):
 
     # ---- recording -------------------------------------------------------------------------------------------------------------
 
-    def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        self, func: Any, types: tuple[type, ...], args: tuple[Any, ...] = (), kwargs: dict[str, bool] | None = None
+    ) -> Any:
         del types
         kwargs = kwargs or {}
         if self.busy:
@@ -220,7 +222,7 @@ class Recorder(TorchFunctionMode):
             self.finish(f"{name} changes a tensor that is not the function's own")
         return result
 
-    def _hooked(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensor: Any) -> Any:
+    def _hooked(self, func: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any], tensor: object) -> object:
         """A hook of a tensor: the graph registers that of a result; one from outside has it at once, unless the graph writes to it."""
         piece = self.piece
         given = piece.placeholders.get(id(tensor))
@@ -231,7 +233,7 @@ class Recorder(TorchFunctionMode):
             return func(*args, **kwargs)
         return self._broken(func, args, kwargs, func.__name__)
 
-    def asserted(self, tensor: Any, message: str | None) -> bool:
+    def asserted(self, tensor: torch.Tensor, message: str | None) -> bool:
         """Has the graph check that a tensor's one element is not zero; False where what is recorded does not give the tensor."""
         if id(tensor) not in self.piece.results or tensor.numel() != 1:
             return False
@@ -239,7 +241,7 @@ class Recorder(TorchFunctionMode):
         self.add("call_function", target, (self._argument(tensor), *(() if message is None else (message,))), {})
         return True
 
-    def _tried(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, list[int], Any, str]:
+    def _tried(self, func: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, list[int], Any, str]:
         """A call on tensors without data: its arguments and their versions, the result, and what failed."""
         name, piece = getattr(func, "__name__", ""), self.piece
         try:
@@ -256,23 +258,23 @@ class Recorder(TorchFunctionMode):
         except Exception as error:
             return (), {}, [], None, f"{name}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
 
-    def applied(self, function: Any, args: tuple[Any, ...]) -> Any:
+    def applied(self, function: object, args: tuple[object, ...]) -> Any:
         """A custom function's call: a node, if it can be told without data what the function gives."""
         known = self.compiled.applied
         if function not in known:
             known[function] = Applied(function)
         return self.__torch_function__(known[function], (), args)
 
-    def _changes(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    def _changes(self, name: str, args: tuple[object, ...], kwargs: Mapping[str, object]) -> bool:
         """Whether a call writes to a real tensor other than the module's buffers, which only modules read."""
         in_place = (name.endswith("_") and not name.endswith("__")) or name in _WRITING or kwargs.get("inplace") is True
         targets = [*(args[:1] if in_place else ()), kwargs.get("out")]
         return any(isinstance(t, torch.Tensor) and not isinstance(t, FakeTensor) and id(t) not in self.buffers for t in leaves(targets))
 
-    def _has_values(self, out: Any, tensors: list[Any]) -> bool:
+    def _has_values(self, out: object, tensors: Sequence[object]) -> bool:
         return bool(tensors) and not isinstance(out, (torch.Size, bool, int, torch.dtype, torch.device, torch.layout))
 
-    def _asked(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _asked(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         """Metadata of tensors that a recorded operation may have changed; tensors that a property gives are recorded."""
         name = getattr(getattr(func, "__self__", None), "__name__", "")
         try:
@@ -293,7 +295,7 @@ class Recorder(TorchFunctionMode):
             return self._broken(func, args, kwargs, f"{name} is read")
         return self._returned(out, args)
 
-    def _fake(self, x: Any) -> Any:
+    def _fake(self, x: torch.Tensor | int) -> Any:
         if not isinstance(x, torch.Tensor):
             return x
         piece = self.piece
@@ -314,7 +316,7 @@ class Recorder(TorchFunctionMode):
             piece.kinds.append((type(x), tuple(x.shape), x.stride(), x.dtype, str(x.device), x.requires_grad, x.is_leaf))
         return found[1]
 
-    def _lifted(self, x: Any, key: Any) -> Any:
+    def _lifted(self, x: torch.Tensor | int, key: Any) -> Any:
         """What the function that is being recorded takes from outside: the value, that without data, and the placeholder of its graph."""
         piece = self.piece
         assert piece.parent is not None
@@ -352,7 +354,7 @@ class Recorder(TorchFunctionMode):
         named = {k: mapped(self._argument, v) for k, v in kwargs.items()}
         return self.add(op, target, mapped(self._argument, args), named)
 
-    def add(self, op: str, target: Any, args: Any, kwargs: Any, identity: Any = None) -> Node:
+    def add(self, op: str, target: Callable[..., object] | str, args: Any, kwargs: Any, identity: object = None) -> Node:
         """A node; ``identity`` tells what it calls, if not the object itself does."""
         piece = self.piece
         node = piece.graph.create_node(op, target, args, kwargs)
@@ -363,7 +365,9 @@ class Recorder(TorchFunctionMode):
         piece.key.append((op, identity, fingerprint(node.args, piece.kept), fingerprint(node.kwargs, piece.kept)))
         return node
 
-    def transformed(self, name: str, function: Any, again: Callable[..., Any], options: Any, args: Any, kwargs: Any) -> Any:
+    def transformed(
+        self, name: str, function: object, again: Callable[..., object], options: object, args: Iterable[object], kwargs: Any
+    ) -> Any:
         """A call of a transformed function: ``again(function, *args, **kwargs)`` is the whole."""
         try:
             return recorded_call(self, name, again, (function, *args), kwargs, options)
@@ -378,7 +382,7 @@ class Recorder(TorchFunctionMode):
         if piece.grad != piece.begun:
             piece.graph.call_function(torch._C._set_grad_enabled, (piece.begun,))
 
-    def _cast_as(self, now: dict[str, Any]) -> None:
+    def _cast_as(self, now: dict[str, object]) -> None:
         """Has the nodes that follow stand in autocast's blocks as ``now``."""
         piece, begun = self.piece, self.piece.begun_casting
         if now == piece.casting:
@@ -390,7 +394,7 @@ class Recorder(TorchFunctionMode):
         piece.key.append(("autocast", tuple(now.items())))
         piece.casting = now
 
-    def _argument(self, x: Any) -> Any:
+    def _argument(self, x: torch.Tensor | int) -> Node | int:
         if isinstance(x, SYMBOLS) and self.piece.parent is not None:
             known = self.piece.lifted.get(repr(x))
             return self._lifted(x, repr(x))[2] if known is None else known[1]
@@ -435,7 +439,7 @@ class Recorder(TorchFunctionMode):
                 piece.history = (torch.ones((), requires_grad=True) * 1)._node
         return piece.history
 
-    def _returned(self, out: Any, args: Any) -> Any:
+    def _returned(self, out: Any, args: tuple[torch.Tensor | int, ...]) -> object:
         """The result as the program gets it: the very tensors that were written to."""
         del args
         originals = {id(fake): real for real, fake, _ in self.piece.placeholders.values()}
@@ -443,11 +447,13 @@ class Recorder(TorchFunctionMode):
 
     # ---- breaking --------------------------------------------------------------------------------------------------------------
 
-    def _broken(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], reason: str) -> Any:
+    def _broken(self, func: Callable[..., object], args: tuple[object, ...], kwargs: Mapping[str, object], reason: str) -> object:
         self.finish(reason)
         return func(*args, **kwargs)
 
-    def finish(self, reason: str | None, result: Any = None, *, allowed: bool = False) -> Any:
+    def finish(
+        self, reason: str | None, result: tuple[torch.Tensor | int, ...] | torch.Tensor | float | None = None, *, allowed: bool = False
+    ) -> tuple[torch.Tensor | int, ...] | torch.Tensor | float | None:
         """Has the piece compiled and run; tensors that it gave become what was computed. Gives ``result``, with numbers for symbols.
 
         ``allowed`` says that it may end where all is to be one graph.
@@ -518,7 +524,7 @@ class Recorder(TorchFunctionMode):
             become(t, out)
         return mapped(lambda x: given.get(id(x), x), result) if given else result
 
-    def _compiled(self, piece: Piece, key: Any) -> Callable[..., Any]:
+    def _compiled(self, piece: Piece, key: tuple[object, ...]) -> Callable[..., Any]:
         _without_dead(piece.graph)
         module = GraphModule(piece.root, piece.graph)
         module.meta["dynamo_pieces"] = len(self.compiled.made)
@@ -550,7 +556,7 @@ class Applied:
         self.function = function
         self.__name__ = self.__qualname__ = f"{function.__name__}_apply"
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> torch.Tensor | tuple[object, ...]:
         return _apply(self.function, args)
 
     def __repr__(self) -> str:
@@ -560,14 +566,14 @@ class Applied:
 class _Kept:
     """What a backend made, with the objects that its graph is told by."""
 
-    def __init__(self, call: Callable[..., Any], kept: list[Any]) -> None:
+    def __init__(self, call: Callable[..., object], kept: list[object]) -> None:
         self.call, self.kept = call, kept
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: torch.Tensor) -> object:
         return self.call(*args)
 
 
-def _is_constant(x: Any) -> bool:
+def _is_constant(x: object) -> bool:
     """Whether what is known of a value is all there is to it: a tensor of numbers that the program wrote down, or no tensor."""
     return not isinstance(x, torch.Tensor) or (isinstance(x, FakeTensor) and x.constant is not None)
 
@@ -579,7 +585,7 @@ def _without_dead(graph: Graph) -> None:
             graph.erase_node(node)
 
 
-def _names(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, str]:
+def _names(fn: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]) -> dict[int, str]:
     """What the placeholders of tensors are called, as PyTorch calls them: by where they are found."""
     found: dict[int, str] = {}
     owner = getattr(fn, "__self__", None)
@@ -608,7 +614,7 @@ def _names(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, 
     return found
 
 
-def _word(x: Any) -> str:
+def _word(x: str) -> str:
     return re.sub(r"\W", "_", str(x))
 
 
@@ -624,12 +630,14 @@ def _where(frames: Any = None) -> str:
 _functions: weakref.WeakSet[Compiled] = weakref.WeakSet()
 
 
-def with_backend(fn: Callable[..., Any], backend: Callable[..., Any], fullgraph: bool, options: dict[str, Any]) -> Callable[..., Any]:
+def with_backend(
+    fn: Callable[..., object], backend: Callable[..., object], fullgraph: bool, options: dict[str, object]
+) -> Callable[..., Any]:
     """``fn`` whose graphs ``backend`` compiles."""
     compiled = Compiled(fn, backend, fullgraph, options)
     _functions.add(compiled)
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: Any) -> Any:
         return compiled(args, kwargs)
 
     with contextlib.suppress(AttributeError, TypeError):
@@ -645,7 +653,7 @@ def reset() -> None:
         compiled.reset()
 
 
-def interrupt(reason: str) -> Any:
+def interrupt(reason: str) -> object:
     """Ends the piece that is being recorded, if one is: the block that it gives is run as it is written."""
     recorder = RECORDED.recorder
     if recorder is None or recorder.busy:

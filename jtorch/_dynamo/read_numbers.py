@@ -22,7 +22,7 @@ __all__ = ["SYMBOLS", "Numbers", "same_shape"]
 SYMBOLS = (Sym, Float, Truth)
 
 
-def _refuse_text(in_program: Callable[[], bool], number: Any) -> None:
+def _refuse_text(in_program: Callable[[], bool], number: object) -> None:
     if in_program():
         raise GuardOnDataDependentSymNode(number)
 
@@ -44,7 +44,7 @@ class Numbers:
         """Whether there are none yet."""
         return not self.data.bounds and not self.data.floats
 
-    def track(self, value: Any, node: Node) -> None:
+    def track(self, value: object, node: Node) -> None:
         """Says which node gives a number, or a tensor whose sizes data decide."""
         proxy = Proxy(node, self.tracer)
         if isinstance(value, FakeTensor):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter, defaultdict
-from typing import Any
 
 #: PyTorch's statistics of its compiler, by subject; nothing is counted here.
 counters: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
 
-def is_compile_supported(device_type: Any) -> bool:
+def is_compile_supported(device_type: object) -> bool:
     """Whether functions on a device can be compiled: wherever there are devices."""
     del device_type
     return True

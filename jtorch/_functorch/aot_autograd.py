@@ -16,10 +16,10 @@ from jtorch.utils import _pytree as pytree
 __all__ = ["aot_autograd", "aot_function", "aot_module", "aot_module_simplified", "make_boxed_compiler", "make_boxed_func", "nop"]
 
 
-def make_boxed_func(f: Callable[..., Any]) -> Callable[..., Any]:
+def make_boxed_func(f: Callable[..., object]) -> Callable[..., Any]:
     """``f`` as a function of one list of arguments, as compilers may return it."""
 
-    def call(args: list[Any]) -> Any:
+    def call(args: list[torch.Tensor]) -> Any:
         return f(*args)
 
     call._boxed_call = True  # type: ignore[attr-defined]
@@ -29,19 +29,19 @@ def make_boxed_func(f: Callable[..., Any]) -> Callable[..., Any]:
 def make_boxed_compiler(compiler: Callable[..., Any]) -> Callable[..., Any]:
     """``compiler``, whose results take their arguments in one list."""
 
-    def boxed(module: Any, inputs: Any) -> Any:
+    def boxed(module: object, inputs: object) -> object:
         return make_boxed_func(compiler(module, inputs))
 
     return boxed
 
 
-def nop(module: Any, inputs: Any) -> Any:
+def nop(module: Any, inputs: object) -> object:
     """A compiler that runs graphs as they are."""
     del inputs
     return make_boxed_func(module.forward)
 
 
-def _run(compiled: Any, args: list[Any]) -> Any:
+def _run(compiled: Callable[..., object], args: list[torch.Tensor]) -> Any:
     found = compiled(list(args)) if getattr(compiled, "_boxed_call", False) else compiled(*args)
     return list(found) if isinstance(found, (list, tuple)) else [found]
 
@@ -49,7 +49,7 @@ def _run(compiled: Any, args: list[Any]) -> Any:
 class _Graphs:
     """What the compilers made for arguments of one kind."""
 
-    def __init__(self, fn: Callable[..., Any], flat: list[Any], spec: Any, options: dict[str, Any]) -> None:
+    def __init__(self, fn: Callable[..., Any], flat: list[Any], spec: pytree.TreeSpec, options: dict[str, Any]) -> None:
         self.places = [i for i, x in enumerate(flat) if isinstance(x, torch.Tensor)]
         self.out_spec: Any = None
         self.results: list[Any] = []
@@ -74,7 +74,7 @@ class _Graphs:
             self.backward = options["bw_compiler"](joint, [*plain, *grads])
         self.forward = options["fw_compiler"](forward, plain)
 
-    def outputs(self, *tensors: Any) -> Any:
+    def outputs(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """The function's result as a flat tuple of tensors."""
         flat = list(self.flat)
         for i, t in zip(self.places, tensors, strict=True):
@@ -85,7 +85,7 @@ class _Graphs:
         self.example = [x for x in leaves if isinstance(x, torch.Tensor)]
         return tuple(self.example)
 
-    def derivative(self, *given: Any) -> Any:
+    def derivative(self, *given: torch.Tensor) -> list[torch.Tensor]:
         """The gradients of the tensors that want one, from all tensors and the results' gradients: everything is computed again."""
         tensors, grads = given[: len(self.places)], given[len(self.places) :]
         with torch.enable_grad():
@@ -96,7 +96,7 @@ class _Graphs:
             found = torch.autograd.grad([o for o, _ in pairs], wanted, [g for _, g in pairs], allow_unused=True)
         return [torch.zeros_like(w) if g is None else g for g, w in zip(found, wanted, strict=True)]
 
-    def call(self, tensors: list[Any]) -> Any:
+    def call(self, tensors: list[torch.Tensor]) -> tuple[torch.Tensor, ...] | dict[str, torch.Tensor | int] | torch.Tensor:
         """The function's result for other tensors of the same kind."""
         outs = _Run.apply(self, *tensors) if self.backward is not None else tuple(_run(self.forward, tensors))
         given = iter(outs)
@@ -107,7 +107,7 @@ class _Graphs:
 
 class _Run(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, graphs: _Graphs, *tensors: Any) -> Any:
+    def forward(ctx: Any, graphs: _Graphs, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         ctx.graphs = graphs
         ctx.save_for_backward(*tensors)
         outs = tuple(_run(graphs.forward, list(tensors)))
@@ -115,22 +115,22 @@ class _Run(torch.autograd.Function):
         return outs
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: Any) -> tuple[torch.Tensor | None, ...]:
         graphs = ctx.graphs
         found = iter(_run(graphs.backward, [*ctx.saved_tensors, *[grads[i] for i in graphs.differentiable]]))
         return (None, *[next(found) if i in graphs.wanted else None for i in range(len(ctx.saved_tensors))])
 
 
 def aot_function(
-    fn: Callable[..., Any],
+    fn: Callable[..., object],
     fw_compiler: Callable[..., Any],
     bw_compiler: Callable[..., Any] | None = None,
-    partition_fn: Any = None,
+    partition_fn: object = None,
     decompositions: dict[Any, Callable[..., Any]] | None = None,
     num_params_buffers: int = 0,
     keep_inference_input_mutations: bool = False,
     inference_compiler: Callable[..., Any] | None = None,
-    **options: Any,
+    **options: object,
 ) -> Callable[..., Any]:
     """``fn`` run by what ``fw_compiler`` makes of its graph of operators, and its derivative by what ``bw_compiler`` makes of its own.
 
@@ -146,7 +146,7 @@ def aot_function(
         given["inference_compiler"] = inference_compiler
     made: dict[Any, _Graphs] = {}
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: Any, **kwargs: Any) -> tuple[torch.Tensor, ...] | dict[str, torch.Tensor | int] | torch.Tensor:
         flat, spec = pytree.tree_flatten((args, kwargs))
         kinds = tuple([(tuple(x.shape), x.stride(), x.dtype, str(x.device), x.requires_grad) if isinstance(x, torch.Tensor) else repr(x)
                        for x in flat])  # fmt: skip
@@ -162,7 +162,7 @@ def aot_function(
 def aot_module(mod: torch.nn.Module, *args: Any, **kwargs: Any) -> torch.nn.Module:
     """A module that runs ``mod`` as ``aot_function`` runs functions, its parameters and buffers as arguments."""
 
-    def call(state: dict[str, Any], args: Any, kwargs: Any) -> Any:
+    def call(state: dict[str, torch.Tensor], args: tuple[torch.Tensor, ...], kwargs: Any) -> torch.Tensor:
         return functional_call(mod, state, args, kwargs)
 
     compiled = aot_function(call, *args, **kwargs)
@@ -172,7 +172,7 @@ def aot_module(mod: torch.nn.Module, *args: Any, **kwargs: Any) -> torch.nn.Modu
             super().__init__()
             self.orig_module = mod
 
-        def forward(self, *args: Any, **kwargs: Any) -> Any:
+        def forward(self, *args: object, **kwargs: object) -> torch.Tensor:
             state = {**dict(mod.named_parameters()), **dict(mod.named_buffers())}
             return compiled(state, args, kwargs)
 
@@ -180,7 +180,12 @@ def aot_module(mod: torch.nn.Module, *args: Any, **kwargs: Any) -> torch.nn.Modu
 
 
 def aot_module_simplified(
-    mod: Any, args: Any, fw_compiler: Callable[..., Any], bw_compiler: Callable[..., Any] | None = None, *more: Any, **options: Any
+    mod: Any,
+    args: object,
+    fw_compiler: Callable[..., object],
+    bw_compiler: Callable[..., object] | None = None,
+    *more: Any,
+    **options: object,
 ) -> Callable[..., Any]:
     """``mod``, a graph that a backend was given, as ``aot_function`` runs functions."""
     del args
@@ -192,7 +197,7 @@ def aot_module_simplified(
 def aot_autograd(**options: Any) -> Callable[..., Any]:
     """A backend for ``torch.compile`` of compilers of operators: ``aot_autograd(fw_compiler=...)``."""
 
-    def backend(module: Any, inputs: Any, **more: Any) -> Any:
+    def backend(module: object, inputs: list[torch.Tensor], **more: object) -> Any:
         del more
         return aot_module_simplified(module, inputs, **options)
 

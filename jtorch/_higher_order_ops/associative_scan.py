@@ -12,8 +12,12 @@ __all__ = ["associative_scan"]
 
 
 def associative_scan(
-    combine_fn: Callable[[Any, Any], Any], xs: Any, dim: int, reverse: bool = False, combine_mode: str = "pointwise"
-) -> Any:
+    combine_fn: Callable[[Any, Any], Any],
+    xs: tuple[torch.Tensor, ...] | torch.Tensor,
+    dim: int,
+    reverse: bool = False,
+    combine_mode: str = "pointwise",
+) -> torch.Tensor:
     """All partial results of combining slices along a dimension, from the first (or last) on.
 
     Args:
@@ -45,7 +49,7 @@ def associative_scan(
     if len({x.shape[dim] for x in leaves}) > 1:
         raise ValueError("xs leaves must have the same length along the scanned dimension")
 
-    def one(*slices: Any) -> tuple[Any, ...]:
+    def one(*slices: torch.Tensor) -> tuple[object, ...]:
         half = len(slices) // 2
         found, got = tree_flatten(combine_fn(tree_unflatten(slices[:half], spec), tree_unflatten(slices[half:], spec)))
         if got != spec:
@@ -58,13 +62,13 @@ def associative_scan(
     return tree_unflatten([x.flip(dim) for x in scanned] if reverse else scanned, spec)
 
 
-def _scan(combine: Callable[[Any, Any], list[Any]], xs: Sequence[Any], dim: int) -> list[Any]:
+def _scan(combine: Callable[[Any, Any], list[Any]], xs: Sequence[Any], dim: int) -> list[torch.Tensor]:
     """Pairs are combined, their scan gives every other result, and one more round of combining the rest."""
     length = xs[0].shape[dim]
     if length < 2:
         return list(xs)
 
-    def part(items: Sequence[Any], start: int, stop: int | None, step: int) -> list[Any]:
+    def part(items: Sequence[Any], start: int, stop: int | None, step: int) -> list[torch.Tensor]:
         place = (slice(None),) * dim + (slice(start, stop, step),)
         return [x[place] for x in items]
 
@@ -76,7 +80,7 @@ def _scan(combine: Callable[[Any, Any], list[Any]], xs: Sequence[Any], dim: int)
     return [_interleaved(a, b, dim) for a, b in zip(even, odd, strict=True)]
 
 
-def _interleaved(a: Any, b: Any, dim: int) -> Any:
+def _interleaved(a: torch.Tensor, b: torch.Tensor, dim: int) -> torch.Tensor:
     n = b.shape[dim]
     first = a.narrow(dim, 0, n)
     mixed = torch.stack([first, b], dim + 1).flatten(dim, dim + 1)

@@ -30,20 +30,20 @@ from .scan import scanned
 
 __all__ = ["captured"]
 
-_SIGNS: dict[str, Any] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne}
+_SIGNS: dict[str, object] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne}
 
 
 # ---- graphs of functions -----------------------------------------------------------------------------------------------------------
 
 
-def _as_tuple(found: Any) -> tuple[Any, ...]:
+def _as_tuple(found: tuple[torch.Tensor, ...]) -> tuple[Any, ...]:
     return tuple(found) if isinstance(found, (tuple, list)) else (found,)
 
 
 class _Body:
     """The graph of one function while a program is traced: what it takes from outside, and what it gives."""
 
-    def __init__(self, what: str, mode: Any, values: list[Any], names: list[str]) -> None:
+    def __init__(self, what: str, mode: Any, values: list[torch.Tensor], names: list[str]) -> None:
         self.what, self.mode, self.outer = what, mode, mode.tracer
         tracer = self.tracer = copy.copy(mode.tracer)
         tracer.graph = type(mode.tracer.graph)(tracer_cls=type(mode.tracer))
@@ -60,12 +60,12 @@ class _Body:
             self.inputs.append(proxy.node)
             self._begin(value, proxy)
 
-    def _begin(self, value: Any, proxy: Any) -> None:
+    def _begin(self, value: torch.Tensor, proxy: Proxy) -> None:
         self.tracer.begin(value, proxy)
         if isinstance(value, torch.Tensor):
             self.versions.append((value, value._version))
 
-    def lift(self, value: Any) -> Any:
+    def lift(self, value: torch.Tensor) -> Proxy:
         """The proxy, in this graph, of a tensor or a size from outside."""
         for held, proxy in self.lifted:
             if _is_same(held, value):
@@ -80,7 +80,7 @@ class _Body:
         self._begin(value, proxy)
         return proxy
 
-    def run(self, f: Callable[..., Any], args: Any, shape: Callable[[list[Any]], Any] = tuple) -> Any:
+    def run(self, f: Callable[..., object], args: tuple[torch.Tensor, ...], shape: Callable[..., object] | type = tuple) -> Any:
         """Traces the function; gives its result."""
         self.mode.tracer = self.tracer
         try:
@@ -112,7 +112,7 @@ class _Body:
                 "not support aliasing: replace `return input` with `return input.clone()`."
             )
 
-    def module(self, order: list[Any]) -> GraphModule:
+    def module(self, order: list[torch.Tensor]) -> GraphModule:
         """The graph as a module whose last inputs are the values in ``order``."""
         graph = self.tracer.graph
         last = self.inputs[-1] if self.inputs else None
@@ -138,12 +138,12 @@ def _converts(node: Any) -> bool:
     return node.target is not torch.ops.aten.view.dtype and getattr(before, "dtype", None) is not getattr(after, "dtype", None)
 
 
-def _is_same(a: Any, b: Any) -> bool:
+def _is_same(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Whether two values from outside are one: the same tensor, or equal sizes."""
     return a is b or (isinstance(a, Sym) and isinstance(b, Sym) and str(a.expr) == str(b.expr))
 
 
-def _in_order(tracer: Any, *bodies: _Body) -> list[Any]:
+def _in_order(tracer: Any, *bodies: _Body) -> list[torch.Tensor]:
     """All values that the functions take from outside, by the names of their nodes."""
     found: dict[int, Any] = {}
     for body in bodies:
@@ -153,7 +153,7 @@ def _in_order(tracer: Any, *bodies: _Body) -> list[Any]:
     return sorted(found.values(), key=lambda v: tracer.create_arg(v).name)
 
 
-def _attached(tracer: Any, name: str, module: GraphModule) -> Any:
+def _attached(tracer: Any, name: str, module: GraphModule) -> Proxy:
     """A node for a graph, which becomes a child of the traced module."""
     number = 0
     while f"{name}_{number}" in tracer.root._modules:
@@ -164,7 +164,7 @@ def _attached(tracer: Any, name: str, module: GraphModule) -> Any:
     return proxy
 
 
-def _leaves(what: str, tree: Any) -> list[Any]:
+def _leaves(what: str, tree: tuple[torch.Tensor, ...]) -> list[Any]:
     found = pytree.tree_leaves(tree)
     for x in found:
         if not isinstance(x, torch.Tensor):
@@ -172,7 +172,7 @@ def _leaves(what: str, tree: Any) -> list[Any]:
     return found
 
 
-def _apart(tensors: list[Any]) -> list[Any]:
+def _apart(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
     """Each tensor once."""
     found: dict[int, Any] = {}
     for t in tensors:
@@ -180,7 +180,7 @@ def _apart(tensors: list[Any]) -> list[Any]:
     return list(found.values())
 
 
-def _mismatch(what: str, a: Any, b: Any) -> str | None:
+def _mismatch(what: str, a: torch.Tensor, b: torch.Tensor) -> str | None:
     if tuple(exact(a.shape)) != tuple(exact(b.shape)):
         return f"{what} give tensors of the sizes {list(a.shape)} and {list(b.shape)}"
     if a.dtype is not b.dtype:
@@ -190,7 +190,7 @@ def _mismatch(what: str, a: Any, b: Any) -> str | None:
     return None
 
 
-def _require_same(name: str, what: str, first: _Body, flat: list[Any], spec: Any) -> None:
+def _require_same(name: str, what: str, first: _Body, flat: list[torch.Tensor], spec: pytree.LeafSpec | pytree.TreeSpec) -> None:
     if first.spec != spec:
         raise UncapturedHigherOrderOpError(f"torch.{name}: {what} give results of another structure: {first.spec} and {spec}")
     for a, b in zip(first.flat, flat, strict=True):
@@ -199,14 +199,14 @@ def _require_same(name: str, what: str, first: _Body, flat: list[Any], spec: Any
             raise UncapturedHigherOrderOpError(f"torch.{name}: {wrong}")
 
 
-def _given(tracer: Any, name: str, results: list[Any], *args: Any) -> None:
+def _given(tracer: Any, name: str, results: list[torch.Tensor], *args: object) -> None:
     """Adds the operator's node, whose results the tensors are."""
     proxy = tracer.create_proxy("call_function", OPERATORS[name], args, {}, name)
     proxy.node.meta["val"] = tuple(results)
     tracer.track(tuple(results), proxy)
 
 
-def _condition(tracer: Any, pred: Truth) -> Any:
+def _condition(tracer: Any, pred: Truth) -> Proxy:
     """The node of a comparison of sizes."""
     sign, left, right = pred.sides
     return tracer.create_proxy("call_function", _SIGNS[sign], (pred.env.wrap(left), pred.env.wrap(right)), {})
@@ -215,7 +215,13 @@ def _condition(tracer: Any, pred: Truth) -> Any:
 # ---- what is captured --------------------------------------------------------------------------------------------------------------
 
 
-def _capture_cond(mode: Any, pred: Any, true_fn: Any, false_fn: Any, operands: Any) -> Any:
+def _capture_cond(
+    mode: Any,
+    pred: torch.Tensor | Truth | bool,
+    true_fn: Callable[..., object],
+    false_fn: Callable[..., object],
+    operands: tuple[torch.Tensor, ...],
+) -> object:
     if isinstance(pred, Truth):
         with contextlib.suppress(Undecided):
             pred = pred.holds()
@@ -247,7 +253,7 @@ def _capture_cond(mode: Any, pred: Any, true_fn: Any, false_fn: Any, operands: A
     return pytree.tree_unflatten(chosen, true.spec)
 
 
-def _capture_while(mode: Any, cond_fn: Any, body_fn: Any, carried: Any) -> Any:
+def _capture_while(mode: Any, cond_fn: Any, body_fn: Any, carried: tuple[torch.Tensor, ...]) -> object:
     if mode is None:
         return _unrecorded(lambda m: _capture_while(m, cond_fn, body_fn, carried))
     tracer = mode.tracer
@@ -276,7 +282,7 @@ def _capture_while(mode: Any, cond_fn: Any, body_fn: Any, carried: Any) -> Any:
     return pytree.tree_unflatten(results, spec)
 
 
-def _capture_scan(mode: Any, combine_fn: Any, init: list[Any], xs: list[Any]) -> Any:
+def _capture_scan(mode: Any, combine_fn: Any, init: list[torch.Tensor], xs: list[torch.Tensor]) -> object:
     """``init`` and ``xs`` are lists of tensors, scanned along the first dimension; ``combine_fn`` gives two lists."""
     if mode is None:
         return _unrecorded(lambda m: _capture_scan(m, combine_fn, init, xs))
@@ -286,7 +292,7 @@ def _capture_scan(mode: Any, combine_fn: Any, init: list[Any], xs: list[Any]) ->
     body = _Body("scan", mode, inside, [f"arg{i}_1" for i in range(len(inside))])
     split: list[Any] = []
 
-    def both(*_: Any) -> list[Any]:
+    def both(*_: object) -> list[torch.Tensor]:
         carry, ys = combine_fn(inside[:many], inside[many:])
         split.append(len(carry))
         return [*carry, *ys]
@@ -313,7 +319,7 @@ def _capture_scan(mode: Any, combine_fn: Any, init: list[Any], xs: list[Any]) ->
     return results[:many], results[many:]
 
 
-def _capture_map(mode: Any, f: Any, xs: list[Any], args: tuple[Any, ...]) -> Any:
+def _capture_map(mode: Any, f: Any, xs: list[torch.Tensor], args: tuple[torch.Tensor, ...]) -> object:
     """``xs`` is a list of tensors; ``f`` takes such a list, and gives one."""
     if mode is None:
         return _unrecorded(lambda m: _capture_map(m, f, xs, args))
@@ -334,7 +340,7 @@ def _capture_map(mode: Any, f: Any, xs: list[Any], args: tuple[Any, ...]) -> Any
     return results
 
 
-def _repeated(y: Any, length: Any) -> Any:
+def _repeated(y: torch.Tensor, length: Sym | int) -> torch.Tensor:
     """A tensor without data of as many of the given one's size as there are steps."""
     return y.new_empty((length, *y.shape))
 
@@ -342,14 +348,14 @@ def _repeated(y: Any, length: Any) -> Any:
 class _Loose(proxy_tensor.PythonKeyTracer):
     """A tracer whose graph nobody wants: it takes any tensor and size for an input."""
 
-    def _constant(self, tensor: Any) -> Any:
+    def _constant(self, tensor: torch.Tensor) -> Proxy:
         if self.lift is not None:
             return self.lift(tensor)
         proxy = self._placeholder("x")
         self.track(tensor, proxy)
         return proxy
 
-    def _placeholder(self, name: str) -> Any:
+    def _placeholder(self, name: str) -> Proxy:
         proxy = self.create_proxy("placeholder", name, (), {})
         proxy.node.target = proxy.node.name  # which no other one has
         return proxy
@@ -360,19 +366,19 @@ class _Loose(proxy_tensor.PythonKeyTracer):
         return self.sizes.setdefault(text, self._placeholder("s"))
 
 
-def _unrecorded(run: Callable[[Any], Any]) -> Any:
+def _unrecorded(run: Callable[..., object]) -> object:
     """The same with tensors that have no data, where nobody wants the graph."""
     mode = proxy_tensor.ProxyTorchDispatchMode(_Loose())
     with proxy_tensor.running(mode), mode:
         return run(mode)
 
 
-_CAPTURES: dict[str, Callable[..., Any]] = {
+_CAPTURES: dict[str, Callable[..., object]] = {
     "cond": _capture_cond, "while_loop": _capture_while, "scan": _capture_scan, "map": _capture_map,
 }  # fmt: skip
 
 
-def captured(name: str, *args: Any) -> Any:
+def captured(name: str, *args: object) -> Any:
     """What a call gives while a program is traced, or on tensors without data; ``NotImplemented`` where it just runs."""
     mode = proxy_tensor.get_proxy_mode()
     if mode is None and active_mode() is None:

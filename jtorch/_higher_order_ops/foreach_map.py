@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from .._src.refusals import stand_ins as _refusals
 
 __all__ = ["foreach_map"]
 
 
-def foreach_map(op: Callable[..., Any], *operands: Any, **kwargs: Any) -> list[Any]:
+def foreach_map(op: Callable[..., object], *operands: object, **kwargs: object) -> list[object]:
     """``[op(a, b, ..., **kwargs) for a, b, ... in zip(*operands)]``, where what is no list or tuple goes along with each.
 
     Raises:

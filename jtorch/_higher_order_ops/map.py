@@ -12,7 +12,7 @@ from jtorch.utils._pytree import tree_flatten, tree_unflatten
 __all__ = ["map"]
 
 
-def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
+def map(f: Callable[..., Any], xs: torch.Tensor, *args: torch.Tensor) -> Any:
     """``f(x, *args)`` for each ``x`` along the first dimension of ``xs``, stacked.
 
     Args:
@@ -39,7 +39,7 @@ def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
         raise RuntimeError(f"Leading dimensions of mapped xs must be consistent. Got shapes {[x.shape for x in leaves]}.")
     shape: list[Any] = []
 
-    def one(slices: list[Any], *more: Any) -> list[Any]:
+    def one(slices: list[torch.Tensor], *more: torch.Tensor) -> list[object]:
         flat, found = tree_flatten(f(tree_unflatten(slices, spec), *more))
         shape[:] = [found]
         return flat
@@ -49,7 +49,7 @@ def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
     return tree_unflatten(results, shape[0])
 
 
-def mapped(f: Callable[..., list[Any]], xs: list[Any], *args: Any) -> list[Any]:
+def mapped(f: Callable[..., list[Any]], xs: list[torch.Tensor], *args: torch.Tensor) -> list[torch.Tensor]:
     """The loop itself, over a list of tensors."""
     found = control.looped(lambda carry, slices: (carry, f(slices, *args)), [], xs)
     if found is not None:

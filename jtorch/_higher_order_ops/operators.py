@@ -9,6 +9,7 @@ from jtorch._src.aten.overloads import namespace_of
 from jtorch._src.composites import control
 from jtorch.fx.graph_module import GraphModule
 
+from ..core import Tensor
 from .map import mapped
 from .scan import scanned
 
@@ -20,7 +21,7 @@ class HigherOrderOperator:
 
     namespace = "higher_order"
 
-    def __init__(self, name: str, run: Callable[..., Any]) -> None:
+    def __init__(self, name: str, run: Callable[..., object]) -> None:
         self.__name__ = self.__qualname__ = name
         self.__module__ = "jtorch.ops.higher_order"  # where generated code finds it
         self._run = run
@@ -29,7 +30,7 @@ class HigherOrderOperator:
         """The operator's name."""
         return self.__name__
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> object:
         return self._run(*args, **kwargs)
 
     def __str__(self) -> str:
@@ -38,10 +39,10 @@ class HigherOrderOperator:
     def __repr__(self) -> str:
         return f"<HigherOrderOperator {self.__name__}>"
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> HigherOrderOperator:
+    def __deepcopy__(self, memo: dict[int, object]) -> HigherOrderOperator:
         return self
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> object:
         return _by_name, (self.__name__,)
 
 
@@ -60,25 +61,27 @@ def graphs_of(module: Any) -> Iterator[Any]:
 # ---- running -----------------------------------------------------------------------------------------------------------------------
 
 
-def _tuple(found: Any) -> tuple[Any, ...]:
+def _tuple(found: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     return tuple(found) if isinstance(found, (tuple, list)) else (found,)
 
 
-def _cond(pred: Any, true_fn: Any, false_fn: Any, operands: Any = ()) -> tuple[Any, ...]:
+def _cond(pred: object, true_fn: object, false_fn: object, operands: tuple[Tensor, ...] = ()) -> tuple[Tensor, ...]:
     return _tuple(control.cond(pred, true_fn, false_fn, tuple(operands)))
 
 
-def _while_loop(cond_fn: Any, body_fn: Any, carried_inputs: Any, additional_inputs: Any = ()) -> tuple[Any, ...]:
+def _while_loop(
+    cond_fn: Callable[..., object], body_fn: Any, carried_inputs: tuple[Tensor, ...], additional_inputs: tuple[Tensor, ...] = ()
+) -> tuple[Tensor, ...]:
     more = tuple(additional_inputs)
     return control.while_loop(
         lambda *carried: cond_fn(*carried, *more), lambda *carried: _tuple(body_fn(*carried, *more)), tuple(carried_inputs)
     )
 
 
-def _scan(combine_fn: Any, init: Any, xs: Any, additional_inputs: Any = ()) -> tuple[Any, ...]:
+def _scan(combine_fn: Any, init: Any, xs: Any, additional_inputs: tuple[Tensor, ...] = ()) -> tuple[object, ...]:
     more, many = tuple(additional_inputs), len(init)
 
-    def combine(carry: Any, x: Any) -> tuple[list[Any], list[Any]]:
+    def combine(carry: list[Tensor], x: list[Tensor]) -> tuple[list[Any], list[Any]]:
         found = list(combine_fn(*carry, *x, *more))
         return found[:many], found[many:]
 
@@ -86,21 +89,21 @@ def _scan(combine_fn: Any, init: Any, xs: Any, additional_inputs: Any = ()) -> t
     return (*carry, *ys)
 
 
-def scan_lists(combine: Callable[..., Any], init: list[Any], xs: list[Any]) -> tuple[list[Any], list[Any]]:
+def scan_lists(combine: Callable[..., Any], init: list[Tensor], xs: list[Tensor]) -> tuple[list[Any], list[Any]]:
     """``scan`` of lists of tensors along the first dimension; part of a graph while a program is traced."""
     return _captured("scan", scanned, combine, init, xs)
 
 
-def _map_impl(f: Any, xs: Any, pos_args: Any = ()) -> tuple[Any, ...]:
+def _map_impl(f: Any, xs: Any, pos_args: Any = ()) -> tuple[object, ...]:
     return tuple(map_lists(lambda x, *more: list(_tuple(f(*x, *more))), list(xs), tuple(pos_args)))
 
 
-def map_lists(f: Callable[..., Any], xs: list[Any], args: tuple[Any, ...]) -> list[Any]:
+def map_lists(f: Callable[..., object], xs: list[Tensor], args: tuple[Tensor, ...]) -> list[Any]:
     """``map`` of lists of tensors along the first dimension; part of a graph while a program is traced."""
     return _captured("map", _mapped, f, xs, args)
 
 
-def _mapped(f: Any, xs: list[Any], args: tuple[Any, ...]) -> list[Any]:
+def _mapped(f: Any, xs: list[Tensor], args: tuple[Tensor, ...]) -> list[Any]:
     return mapped(f, xs, *args)
 
 

@@ -12,7 +12,14 @@ from jtorch.utils._pytree import tree_flatten, tree_unflatten
 __all__ = ["scan"]
 
 
-def scan(combine_fn: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, *, dim: int = 0, reverse: bool = False) -> tuple[Any, Any]:
+def scan(
+    combine_fn: Callable[[Any, Any], tuple[Any, Any]],
+    init: torch.Tensor,
+    xs: dict[str, torch.Tensor] | torch.Tensor,
+    *,
+    dim: int = 0,
+    reverse: bool = False,
+) -> tuple[Any, Any]:
     """Calls ``carry, y = combine_fn(carry, x)`` for each slice of ``xs``; gives the last carry and all ``y``, stacked.
 
     Args:
@@ -47,7 +54,7 @@ def scan(combine_fn: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, 
     leaves = [x.flip(0) for x in leaves] if reverse else leaves
     shape: list[Any] = []
 
-    def combine(carry: list[Any], x: list[Any]) -> tuple[list[Any], list[Any]]:
+    def combine(carry: list[torch.Tensor], x: list[torch.Tensor]) -> tuple[list[Any], list[Any]]:
         new, y = combine_fn(tree_unflatten(carry, carry_spec), tree_unflatten(x, spec))
         new_leaves, new_spec = tree_flatten(new)
         if new_spec != carry_spec:
@@ -64,7 +71,7 @@ def scan(combine_fn: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, 
 
 
 def scanned(
-    combine: Callable[[list[Any], list[Any]], tuple[list[Any], list[Any]]], carry: list[Any], xs: list[Any]
+    combine: Callable[[list[Any], list[Any]], tuple[list[Any], list[Any]]], carry: list[torch.Tensor], xs: list[torch.Tensor]
 ) -> tuple[list[Any], list[Any]]:
     """The loop itself, along the first dimension of a list of tensors."""
     found = control.looped(combine, carry, xs)

@@ -13,7 +13,7 @@ def cudagraph_mark_step_begin() -> None:
     """Nothing to do: XLA reuses no memory that a program still holds."""
 
 
-def list_mode_options(mode: str | None = None, dynamic: bool | None = None) -> dict[str, Any]:
+def list_mode_options(mode: str | None = None, dynamic: bool | None = None) -> dict[str, object]:
     """The options of each mode of ``torch.compile``: none, as XLA decides by itself."""
     modes: dict[str, Any] = {"default": {}, "lite": {}, "reduce-overhead": {}, "max-autotune-no-cudagraphs": {}, "max-autotune": {}}
     return modes[mode] if mode else modes

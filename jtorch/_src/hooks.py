@@ -20,11 +20,11 @@ class Hook:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._find: Callable[[], Any] | None = None
+        self._find: Callable[[], object] | None = None
         self._found: Any = None
         HOOKS[name] = self
 
-    def fill(self, find: Callable[[], Any]) -> Callable[[], Any]:
+    def fill(self, find: Callable[[], object]) -> Callable[[], Any]:
         """Says where it is found, once; a decorator.
 
         Raises:
@@ -53,7 +53,7 @@ class Hook:
             found = self._found = self._find()
         return found
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         """Calls what lies behind it."""
         return self.get()(*args, **kwargs)
 

@@ -24,7 +24,7 @@ class Constants:
     def __init__(self) -> None:
         self._known: weakref.WeakKeyDictionary[Storage, list[weakref.ref[Any]]] = weakref.WeakKeyDictionary()
 
-    def note(self, fake: Any) -> Any:
+    def note(self, fake: Tensor) -> Any:
         """Takes note of a fake tensor that has just been given its ``constant``."""
         fake.known_in = memory = storage_of(fake.constant)._storage
         self._known.setdefault(memory, []).append(weakref.ref(fake))
@@ -37,14 +37,14 @@ class Constants:
             if fake is not None:
                 fake.constant = None
 
-    def written(self, func: Any, values: list[Any]) -> None:
+    def written(self, func: Any, values: list[object]) -> None:
         """An operator is about to write what is not known."""
         for i in func._schema.writes:
             for x in leaves(values[i]):
                 if getattr(x, "constant", None) is not None:
                     self.forget(x.known_in)
 
-    def answer(self, func: Any, values: list[Any], tensors: list[Tensor], make: Callable[..., Any]) -> tuple[Any] | None:
+    def answer(self, func: Any, values: list[object], tensors: list[Tensor], make: Callable[..., object]) -> tuple[Any] | None:
         """What an operator gives if all its tensors are known, and its results too.
 
         ``make`` gives the fake tensor of a new constant, in the memory of another if it is a view. A tensor that was written to is given
@@ -79,13 +79,13 @@ def may_be_known(t: Tensor) -> bool:
     return t._aval.size <= 1 and str(t.layout) == "torch.strided" and t._aval.device != META
 
 
-def _numbers_for_tensors(func: Any, values: list[Any]) -> bool:
+def _numbers_for_tensors(func: Any, values: list[object]) -> bool:
     """Whether an operator on tensors was given numbers alone."""
     operands = [values[i] for i in func._schema.tensors]
     return bool(operands) and all(isinstance(x, (bool, int, float, complex)) for x in operands)
 
 
-def leaves(x: Any) -> Any:
+def leaves(x: object) -> Any:
     """What lists, tuples, dicts and slices hold."""
     if isinstance(x, (list, tuple)):
         for i in x:
@@ -99,7 +99,7 @@ def leaves(x: Any) -> Any:
         yield x
 
 
-def mapped(f: Callable[[Any], Any], x: Any) -> Any:
+def mapped(f: Callable[..., object], x: object) -> Any:
     """``f`` of all that lists, tuples and dicts hold, in the same structure."""
     if isinstance(x, (list, tuple)):
         items = [mapped(f, i) for i in x]

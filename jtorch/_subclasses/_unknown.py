@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .._src.aten.overloads import aten as A
 from .._src.aten.state import STATE
-from .._src.facts.dtypes import BY_NAME
+from .._src.facts.devices import device
+from .._src.facts.dtypes import BY_NAME, dtype
 from .._src.facts.errors import broadcast_shapes
 from .._src.facts.size import SYMBOLIC
 from .._src.tensor.shape_env import ShapeEnv
@@ -21,20 +22,20 @@ from ._constants import mapped
 __all__ = ["answered", "note_sizes", "refuse"]
 
 _LONG = BY_NAME["int64"]
-_RULES: dict[Any, Callable[..., Any]] = {}
+_RULES: dict[object, Callable[..., object]] = {}
 
 
-def _rule(*funcs: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _rule(*funcs: object) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Says what operators give; ``NotImplemented`` where data do not decide."""
 
-    def add(f: Callable[..., Any]) -> Callable[..., Any]:
+    def add(f: Callable[..., object]) -> Callable[..., Any]:
         _RULES.update(dict.fromkeys(funcs, f))
         return f
 
     return add
 
 
-def answered(mode: Any, func: Any, values: list[Any]) -> tuple[Any] | None:
+def answered(mode: Any, func: Any, values: list[object]) -> tuple[object] | None:
     """What an operator gives, if the program says it or numbers or sizes depend on data; without symbols, only where sizes do not."""
     user = getattr(func, "user", None)
     if user is not None and user.fake is not None:
@@ -47,7 +48,7 @@ def answered(mode: Any, func: Any, values: list[Any]) -> tuple[Any] | None:
     return None if found is NotImplemented else (found,)
 
 
-def _as_stated(mode: Any, func: Any, values: list[Any]) -> Any:
+def _as_stated(mode: Any, func: Any, values: list[object]) -> Tensor:
     """What a program's own operator gives by the function that it registered for tensors without data."""
     args, kwargs = func.user.given([mapped(lambda x: mode._fake(func, x, values) if isinstance(x, Tensor) else x, x) for x in values])
     before, STATE.fake = STATE.fake, (mode, func)
@@ -58,7 +59,7 @@ def _as_stated(mode: Any, func: Any, values: list[Any]) -> Any:
         STATE.fake = before
 
 
-def note_sizes(env: ShapeEnv | None, shape: Iterable[Any]) -> None:
+def note_sizes(env: ShapeEnv | None, shape: Iterable[object]) -> None:
     """Says that the sizes of a result are none below 0."""
     if env is not None and env.data is not None:
         for n in shape:
@@ -66,7 +67,7 @@ def note_sizes(env: ShapeEnv | None, shape: Iterable[Any]) -> None:
                 env.data.at_least_0(n)
 
 
-def refuse(env: ShapeEnv | None, varying: list[Any], error: Exception) -> None:
+def refuse(env: ShapeEnv | None, varying: list[object], error: Exception) -> None:
     """Refuses an operator that failed on sizes that depend on data, where no example says what they are."""
     if env is None or env.data is None:
         return
@@ -86,7 +87,7 @@ def _size(mode: Any, most: Any) -> Any:
     return known.number(0, int(high) if high is not None and high < math.inf else None, size=True)
 
 
-def _once(t: Tensor, what: str, make: Callable[[], Any]) -> Any:
+def _once(t: Tensor, what: str, make: Callable[[], object]) -> object:
     """What data decide of a tensor is the same as often as it is asked for, until the tensor is written to."""
     known = t.__dict__.setdefault("_read_of_data", {})
     version, found = known.get(what, (None, None))
@@ -96,18 +97,18 @@ def _once(t: Tensor, what: str, make: Callable[[], Any]) -> Any:
     return found
 
 
-def _count(mode: Any, t: Tensor) -> Any:
+def _count(mode: object, t: Tensor) -> Any:
     """How many elements of a tensor are not zero."""
     return _once(t, "count", lambda: _size(mode, t._aval.size))
 
 
-def _empty(mode: Any, like: Tensor, shape: Iterable[Any], dtype: Any = None) -> Any:
+def _empty(mode: Any, like: Tensor, shape: Iterable[object], dtype: dtype | None = None) -> Tensor:
     with mode:
         return A.empty.memory_format([mode.shape_env.wrap(exact(n)) for n in shape], dtype=dtype or like.dtype, device=like.device)
 
 
 @_rule(A.item.default, A._local_scalar_dense.default)
-def _item(mode: Any, func: Any, self: Tensor) -> Any:
+def _item(mode: Any, func: object, self: Tensor) -> object:
     del func
     kind = self.dtype.np.kind if hasattr(self.dtype, "np") else ""
     known = of(mode.shape_env)
@@ -117,7 +118,7 @@ def _item(mode: Any, func: Any, self: Tensor) -> Any:
 
 
 @_rule(A._assert_scalar.default)
-def _assert_scalar(mode: Any, func: Any, self: Any, message: str) -> None:
+def _assert_scalar(mode: object, func: object, self: object, message: str) -> None:
     """It is said already where it is a comparison of symbols; what is false however data are fails at once."""
     del mode, func
     if not isinstance(self, Truth) and not self:
@@ -125,7 +126,7 @@ def _assert_scalar(mode: Any, func: Any, self: Any, message: str) -> None:
 
 
 @_rule(A.sym_constrain_range.default, A.sym_constrain_range_for_size.default)
-def _constrain(mode: Any, func: Any, size: Any, *, min: int | None, max: int | None) -> Any:
+def _constrain(mode: object, func: object, size: object, *, min: int | None, max: int | None) -> object:
     del mode
     if not isinstance(size, Sym) or not size.on_data:
         return NotImplemented
@@ -139,32 +140,32 @@ def _constrain(mode: Any, func: Any, size: Any, *, min: int | None, max: int | N
 
 
 @_rule(A.nonzero.default)
-def _nonzero(mode: Any, func: Any, self: Tensor) -> Any:
+def _nonzero(mode: object, func: object, self: Tensor) -> Tensor:
     del func
     return _empty(mode, self, (_count(mode, self), self.ndim), _LONG)
 
 
 @_rule(A.where.default)
-def _where(mode: Any, func: Any, condition: Tensor) -> Any:
+def _where(mode: object, func: object, condition: Tensor) -> list[Tensor]:
     del func
     n = _count(mode, condition)
     return [_empty(mode, condition, (n,), _LONG) for _ in range(condition.ndim)]
 
 
 @_rule(A.argwhere.default)
-def _argwhere(mode: Any, func: Any, self: Tensor) -> Any:
+def _argwhere(mode: object, func: object, self: Tensor) -> Tensor:
     return _nonzero(mode, func, self)
 
 
 @_rule(A.masked_select.default)
-def _masked_select(mode: Any, func: Any, self: Tensor, mask: Tensor) -> Any:
+def _masked_select(mode: object, func: object, self: Tensor, mask: Tensor) -> object:
     del func
     shape = broadcast_shapes(self._aval.shape, mask._aval.shape)
     return _empty(mode, self, (_size(mode, math.prod(shape)),))
 
 
 @_rule(A._unique2.default)
-def _unique2(mode: Any, func: Any, self: Tensor, sorted: bool, return_inverse: bool, return_counts: bool) -> Any:
+def _unique2(mode: object, func: object, self: Tensor, sorted: bool, return_inverse: bool, return_counts: bool) -> tuple[Tensor, ...]:
     del func, sorted
     n = _size(mode, self._aval.size)
     inverse = _empty(mode, self, self.shape if return_inverse else (0,), _LONG)
@@ -172,14 +173,18 @@ def _unique2(mode: Any, func: Any, self: Tensor, sorted: bool, return_inverse: b
 
 
 @_rule(A.unique_consecutive.default)
-def _unique_consecutive(mode: Any, func: Any, self: Tensor, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
+def _unique_consecutive(
+    mode: object, func: object, self: Tensor, return_inverse: bool, return_counts: bool, dim: int | None
+) -> tuple[Tensor, ...]:
     if dim is not None and (dim, self.ndim) != (0, 1):
         return _unique_dim(mode, func, self, dim, True, return_inverse, return_counts)
     return _unique2(mode, func, self, True, return_inverse, return_counts)
 
 
 @_rule(A.unique_dim.default)
-def _unique_dim(mode: Any, func: Any, self: Tensor, dim: int, sorted: bool, return_inverse: bool, return_counts: bool) -> Any:
+def _unique_dim(
+    mode: Any, func: object, self: Tensor, dim: int, sorted: bool, return_inverse: bool, return_counts: bool
+) -> tuple[Tensor, ...]:
     del func, sorted, return_inverse, return_counts  # it gives both, as PyTorch's does
     shape = list(self.shape)
     dim = range(len(shape))[dim]
@@ -188,13 +193,13 @@ def _unique_dim(mode: Any, func: Any, self: Tensor, dim: int, sorted: bool, retu
 
 
 @_rule(A.repeat_interleave.Tensor)
-def _repeats(mode: Any, func: Any, repeats: Tensor, *, output_size: Any = None) -> Any:
+def _repeats(mode: object, func: object, repeats: Tensor, *, output_size: object = None) -> object:
     del func
     return NotImplemented if output_size is not None else _empty(mode, repeats, (_size(mode, None),), _LONG)
 
 
 @_rule(A.repeat_interleave.self_Tensor)
-def _repeat_interleave(mode: Any, func: Any, self: Tensor, repeats: Tensor, dim: int | None, *, output_size: Any) -> Any:
+def _repeat_interleave(mode: Any, func: object, self: Tensor, repeats: Tensor, dim: int | None, *, output_size: object) -> object:
     del func, repeats
     if output_size is not None:
         return NotImplemented
@@ -206,7 +211,7 @@ def _repeat_interleave(mode: Any, func: Any, self: Tensor, repeats: Tensor, dim:
 
 
 @_rule(A.bincount.default)
-def _bincount(mode: Any, func: Any, self: Tensor, weights: Tensor | None, minlength: Any) -> Any:
+def _bincount(mode: Any, func: object, self: Tensor, weights: Tensor | None, minlength: object) -> object:
     del func
     n = of(mode.shape_env).number(minlength if type(minlength) is int else 0, size=True)
     kind = _LONG if weights is None else weights.dtype if str(weights.dtype) == "torch.float32" else BY_NAME["float64"]
@@ -214,13 +219,24 @@ def _bincount(mode: Any, func: Any, self: Tensor, weights: Tensor | None, minlen
 
 
 @_rule(A.randperm.default)
-def _randperm(mode: Any, func: Any, n: Any, *, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+def _randperm(mode: object, func: object, n: object, *, dtype: object, layout: object, device: object, pin_memory: object) -> object:
     del func, layout, pin_memory
     return _made_of(mode, n, dtype, device) if isinstance(n, Sym) else NotImplemented
 
 
 @_rule(A.arange.start, A.arange.start_step)
-def _arange(mode: Any, func: Any, start: Any, end: Any, step: Any = 1, *, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+def _arange(
+    mode: object,
+    func: object,
+    start: int,
+    end: object,
+    step: float = 1,
+    *,
+    dtype: dtype | None,
+    layout: object,
+    device: device,
+    pin_memory: bool | None,
+) -> object:
     del func, layout, pin_memory
     if not isinstance(start, Sym) or not all(isinstance(x, (int, Sym)) for x in (end, step)) or type(step) is not int or not step:
         return NotImplemented
@@ -228,17 +244,17 @@ def _arange(mode: Any, func: Any, start: Any, end: Any, step: Any = 1, *, dtype:
     return _made_of(mode, n.__sym_max__(0) if isinstance(n, Sym) else max(n, 0), dtype, device)
 
 
-def _made_of(mode: Any, n: Any, dtype: Any, device: Any) -> Any:
+def _made_of(mode: Any, n: object, dtype: object, device: object) -> object:
     with mode:
         return A.empty.memory_format([n], dtype=dtype if type(dtype) is type(_LONG) else _LONG, device=device)
 
 
-def _masks(indices: list[Any]) -> bool:
+def _masks(indices: Sequence[object]) -> bool:
     return any(isinstance(i, Tensor) and i.dtype.np.kind == "b" for i in indices)
 
 
 @_rule(A.index.Tensor)
-def _index(mode: Any, func: Any, self: Tensor, indices: list[Any]) -> Any:
+def _index(mode: Any, func: Callable[..., object], self: Tensor, indices: list[Tensor | None]) -> Any:
     """Masks as the places where they are true."""
     if not _masks(indices):
         return NotImplemented
@@ -254,7 +270,7 @@ def _index(mode: Any, func: Any, self: Tensor, indices: list[Any]) -> Any:
 
 
 @_rule(A.select.int)
-def _select(mode: Any, func: Any, self: Tensor, dim: int, index: Any) -> Any:
+def _select(mode: Any, func: Callable[..., object], self: Tensor, dim: int, index: Sym | int) -> object:
     if not isinstance(index, Sym) or not index.on_data:
         return NotImplemented
     with mode:
@@ -262,7 +278,7 @@ def _select(mode: Any, func: Any, self: Tensor, dim: int, index: Any) -> Any:
 
 
 @_rule(A.slice.Tensor)
-def _slice(mode: Any, func: Any, self: Tensor, dim: int, start: Any, end: Any, step: Any) -> Any:
+def _slice(mode: object, func: object, self: Tensor, dim: int, start: object, end: object, step: int) -> object:
     """Between places that are not known to lie in the dimension there is a number of elements that data decide."""
     del func
     size = self.shape[dim]
@@ -286,7 +302,7 @@ def _place(x: Any, size: Any) -> Any:
     return x if statically(x <= size) else size if statically(x >= size) else None
 
 
-def statically(a: Any) -> bool:
+def statically(a: Truth | bool) -> bool:
     """Whether something holds whatever data are."""
     try:
         return a.holds() if isinstance(a, Truth) else bool(a)
@@ -294,7 +310,7 @@ def statically(a: Any) -> bool:
         return False
 
 
-def _view(mode: Any, self: Tensor, dim: int, n: Any, step: Any) -> Any:
+def _view(mode: Any, self: Tensor, dim: int, n: Any, step: Any) -> object:
     shape, strides = list(self.shape), list(self.stride())
     shape[dim], strides[dim] = n, strides[dim] * step
     with mode:
@@ -302,14 +318,16 @@ def _view(mode: Any, self: Tensor, dim: int, n: Any, step: Any) -> Any:
 
 
 @_rule(A.index_put_.default, A._index_put_impl_.default)
-def _index_put_(mode: Any, func: Any, self: Tensor, indices: list[Any], values: Tensor, accumulate: bool, unsafe: bool = False) -> Any:
+def _index_put_(
+    mode: object, func: object, self: Tensor, indices: list[Tensor], values: Tensor, accumulate: bool, unsafe: bool = False
+) -> object:
     """Where masks decide how many places there are, values are only known to fit where the program runs."""
     del mode, func, values, accumulate, unsafe
     return self if _masks(indices) else NotImplemented
 
 
 @_rule(A.index_put.default)
-def _index_put(mode: Any, func: Any, self: Tensor, indices: list[Any], values: Tensor, accumulate: bool) -> Any:
+def _index_put(mode: Any, func: object, self: Tensor, indices: list[Any], values: Tensor, accumulate: bool) -> Any:
     del func, values, accumulate
     if not _masks(indices):
         return NotImplemented

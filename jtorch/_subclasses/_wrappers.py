@@ -14,7 +14,7 @@ def takes_over(types: Iterable[type], own: type) -> bool:
     return any(not issubclass(cls, own) for cls in types)
 
 
-def around_fakes(mode: Any, t: Tensor, static_shapes: bool | None) -> Any:
+def around_fakes(mode: Any, t: Tensor, static_shapes: bool | None) -> None:
     """The counterpart of a wrapper that says what it holds: one of its class around the counterparts; None for other tensors."""
     if not is_traceable_wrapper_subclass(t):
         return None

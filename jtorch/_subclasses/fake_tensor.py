@@ -49,7 +49,7 @@ class UnsupportedFakeTensorException(RuntimeError):
 class UnsupportedOperatorException(RuntimeError):
     """An operator whose results cannot be found without data."""
 
-    def __init__(self, func: Any) -> None:
+    def __init__(self, func: object) -> None:
         super().__init__(func)
         self.func = func
 
@@ -57,7 +57,7 @@ class UnsupportedOperatorException(RuntimeError):
 class DynamicOutputShapeException(RuntimeError):
     """The shape of a result depends on data."""
 
-    def __init__(self, func: Any) -> None:
+    def __init__(self, func: object) -> None:
         super().__init__(func)
         self.func = func
 
@@ -65,7 +65,7 @@ class DynamicOutputShapeException(RuntimeError):
 class DataDependentOutputException(RuntimeError):
     """What is asked of a fake tensor depends on data."""
 
-    def __init__(self, func: Any) -> None:
+    def __init__(self, func: object) -> None:
         super().__init__(func)
         self.func = func
 
@@ -74,7 +74,7 @@ class FakeTensorDeviceMismatchError(RuntimeError):
     """The operands of an operator claim to lie on devices that do not go together."""
 
 
-def _wrapped(shape: Any) -> Any:
+def _wrapped(shape: tuple[object, ...]) -> _Size | None:
     """Sizes as programs see them."""
     return _Size([env_of(n).wrap(n) if type(n) in SYMBOLIC else n for n in shape]) if any_symbolic(shape) else None
 
@@ -102,7 +102,13 @@ class FakeTensor(Tensor):
     real_tensor = None
 
     def __new__(
-        cls, fake_mode: FakeTensorMode, elem: Any, device: Any, constant: Any = None, real_tensor: Any = None, **_unused: Any
+        cls,
+        fake_mode: FakeTensorMode,
+        elem: Tensor | None,
+        device: Any,
+        constant: Tensor | None = None,
+        real_tensor: Tensor | None = None,
+        **_unused: object,
     ) -> FakeTensor:
         """A fake tensor like the meta tensor ``elem``, on ``device``."""
         del real_tensor
@@ -115,7 +121,7 @@ class FakeTensor(Tensor):
         return fake_mode.from_tensor(t)
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Tensor:
         kwargs = kwargs or {}
         mode = _mode_among((args, kwargs))
         if mode is None or takes_over(types, FakeTensor):
@@ -220,7 +226,7 @@ class FakeTensor(Tensor):
         raise not_offered("pickling a FakeTensor", "it belongs to its mode and has no data")
 
 
-def _default_dtype() -> Any:
+def _default_dtype() -> object:
     return get_default_dtype()
 
 
@@ -239,7 +245,7 @@ def _made(
     return t if constant is None else mode.constants.note(t)
 
 
-def _mode_among(x: Any) -> FakeTensorMode | None:
+def _mode_among(x: tuple[object, ...]) -> FakeTensorMode | None:
     found = None
     for t in leaves(x):
         if isinstance(t, FakeTensor):
@@ -412,7 +418,7 @@ class FakeTensorMode(TorchDispatchMode):
         device = self._device_of(func, values, tensors)
         stands: dict[int, tuple[Tensor, Tensor]] = {}
 
-        def stand_in(x: Any) -> Any:
+        def stand_in(x: object) -> object:
             if isinstance(x, Tensor):
                 found = stands.get(id(x))
                 if found is None:
@@ -443,7 +449,7 @@ class FakeTensorMode(TorchDispatchMode):
                 follow(original, stand)
         written = [values[i] for i in schema.writes]
 
-        def outcome(x: Any) -> Any:
+        def outcome(x: object) -> object:
             if isinstance(x, Tensor):
                 for original, stand in stands.values():
                     if x is stand:
@@ -459,7 +465,15 @@ class FakeTensorMode(TorchDispatchMode):
         result = mapped(outcome, out)
         return written[0] if len(written) == 1 and isinstance(out, Tensor) else result
 
-    def _with_hints(self, func: Any, given: list[Any], stands: Any, env: ShapeEnv, varying: list[Any], error: Exception) -> Any:
+    def _with_hints(
+        self,
+        func: object,
+        given: list[object],
+        stands: dict[int, tuple[Tensor, Tensor]],
+        env: ShapeEnv,
+        varying: list[object],
+        error: Exception,
+    ) -> object:
         """What an operator gives that failed, with the example's sizes for as few symbols as will do: which becomes guards."""
         names = env.names_in(varying)
         original = dict(stands)
@@ -477,7 +491,7 @@ class FakeTensorMode(TorchDispatchMode):
         stands.update(original)
         raise error
 
-    def _run(self, func: Any, given: list[Any]) -> Any:
+    def _run(self, func: Any, given: list[object]) -> Any:
         if func is aten._local_scalar_dense.default:
             raise DataDependentOutputException(func)
         try:
@@ -492,7 +506,7 @@ class FakeTensorMode(TorchDispatchMode):
                 raise (DynamicOutputShapeException if _any_shape(func) else DataDependentOutputException)(func) from None
             raise
 
-    def _of_constants(self, func: Any, values: list[Any], tensors: list[Tensor]) -> tuple[Any] | None:
+    def _of_constants(self, func: object, values: list[Any], tensors: list[Tensor]) -> tuple[object] | None:
         """The answer where data is known: numbers that the program wrote down, and what is computed from them alone."""
         if func in (aten.lift_fresh.default, aten.lift_fresh_copy.default) and not isinstance(values[0], FakeTensor):
             real = values[0]
@@ -506,16 +520,16 @@ class FakeTensorMode(TorchDispatchMode):
     def _constant(self, real: Tensor, memory: Storage | None = None) -> FakeTensor:
         return _made(self, real._aval.shape, real._strides, real._aval.dtype, real.device, real.storage_offset(), real, memory)
 
-    def _stand_in(self, func: Any, x: Tensor, values: list[Any]) -> Tensor:
+    def _stand_in(self, func: object, x: Tensor, values: list[object]) -> Tensor:
         t = self._fake(func, x, values)
         steps = None if t._strides is None else tuple(map(self._reduced, t._strides))
         return on_meta(tuple(map(self._reduced, t._aval.shape)), t._aval.dtype, steps)
 
-    def _reduced(self, n: Any) -> Any:
+    def _reduced(self, n: object) -> Any:
         """A size, without the symbols that were said to equal something else."""
         return n if self.shape_env is None or self.shape_env.data is None else self.shape_env.data.reduced(n)
 
-    def _fake(self, func: Any, x: Tensor, values: list[Any]) -> Tensor:
+    def _fake(self, func: Any, x: Tensor, values: list[object]) -> Tensor:
         if isinstance(x, FakeTensor):
             if x.fake_mode is not self:
                 raise AssertionError("Mixing fake modes NYI")
@@ -559,7 +573,7 @@ def _decides_no_shape(a: Any) -> bool:
     return a.type.rstrip("?") in ("Scalar", "Tensor", "float") and a.name not in ("start", "end", "step") and "scales" not in a.name
 
 
-def _sizes_in(given: list[Any]) -> Iterator[Any]:
+def _sizes_in(given: list[object]) -> Iterator[object]:
     """The symbolic sizes among an operator's arguments and in its tensors' shapes."""
     for x in leaves(given):
         for n in x._aval.shape if isinstance(x, Tensor) else (x,):
@@ -567,10 +581,10 @@ def _sizes_in(given: list[Any]) -> Iterator[Any]:
                 yield n
 
 
-def _hinted(x: Any, stands: dict[int, tuple[Tensor, Tensor]], env: ShapeEnv, names: list[str]) -> Any:
+def _hinted(x: Tensor | int, stands: dict[int, tuple[Tensor, Tensor]], env: ShapeEnv, names: list[str]) -> object:
     """An argument with the example's sizes in place of some symbols."""
 
-    def size(n: Any) -> Any:
+    def size(n: object) -> Any:
         return env.with_hints(n, names) if type(n) in SYMBOLIC else n
 
     if isinstance(x, Tensor):
@@ -599,7 +613,7 @@ class _Shown:
         return self.text
 
 
-def _strides_like(shape: Any, strides: Any, sizes: Any) -> Any:
+def _strides_like(shape: tuple[int, ...], strides: tuple[int, ...], sizes: Any) -> tuple[object, ...]:
     """The strides of a dense tensor for other sizes; those of others stay numbers."""
     order = sorted(range(len(shape)), key=lambda i: (strides[i], shape[i]))
     found: list[Any] = [0] * len(shape)
@@ -641,7 +655,7 @@ def is_fake(x: Any) -> bool:
     return False
 
 
-def maybe_get_fake_mode(t: Any) -> FakeTensorMode | None:
+def maybe_get_fake_mode(t: object) -> FakeTensorMode | None:
     """The mode of a fake tensor; None for others."""
     return t.fake_mode if isinstance(t, FakeTensor) else None
 
@@ -681,7 +695,7 @@ class FakeCopyMode(TorchFunctionMode):
     def __init__(self, fake_mode: FakeTensorMode) -> None:
         self.fake_mode = fake_mode
 
-    def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+    def __torch_function__(self, func: Any, types: object, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         del types
         kwargs = kwargs or {}
         if func is Tensor.clone:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
 
 from .._src.refusals import stand_ins as _refusals
+from ..core import Tensor
 
 
 @contextlib.contextmanager
@@ -15,7 +15,7 @@ def disable_functional_mode() -> Iterator[None]:
     yield
 
 
-def mb_unwrap_functional_tensor(tensor: Any) -> Any:
+def mb_unwrap_functional_tensor(tensor: Tensor) -> Tensor:
     """The tensor itself."""
     return tensor
 

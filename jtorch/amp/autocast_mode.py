@@ -6,7 +6,7 @@ import contextlib
 import functools
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jtorch as torch
@@ -50,7 +50,7 @@ def get_autocast_dtype(device_type: str) -> Any:
     return _state.dtypes.get(device_type, torch.float16 if device_type in ("cuda", "mps", "ipu") else torch.bfloat16)
 
 
-def set_autocast_dtype(device_type: str, dtype: Any) -> None:
+def set_autocast_dtype(device_type: str, dtype: object) -> None:
     """Sets the lower precision of a device type."""
     _state.dtypes[device_type] = dtype
 
@@ -128,12 +128,12 @@ def set_autocast_cpu_enabled(enabled: bool) -> None:
     set_autocast_enabled("cpu", enabled)
 
 
-def set_autocast_cpu_dtype(dtype: Any) -> None:
+def set_autocast_cpu_dtype(dtype: object) -> None:
     """Sets the lower precision of the CPU."""
     set_autocast_dtype("cpu", dtype)
 
 
-def set_autocast_gpu_dtype(dtype: Any) -> None:
+def set_autocast_gpu_dtype(dtype: object) -> None:
     """Sets the lower precision of CUDA."""
     set_autocast_dtype("cuda", dtype)
 
@@ -153,7 +153,7 @@ def get_autocast_xla_dtype() -> Any:
     return get_autocast_dtype("xla")
 
 
-def set_autocast_xla_dtype(dtype: Any) -> None:
+def set_autocast_xla_dtype(dtype: object) -> None:
     """Sets the lower precision of XLA devices."""
     set_autocast_dtype("xla", dtype)
 
@@ -173,7 +173,7 @@ def get_autocast_ipu_dtype() -> Any:
     return get_autocast_dtype("ipu")
 
 
-def set_autocast_ipu_dtype(dtype: Any) -> None:
+def set_autocast_ipu_dtype(dtype: object) -> None:
     """Sets the lower precision of IPUs."""
     set_autocast_dtype("ipu", dtype)
 
@@ -188,7 +188,7 @@ class _Casting(TorchFunctionMode):
         """Takes on the functions that have a policy for an enabled device type."""
         self.acts_on = callables(tuple([kind for kind, on in _state.enabled.items() if on]))
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(self, func: Any, types: tuple[object, ...], args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         kind = _device_of((args, kwargs)) or ""  # no tensors: no policy
         policy = policy_of(func, kind) if _state.enabled.get(kind) else None
@@ -217,7 +217,7 @@ class _Casting(TorchFunctionMode):
         return _cast(found, get_autocast_dtype(kind), kind) if policy == "result" else found
 
 
-def _tensors(tree: Any) -> Any:
+def _tensors(tree: object) -> Any:
     if isinstance(tree, torch.Tensor):
         yield tree
     elif isinstance(tree, (tuple, list)):
@@ -228,13 +228,13 @@ def _tensors(tree: Any) -> Any:
             yield from _tensors(x)
 
 
-def _device_of(tree: Any) -> str | None:
+def _device_of(tree: tuple[object, ...]) -> str | None:
     for t in _tensors(tree):
         return t.device.type
     return None
 
 
-def _castable(t: Any, kind: Any) -> bool:
+def _castable(t: torch.Tensor, kind: str) -> bool:
     return t.is_floating_point() and t.dtype is not torch.float64 and t.device.type == kind
 
 
@@ -245,7 +245,7 @@ def _policy_of_edges(args: Any, kwargs: Any) -> str | None:
     return "float32" if mode == "replicate" or (mode == "reflect" and len(sizes) < 6) else None
 
 
-def _target(policy: str, kind: Any, tree: Any) -> Any:
+def _target(policy: str, kind: str, tree: tuple[object, ...]) -> Any:
     if policy == "lower":
         return get_autocast_dtype(kind)
     if policy == "matrices":
@@ -256,7 +256,7 @@ def _target(policy: str, kind: Any, tree: Any) -> Any:
     return torch.float32 if torch.float32 in floats and len(set(floats)) > 1 else None
 
 
-def _cast(tree: Any, target: Any, kind: Any) -> Any:
+def _cast(tree: object, target: torch.dtype, kind: str) -> Any:
     if isinstance(tree, torch.Tensor):
         return tree.to(target) if _castable(tree, kind) and tree.dtype is not target else tree
     if isinstance(tree, (tuple, list)) and not hasattr(tree, "_fields"):
@@ -315,7 +315,9 @@ class autocast:
         return autocast_decorator(self, func)
 
 
-def _enter_autocast(device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: Any = None) -> autocast:
+def _enter_autocast(
+    device_type: str, dtype: torch.dtype | None = None, enabled: bool = True, cache_enabled: bool | None = None
+) -> autocast:
     """Enters a block, as graphs do that have no blocks; gives what ``_exit_autocast`` leaves."""
     return autocast(device_type, dtype, enabled, cache_enabled).__enter__()
 
@@ -341,30 +343,30 @@ def casting(wanted: dict[str, Any]) -> Iterator[None]:
         yield
 
 
-def autocast_decorator(autocast_instance: Any, func: Any) -> Any:
+def autocast_decorator(autocast_instance: Any, func: Callable[..., object]) -> Any:
     """``func`` run in a block, each call in one of its own."""
 
     @functools.wraps(func)
-    def decorated(*args: Any, **kwargs: Any) -> Any:
+    def decorated(*args: object, **kwargs: object) -> object:
         with autocast_instance:
             return func(*args, **kwargs)
 
     return decorated
 
 
-def _check_device_type(device_type: Any) -> None:
+def _check_device_type(device_type: str) -> None:
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
 
 
-def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) -> Any:
+def custom_fwd(fwd: Callable[..., object] | None = None, *, device_type: str, cast_inputs: torch.dtype | None = None) -> Any:
     """Decorator of ``forward`` of an ``autograd.Function``: with ``cast_inputs`` it runs in that dtype, without autocast."""
     _check_device_type(device_type)
     if fwd is None:
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
 
     @functools.wraps(fwd)
-    def decorated(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+    def decorated(ctx: Any, *args: object, **kwargs: object) -> object:
         ctx._dtype = get_autocast_dtype(device_type)
         ctx._fwd_used_autocast = is_autocast_enabled(device_type) and cast_inputs is None
         if cast_inputs is None or not is_autocast_enabled(device_type):
@@ -375,14 +377,14 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) ->
     return decorated
 
 
-def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
+def custom_bwd(bwd: Callable[..., object] | None = None, *, device_type: str) -> Any:
     """Decorator of ``backward``: it runs under the autocast of ``forward``."""
     _check_device_type(device_type)
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)
 
     @functools.wraps(bwd)
-    def decorated(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+    def decorated(ctx: Any, *args: object, **kwargs: object) -> object:
         with autocast(device_type, enabled=ctx._fwd_used_autocast, dtype=ctx._dtype):
             return bwd(ctx, *args, **kwargs)
 

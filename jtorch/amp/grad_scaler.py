@@ -20,7 +20,7 @@ class OptState(enum.Enum):
     READY, UNSCALED, STEPPED = range(3)
 
 
-def _refresh_per_optimizer_state() -> dict[str, Any]:
+def _refresh_per_optimizer_state() -> dict[str, object]:
     return {"stage": OptState.READY, "found_inf_per_device": {}}
 
 
@@ -70,13 +70,13 @@ class GradScaler:
                 )
         return self._scale, self._growth_tracker
 
-    def _lazy_init_scale_growth_tracker(self, dev: Any) -> None:
+    def _lazy_init_scale_growth_tracker(self, dev: torch.device) -> None:
         if self._growth_tracker is not None:
             raise AssertionError("_growth_tracker initialized before _scale")
         self._scale = torch.full((), self._init_scale, dtype=torch.float32, device=dev)
         self._growth_tracker = torch.full((), self._init_growth_tracker, dtype=torch.int32, device=dev)
 
-    def scale(self, outputs: Any) -> Any:
+    def scale(self, outputs: torch.Tensor | Iterable[torch.Tensor]) -> Any:
         """Tensors, or nested iterables of them, times the scale."""
         if not self._enabled:
             return outputs
@@ -91,9 +91,9 @@ class GradScaler:
 
     def _unscale_grads_(
         self, optimizer: Any, inv_scale: torch.Tensor, found_inf: torch.Tensor, allow_fp16: bool
-    ) -> dict[Any, torch.Tensor]:
+    ) -> dict[object, torch.Tensor]:
         """Multiplies all gradients by ``inv_scale``; for each device a number that is not 0 if one was not finite."""
-        finite: dict[Any, list[torch.Tensor]] = {}
+        finite: dict[object, list[torch.Tensor]] = {}
         with torch.no_grad():
             for group in optimizer.param_groups:
                 for p in group["params"]:
@@ -126,12 +126,12 @@ class GradScaler:
         state["found_inf_per_device"] = self._unscale_grads_(optimizer, inverse, found_inf, False)
         state["stage"] = OptState.UNSCALED
 
-    def _maybe_opt_step(self, optimizer: Any, optimizer_state: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+    def _maybe_opt_step(self, optimizer: Any, optimizer_state: dict[str, Any], *args: object, **kwargs: object) -> float | None:
         if any(v.item() for v in optimizer_state["found_inf_per_device"].values()):
             return None
         return optimizer.step(*args, **kwargs)
 
-    def _step_of_its_own(self, optimizer: Any, state: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+    def _step_of_its_own(self, optimizer: Any, state: dict[str, Any], *args: object, **kwargs: object) -> object:
         """The step of an optimiser that sees to scale and skipping itself: it gets ``grad_scale`` and ``found_inf``, or the scaler."""
         if "grad_scaler" in inspect.signature(optimizer.step).parameters:
             warnings.warn(
@@ -178,7 +178,7 @@ class GradScaler:
         state["stage"] = OptState.STEPPED
         return result
 
-    def update(self, new_scale: Any = None) -> None:
+    def update(self, new_scale: float | torch.Tensor | None = None) -> None:
         """Lowers the scale if a step was skipped, raises it after ``growth_interval`` that were not; or sets it to ``new_scale``."""
         if not self._enabled:
             return
@@ -295,12 +295,12 @@ class GradScaler:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
 
-    def _check_inf_per_device(self, optimizer: Any) -> dict[Any, torch.Tensor]:
+    def _check_inf_per_device(self, optimizer: object) -> dict[object, torch.Tensor]:
         scale, _ = self._check_scale_growth_tracker("_check_inf_per_device")
         one, none = torch.full((), 1.0, device=scale.device), torch.full((), 0.0, device=scale.device)
         found = self._unscale_grads_(optimizer, one, none, True)
         self._per_optimizer_states[id(optimizer)]["found_inf_per_device"] = found
         return found
 
-    def _found_inf_per_device(self, optimizer: Any) -> dict[Any, torch.Tensor]:
+    def _found_inf_per_device(self, optimizer: object) -> dict[object, torch.Tensor]:
         return self._per_optimizer_states[id(optimizer)]["found_inf_per_device"]

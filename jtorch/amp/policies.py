@@ -58,7 +58,7 @@ def _operators(kind: str) -> dict[str, str]:
     return found
 
 
-def policy_of(func: Any, kind: str) -> str | None:
+def policy_of(func: object, kind: str) -> str | None:
     """The policy of a public callable, or of an operator."""
     if isinstance(func, OpOverload):
         func = func._overloadpacket

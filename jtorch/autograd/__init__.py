@@ -19,6 +19,7 @@ from .grad_mode import set_grad_enabled as set_grad_enabled
 from .grad_mode import set_multithreading_enabled as set_multithreading_enabled
 
 if TYPE_CHECKING:  # what ``__getattr__`` finds
+    from ..core import Tensor
     from . import forward_ad as forward_ad
     from . import function as function
     from . import functional as functional
@@ -56,7 +57,7 @@ def kineto_available() -> bool:
     return False
 
 
-def _calculate_shape(output: Any, grad: Any, is_grads_batched: bool) -> tuple[Any, Any]:
+def _calculate_shape(output: Tensor, grad: Tensor, is_grads_batched: bool) -> tuple[object, object]:
     """The sizes of a result and of its gradient, which for nested tensors are tables of sizes."""
     if output.is_nested:
         return output._nested_tensor_size(), grad._nested_tensor_size()

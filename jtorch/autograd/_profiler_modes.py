@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from jtorch import Tensor
@@ -10,6 +11,7 @@ from jtorch.utils import _pytree as pytree
 from jtorch.utils._python_dispatch import TorchDispatchMode
 
 if TYPE_CHECKING:
+    from .._src.facts.devices import device
     from .profiler import Recorder
 
 
@@ -20,7 +22,13 @@ class Functions(TorchFunctionMode):
         super().__init__()
         self.recorder = recorder
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        self,
+        func: Callable[..., object],
+        types: tuple[type, ...],
+        args: tuple[Tensor | int, ...] = (),
+        kwargs: dict[str, bool | None] | None = None,
+    ) -> Any:
         name = getattr(func, "__name__", "")
         space = getattr(func, "_namespace", "aten")  # that of an operator's library, where one is called as such
         if name.endswith("__") or name in ("backward", "") or space == "profiler":  # the last open and close what is noted
@@ -42,7 +50,9 @@ class Operators(TorchDispatchMode):
         super().__init__()
         self.recorder = recorder
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, func: Any, types: tuple[object, ...], args: tuple[object, ...] = (), kwargs: dict[str, device | bool] | None = None
+    ) -> Tensor:
         name = func.name().partition(".")[0]
         if name == "aten::detach" or func.namespace == "profiler":  # a step of this package where PyTorch has none; a block's end
             return func(*args, **(kwargs or {}))
@@ -57,7 +67,7 @@ class Operators(TorchDispatchMode):
         finally:
             recorder.end(event)
 
-    def _measured(self, event: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    def _measured(self, event: Any, func: Any, args: Any, kwargs: Any) -> Tensor:
         recorder = self.recorder
         result = recorder.ran(func(*args, **kwargs))
         if recorder.memory:

@@ -136,7 +136,7 @@ class _Known:
         return _timed(None, self._call.name, self._known.run, args)
 
 
-def _of_host(result: Any) -> bool:
+def _of_host(result: np.ndarray) -> bool:
     if type(result) is run.Guarded:
         result = result.flags
     while type(result) in (tuple, list) and result:
@@ -145,13 +145,13 @@ def _of_host(result: Any) -> bool:
     return array is None or type(array) is np.ndarray or isinstance(array, np.generic)
 
 
-def _timed(kind: str | None, name: str, function: Callable[..., Any], args: tuple[Any, ...], nbytes: int = 0) -> Any:
+def _timed(kind: str | None, name: str, function: Callable[..., object], args: tuple[np.ndarray, ...], nbytes: int = 0) -> Any:
     for phases in Phases.active[-1:]:  # another thread may come here when the last profiler has just ended
         return phases.timed(kind, name, function, args, nbytes)
     return function(*args)
 
 
-def _set(undo: list[Callable[[], None]], holder: Any, name: str, value: Any) -> Any:
+def _set(undo: list[Callable[[], None]], holder: object, name: str, value: Any) -> Any:
     before = vars(holder)[name]
     undo.append(lambda: setattr(holder, name, before))
     setattr(holder, name, value)
@@ -159,7 +159,7 @@ def _set(undo: list[Callable[[], None]], holder: Any, name: str, value: Any) -> 
 
 
 def _replace(undo: list[Callable[[], None]]) -> None:
-    def timing(holder: Any, name: str, kind: str | None, called: str | None = None) -> None:
+    def timing(holder: object, name: str, kind: str | None, called: str | None = None) -> None:
         """Replaces a function whose whole time is that of one phase."""
 
         def replaced(*args: Any) -> Any:
@@ -167,8 +167,8 @@ def _replace(undo: list[Callable[[], None]]) -> None:
 
         before = _set(undo, holder, name, replaced)
 
-    def execute(plan: Any, trace: Any, state: Any, values: Any, leaves: Any, numbers: Any) -> None:
-        def ran() -> list[Any]:
+    def execute(plan: run.Plan, trace: object, state: Any, values: Any, leaves: list[object], numbers: list[float]) -> None:
+        def ran() -> list[jax.Array]:
             executed(plan, trace, state, values, leaves, numbers)
             return [values[i].array for i in plan.live]
 
@@ -178,7 +178,7 @@ def _replace(undo: list[Callable[[], None]]) -> None:
 
     executed = _set(undo, run, "_execute", execute)
 
-    def known(call: Any, avals: Any) -> Any:
+    def known(call: object, avals: tuple[object, ...]) -> Any:
         found = known_before(call, avals)
         for phases in Phases.active[-1:]:
             return phases.shapes(call, found)
@@ -186,7 +186,7 @@ def _replace(undo: list[Callable[[], None]]) -> None:
 
     known_before = _set(undo, run, "known", known)
 
-    def again(call: Any, shapes: Any, args: Any, error: Exception) -> Any:
+    def again(call: object, shapes: object, args: object, error: Exception) -> Any:
         return again_before(call, getattr(shapes, "_known", shapes), args, error)
 
     again_before = _set(undo, run, "again", again)
@@ -197,13 +197,13 @@ def _replace(undo: list[Callable[[], None]]) -> None:
 
     ran_small = _set(undo, record, "_ran_small", small)
 
-    def quickly(shapes: Any, ins: Any, numbers: Any) -> Any:
+    def quickly(shapes: Any, ins: Any, numbers: Any) -> object:
         return _timed(HOST, "kernel", quickly_before, (shapes, ins, numbers))
 
     quickly_before = _set(undo, record, "quickly", quickly)
     timing(record, "immediately", None)
 
-    def moved(array: Any, *rest: Any) -> Any:
+    def moved(array: np.ndarray, *rest: Any) -> Any:
         return _timed(TRANSFER, "to device", moved_before, (array, *rest), getattr(array, "nbytes", 0))
 
     moved_before = _set(undo, tiers, "moved", moved)
@@ -221,7 +221,7 @@ def _replace(undo: list[Callable[[], None]]) -> None:
 
         _set(undo, kind, "_value", property(value))
 
-    def heard(event: str, duration_secs: float, **_: Any) -> None:
+    def heard(event: str, duration_secs: float, **_: object) -> None:
         if event in _COMPILING:
             for phases in Phases.active[-1:]:
                 phases.compiled(_COMPILING[event], duration_secs)

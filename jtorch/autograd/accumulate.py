@@ -52,7 +52,7 @@ def end_of(leaf: Any) -> AccumulateGrad:
         return found
 
 
-def hooks_at(leaf: Any) -> Any:
+def hooks_at(leaf: Any) -> None:
     """The rare attributes of a leaf's node, or None."""
     if leaf._end is None:
         return None

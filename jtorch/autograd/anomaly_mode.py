@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,7 @@ def _set(on: bool, nan: bool) -> None:
 def _remembering(init: Callable[..., None]) -> Callable[..., None]:
     """Nodes keep where they were made, and what they were made by."""
 
-    def made(node: tape.Node, *args: Any) -> None:
+    def made(node: tape.Node, *args: object) -> None:
         init(node, *args)
         node.metadata["traceback_"] = traceback.format_stack()[:-1]
         if _running:
@@ -62,7 +62,7 @@ def _remembering(init: Callable[..., None]) -> Callable[..., None]:
 def _checking(apply: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
     """Nodes look for nan in what they give."""
 
-    def checked(node: tape.Node, grads: list[Any]) -> list[Any]:
+    def checked(node: tape.Node, grads: Sequence[object]) -> list[Any]:
         _running.append(node)
         try:
             found = apply(node, grads)
@@ -90,7 +90,7 @@ def _has_nan(v: Any) -> bool:
     return bool(np.isnan(numbers_of(v)).any())
 
 
-def _tell(node: Any) -> None:
+def _tell(node: FunctionNode | tape.Node) -> None:
     """Warns where a node, and what induced it, was made. Where warnings are errors they are printed, and the error goes on its way."""
     try:
         _warn_of(node)
@@ -98,7 +98,7 @@ def _tell(node: Any) -> None:
         traceback.print_exception(warning)
 
 
-def _warn_of(node: Any) -> None:
+def _warn_of(node: FunctionNode | tape.Node) -> None:
     stack = node.metadata.get("traceback_")
     if not stack:
         warnings.warn(

@@ -29,7 +29,7 @@ def _plain(given: Any) -> bool:
     return type(given) in PLAIN or (type(given) in (list, tuple) and PLAIN.issuperset(map(type, given)))
 
 
-def _check_inside(outputs: Any, inputs: Any, allow_unused: Any) -> None:
+def _check_inside(outputs: Tensor, inputs: Tensor, allow_unused: bool) -> None:
     """Raises torch's errors for gradients inside a function transformation: its graph is only what is made there."""
     if MODE.batching:
         _refuse_examples("output", outputs)
@@ -46,7 +46,7 @@ def _check_inside(outputs: Any, inputs: Any, allow_unused: Any) -> None:
             )
 
 
-def _refuse_examples(kind: str, given: Any) -> None:
+def _refuse_examples(kind: str, given: object) -> None:
     """Raises the older ``vmap``'s error for operands that are one example of many."""
     for i, t in enumerate(_several(given)):
         if isinstance(t, Tensor) and hasattr(t._read(), "physical"):
@@ -58,12 +58,12 @@ def _refuse_examples(kind: str, given: Any) -> None:
 
 
 def backward(
-    tensors: Any,
-    grad_tensors: Any = None,
+    tensors: object,
+    grad_tensors: object = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    grad_variables: Any = None,
-    inputs: Any = None,
+    grad_variables: object = None,
+    inputs: object = None,
 ) -> None:
     """Asked about, then done by ``engine.backward``, whose documentation this function shows."""
     engine.refuse_inside()
@@ -83,7 +83,7 @@ def backward(
 def grad(
     outputs: Any,
     inputs: Any,
-    grad_outputs: Any = None,
+    grad_outputs: object = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     only_inputs: bool = True,

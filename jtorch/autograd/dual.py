@@ -271,11 +271,11 @@ class _Entering(Node):
     def apply(self, grads: list[Value | None]) -> list[Value | None]:
         return [grads[0], None]
 
-    def apply_tracked(self, grads: list[Any]) -> list[Any]:
+    def apply_tracked(self, grads: list[object]) -> list[Any]:
         return [grads[0], None]
 
 
-def _ends(root: Any, level: Level) -> list[Any]:
+def _ends(root: tuple[_Entering | Node | int, ...], level: Level) -> list[object]:
     """Where the history made at a level ends: what entered, what left before, and leaves and nodes outside. Each once."""
     return ends_of([root], lambda _: True, lambda n: (type(n) in _BORDERS and n.level is level) or not level.recorded(n))
 
@@ -323,7 +323,7 @@ class _Leaving(Node):
     def apply(self, grads: list[Value | None]) -> list[Value | None]:
         return self._run([None if g is None else from_value(g) for g in grads], False)
 
-    def apply_tracked(self, grads: list[Any]) -> list[Any]:
+    def apply_tracked(self, grads: list[object]) -> list[object]:
         return self._run([None if g is None else _tensor(g, True) for g in grads], True)
 
     def _run(self, grads: list[Any], create_graph: bool) -> list[Any]:
@@ -347,7 +347,7 @@ class _Leaving(Node):
         finally:
             MODE.enabled = enabled
 
-    def _walk(self, start: Tensor, create_graph: bool) -> list[Any]:
+    def _walk(self, start: Tensor, create_graph: bool) -> list[Tensor | None]:
         """Gradients at the ends."""
         task = _DualTask(create_graph, True, _add_pairs if create_graph else _add_values)
         task.level = self.level

@@ -8,7 +8,7 @@ from typing import Any
 from .tape import Node
 
 
-def ends_of(roots: Iterable[Any], ends_at_leaf: Callable[[Any], bool], ends_at_node: Callable[[Node], bool]) -> list[Any]:
+def ends_of(roots: Iterable[object], ends_at_leaf: Callable[[Any], bool], ends_at_node: Callable[[Node], bool]) -> list[Any]:
     """The edges at which the history of ``roots`` leaves a part of the graph, each once.
 
     Args:

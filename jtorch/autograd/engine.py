@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from .._src.engine import SPECIAL, Value, record
@@ -43,7 +43,7 @@ def _tensors(given: Any) -> tuple[Any, ...]:
     return tuple(given)
 
 
-def _place(given: Any) -> tuple[Any, Any]:
+def _place(given: Tensor) -> tuple[Any, Any]:
     """The edge that a tensor or a gradient edge stands for, and the aval of its gradient."""
     if isinstance(given, GradientEdge):
         node = getattr(given.node, "_node", given.node)
@@ -136,12 +136,12 @@ def refuse_inside() -> None:
 
 
 def backward(
-    tensors: Any,
-    grad_tensors: Any = None,
+    tensors: object,
+    grad_tensors: object = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    grad_variables: Any = None,
-    inputs: Any = None,
+    grad_variables: object = None,
+    inputs: object = None,
 ) -> None:
     """Adds the gradients of ``tensors`` (of their products with ``grad_tensors``) to the ``grad`` of the leaves they depend on.
 
@@ -190,7 +190,7 @@ def backward(
         if targets is not None:
             leaves = _want(task, targets, keep=True)
 
-        def finish(leaf: Tensor, grad: Any) -> None:
+        def finish(leaf: Tensor, grad: Value) -> None:
             if leaves is None or id(leaf) in leaves:
                 accumulate(leaf, grad, create_graph)
 
@@ -205,7 +205,7 @@ def backward(
         _left(task)
 
 
-def _walking(tensors: tuple[Any, ...]) -> Any:
+def _walking(tensors: tuple[Tensor | None, ...]) -> Any:
     """The walk on tensors, if wrappers or dispatch modes must see it; None otherwise."""
     walking = walking_hook.get()
     return walking if walking.concerns(tensors) else None
@@ -291,7 +291,7 @@ def _want(task: _Task, targets: Sequence[Any], keep: bool = False) -> set[int]:
     return leaves
 
 
-def accumulate(leaf: Tensor, grad: Any, create_graph: bool) -> None:
+def accumulate(leaf: Tensor, grad: object, create_graph: bool) -> None:
     """Adds a gradient to ``leaf.grad``, between the leaf's hooks and those of its ``AccumulateGrad``."""
     t = _tensor(grad, create_graph)
     if leaf._hooks:
@@ -373,11 +373,11 @@ def _add_in_place(have: Tensor, more: Tensor) -> None:
 # ---- hooks -----------------------------------------------------------------------------------------------------------------------
 
 
-def _hook_name(hook: Any) -> str:
+def _hook_name(hook: Callable[..., object]) -> str:
     return getattr(hook, "__name__", None) or str(hook)
 
 
-def check_changed(hook: Any, before: Tensor, after: Any) -> None:
+def check_changed(hook: Any, before: Tensor, after: object) -> None:
     """Raises torch's errors for a gradient that a hook has put in place of another."""
     if not isinstance(after, Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(after).__name__}'")
@@ -406,7 +406,7 @@ class _Hooks:
     """How a walk runs the hooks of nodes: they see tensors."""
 
     @staticmethod
-    def results(task: _Task, node: Node, grads: list[Any]) -> list[Any]:
+    def results(task: _Task, node: Node, grads: list[object]) -> list[Any]:
         """Runs the hooks of a node's results, as ``Tensor.register_hook`` added them."""
         grads = list(grads)
         for j, hooks in node.rare.tensor_hooks.items():
@@ -416,14 +416,14 @@ class _Hooks:
         return grads
 
     @staticmethod
-    def before(task: _Task, node: Node, grads: list[Any]) -> list[Any]:
+    def before(task: _Task, node: Node, grads: Sequence[object]) -> list[Any]:
         """Runs the hooks that ``register_prehook`` added."""
         given = [None if g is None else _tensor(g, task.create_graph) for g in grads]
         found = _Hooks.before_all(node.rare.prehooks, given)  # type: ignore[union-attr]
         return [None if g is None else _item(g, task.create_graph) for g in found]
 
     @staticmethod
-    def after(task: _Task, node: Node, found: list[Any], grads: list[Any]) -> list[Any]:
+    def after(task: _Task, node: Node, found: list[object], grads: list[Value]) -> list[Any]:
         """Runs the hooks that ``register_hook`` added to the node."""
         create = task.create_graph
         inputs = [None if g is None else _tensor(g, create) for g in found]
@@ -443,14 +443,14 @@ class _Hooks:
         return grads
 
     @staticmethod
-    def after_all(hooks: dict[int, Any], inputs: list[Any], outputs: list[Any]) -> list[Any]:
+    def after_all(hooks: dict[int, Any], inputs: list[object], outputs: list[object]) -> list[Any]:
         """Runs hooks on the gradients of a node's operands."""
         for hook in list(hooks.values()):
             inputs = _replaced(hook, inputs, hook(tuple(inputs), tuple(outputs)))
         return inputs
 
 
-def _as_counted(node: Node, grads: list[Any]) -> tuple[list[Any], list[int | None]]:
+def _as_counted(node: Node, grads: Sequence[object]) -> tuple[list[object], list[int | None]]:
     """Gradients as torch counts operands (see ``Node.next_functions``), and the operand of each."""
     shown: list[Any] = []
     places: list[int | None] = []
@@ -485,7 +485,7 @@ def call_of_node(node: Node, grads: tuple[Any, ...]) -> Any:
     return shown[0] if len(shown) == 1 else tuple(shown)
 
 
-def _replaced(hook: Any, grads: list[Any], result: Any) -> list[Any]:
+def _replaced(hook: Callable[..., object], grads: list[Any], result: tuple[Tensor, ...] | None) -> list[Any]:
     if result is None:
         return grads
     if not isinstance(result, tuple):
@@ -508,7 +508,7 @@ def retain(t: Tensor) -> None:
     me = OwnRef(t)
     node, nr = t._node, t._nr
 
-    def keep(task: _Task, grad: Any) -> None:
+    def keep(task: _Task, grad: Tensor | Value) -> None:
         t = me()
         if t is not None and t._node is node and t._nr == nr:
             given = _tensor(grad, task.create_graph)
@@ -525,9 +525,9 @@ def retain(t: Tensor) -> None:
 
 
 def grad(
-    outputs: Any,
-    inputs: Any,
-    grad_outputs: Any = None,
+    outputs: object,
+    inputs: object,
+    grad_outputs: object = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     only_inputs: bool = True,
@@ -588,7 +588,7 @@ def grad(
     return found
 
 
-def _nothing(target: Any, create_graph: bool) -> Tensor:
+def _nothing(target: Tensor | GradientEdge, create_graph: bool) -> Tensor:
     """The gradient of what takes no part, which may be asked for its own."""
     if not isinstance(target, Tensor):
         raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
@@ -596,7 +596,9 @@ def _nothing(target: Any, create_graph: bool) -> Tensor:
     return requiring(zeros) if create_graph else zeros
 
 
-def _walk(outs: Any, targets: Any, given: Any, task: _Task, allow_unused: bool) -> tuple[Any, ...]:
+def _walk(
+    outs: tuple[Tensor, ...], targets: tuple[Tensor, ...], given: tuple[Tensor | None, ...], task: _Task, allow_unused: bool
+) -> tuple[Any, ...]:
     create_graph = task.create_graph
     enabled, MODE.enabled = MODE.enabled, create_graph
     try:
@@ -636,7 +638,7 @@ def _walk(outs: Any, targets: Any, given: Any, task: _Task, allow_unused: bool) 
         _left(task)
 
 
-def _zeros_like(t: Any) -> Tensor:
+def _zeros_like(t: Tensor) -> Tensor:
     if isinstance(t, GradientEdge):
         return from_value(_zeros(_place(t)[1]))
     return from_value(record(call_of(OPS["_C._fill"], (T, "i")), (t._read(),), (0,)))
@@ -646,7 +648,9 @@ def _zeros(aval: Any) -> Value:
     return record(call_of(OPS["zeros"], (Fixed(aval.shape), Fixed(aval.dtype))), ())
 
 
-def _batched(outs: Any, targets: Any, given: Any, retain: bool | None, create_graph: bool, allow_unused: bool) -> tuple[Any, ...]:
+def _batched(
+    outs: tuple[Tensor, ...], targets: tuple[Tensor, ...], given: Any, retain: bool | None, create_graph: bool, allow_unused: bool
+) -> tuple[Any, ...]:
     """One walk for a batch of gradients of the outputs, under ``vmap``."""
     enabled, MODE.enabled = MODE.enabled, create_graph
     try:
@@ -655,7 +659,7 @@ def _batched(outs: Any, targets: Any, given: Any, retain: bool | None, create_gr
         MODE.enabled = enabled
     there: list[int] = []
 
-    def vjp(*vectors: Any) -> tuple[Any, ...]:
+    def vjp(*vectors: Any) -> tuple[Tensor, ...]:
         found = _walk(outs, targets, vectors, _task(create_graph, retain), allow_unused)
         there[:] = [i for i, g in enumerate(found) if g is not None]
         return tuple([found[i] for i in there])

@@ -188,7 +188,7 @@ class _set_fwd_grad_enabled(_Decorating):
     def __enter__(self) -> None:
         FORWARD.enabled = self.mode
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         FORWARD.enabled = self.previous
 
     def clone(self) -> Any:

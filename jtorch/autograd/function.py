@@ -70,7 +70,7 @@ class Function(metaclass=FunctionMeta):
     generate_vmap_rule = False
     _derived_by_jax = False  # whether JAX, where it traces, differentiates ``forward`` and never asks for ``backward``
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         warnings.warn(
             f"{self.__class__} should not be instantiated. Methods on autograd functions are all static, so you should invoke them on the "
             "class itself. Instantiating an autograd function will raise an error in a future version of PyTorch.",
@@ -140,7 +140,7 @@ def overrides(function: type, name: str) -> bool:
     return getattr(function, name) is not getattr(Function, name)
 
 
-def _bound(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+def _bound(forward: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]) -> tuple[Any, ...]:
     """All arguments by position, defaults filled in."""
     bound = inspect.signature(forward).bind(*args, **kwargs)
     bound.apply_defaults()
@@ -150,7 +150,7 @@ def _bound(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
 # ---- applying --------------------------------------------------------------------------------------------------------------------
 
 
-def _apply(function: type[Function], args: tuple[Any, ...]) -> Any:
+def _apply(function: type[Function], args: tuple[Any, ...]) -> tuple[object, ...] | Tensor:
     if len(MODE.transforms) > MODE.batching and not overrides(function, "setup_context"):
         raise RuntimeError(
             "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
@@ -180,7 +180,7 @@ def _apply(function: type[Function], args: tuple[Any, ...]) -> Any:
     return _run(function, args, tensors)[0]
 
 
-def _held(given: Any) -> list[Tensor]:
+def _held(given: object) -> list[Tensor]:
     """The tensors in arguments, and in the lists, tuples and dicts among them."""
     if isinstance(given, (list, tuple, dict)):
         return [t for part in (given.values() if isinstance(given, dict) else given) for t in _held(part)]
@@ -194,7 +194,7 @@ def _needs(tensors: Sequence[Any]) -> tuple[bool, ...]:
 def _run(
     function: type[Function],
     args: tuple[Any, ...],
-    tensors: Sequence[Any],
+    tensors: Sequence[object],
     shown: tuple[bool, ...] | None = None,
     forward: Callable[[], Any] | None = None,
 ) -> tuple[Any, Any, tuple[Any, Any]]:
@@ -227,7 +227,7 @@ def _run(
     return (tuple(made) if several else made[0]), ctx, marked
 
 
-def _plain(o: Any, ctx: Any, tensors: Sequence[Any]) -> Any:
+def _plain(o: Tensor, ctx: FunctionCtx, tensors: Sequence[Any]) -> Tensor:
     """An output without history: an input returned as it is becomes a view of itself, and what was written stays what it was."""
     if any(o is d for d in ctx._dirty):
         return o
@@ -242,7 +242,7 @@ def _plain(o: Any, ctx: Any, tensors: Sequence[Any]) -> Any:
     return o
 
 
-def _seen_by_class(o: Any) -> Any:
+def _seen_by_class(o: Tensor) -> Tensor | None:
     """A tensor on the same memory as the class makes it, if that hears of functions; else None."""
     if type(o) is Tensor or type(o).__torch_function__ is disabled_torch_function_impl:
         return None
@@ -256,7 +256,7 @@ def _seen_by_class(o: Any) -> Any:
     return made
 
 
-def _check_dirty(ctx: Any, outputs: list[Any], inputs: Sequence[Any], tracked: bool) -> None:
+def _check_dirty(ctx: FunctionCtx, outputs: list[object], inputs: Sequence[object], tracked: bool) -> None:
     for t in ctx._dirty:
         if not any(o is t for o in outputs):
             raise RuntimeError(
@@ -288,17 +288,19 @@ SEVERAL = (
 )
 
 
-def _is_view(t: Any) -> bool:
+def _is_view(t: Tensor) -> bool:
     """Whether a tensor's history is that of a part of another's memory."""
     return type(t) not in LAYOUTS and t._al is not None and t._al.base is not None
 
 
-def _shares(t: Any, storage: Any) -> bool:
+def _shares(t: Tensor | None, storage: object) -> bool:
     """Whether an operand lies in a storage; those of other layouts lie in none."""
     return t is not None and type(t) not in LAYOUTS and t._al is not None and t._al.storage is storage
 
 
-def _record(function: type[Function], ctx: Any, args: tuple[Any, ...], tensors: Sequence[Any], outputs: list[Any]) -> list[Any]:
+def _record(
+    function: type[Function], ctx: FunctionCtx, args: tuple[object, ...], tensors: Sequence[Any], outputs: list[object]
+) -> list[object]:
     edges = [None if t is None or not t._rg or not t._aval.differentiable else t._edge() for t in tensors]
     node = FunctionNode(function, ctx, edges, tensors, outputs)
     made: list[Any] = []
@@ -335,7 +337,7 @@ def _differentiated_inside(tensors: Sequence[Any]) -> bool:
     return bool(MODE.transforms and MODE.transforms[-1] is not None) or any(t is not None and t._rg and t._node is None for t in tensors)
 
 
-def _recorded_with_tangents(function: type[Function], args: tuple[Any, ...], tensors: Sequence[Any], level: Level) -> Any:
+def _recorded_with_tangents(function: type[Function], args: tuple[Tensor, ...], tensors: Sequence[Any], level: Level) -> Any:
     """One node on values with tangents: what ``backward`` finds saved has those of arguments and results, and so has what it gives."""
     enabled, MODE.enabled = MODE.enabled, False
     try:
@@ -406,7 +408,7 @@ def _forward_mode(
     return (tuple(made) if several else made[0]), ctx, [*zip(values, args, strict=True), *zip(outputs, made, strict=False)]
 
 
-def _tangents(given: Any, count: int) -> tuple[Any, ...]:
+def _tangents(given: tuple[Tensor, ...] | Tensor, count: int) -> tuple[Tensor] | tuple[Tensor, ...]:
     """What ``jvp`` returned, one for each of ``count`` results.
 
     Raises:
@@ -450,7 +452,7 @@ def _has_own_rule(function: type[Function]) -> bool:
 # ---- once ------------------------------------------------------------------------------------------------------------------------
 
 
-def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
+def once_differentiable(fn: Callable[..., object]) -> Callable[..., Any]:
     """Decorator of ``backward``: it runs without recording, and differentiating its result raises.
 
     Raises:
@@ -475,7 +477,7 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(fn)
-    def run(ctx: Any, *args: Any) -> Any:
+    def run(ctx: object, *args: object) -> Any:
         wanted = MODE.enabled and any(isinstance(a, Tensor) and a._rg for a in args)
         enabled, MODE.enabled = MODE.enabled, False
         try:
@@ -495,7 +497,7 @@ class _Twice(FunctionNode):
 
     __slots__ = ()
 
-    def run_on_tensors(self, grads: list[Any], create_graph: bool) -> list[Any]:
+    def run_on_tensors(self, grads: list[object], create_graph: bool) -> list[object]:
         raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
 
 

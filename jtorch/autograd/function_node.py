@@ -35,7 +35,7 @@ class FunctionCtx:
         self._to_save: tuple[Any, ...] = ()
         self._forward_saved: tuple[Any, ...] = ()
         self._for_jvp: tuple[Any, ...] | None = None
-        self._non_differentiable: tuple[Any, ...] = ()
+        self._non_differentiable: tuple[object, ...] = ()
         self._dirty: tuple[Any, ...] = ()
         self._materialize = True
         self._node: Any = None  # a weak reference to the node, once there is one
@@ -98,7 +98,7 @@ class FunctionCtx:
         return self.saved_tensors
 
     @property
-    def _raw_saved_tensors(self) -> tuple[Any, ...]:
+    def _raw_saved_tensors(self) -> tuple[object, ...]:
         """What ``save_for_backward`` was given, as objects that hooks can be put on.
 
         Raises:
@@ -141,7 +141,7 @@ class FunctionView(Shown):
     def __getattr__(self, name: str) -> Any:
         return getattr(object.__getattribute__(self, "_node").ctx, name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         setattr(self._node.ctx, name, value)
 
     @property
@@ -296,7 +296,7 @@ class FunctionNode(Node):
             raise Above
         return self._items([None if g is None else _tensor(g, True) for g in grads], True)
 
-    def _items(self, grads: list[Any], create_graph: bool) -> list[Any]:
+    def _items(self, grads: list[Tensor | None], create_graph: bool) -> list[Any]:
         return [None if g is None else _item(g, create_graph) for g in self.run_on_tensors(grads, create_graph)]
 
     def run_on_tensors(self, grads: list[Any], create_graph: bool, zeros: Callable[[Any], Any] | None = None) -> list[Any]:
@@ -319,7 +319,7 @@ class FunctionNode(Node):
             MODE.enabled = enabled
         return self._checked(found if isinstance(found, tuple) else (found,))
 
-    def _checked(self, found: tuple[Any, ...]) -> list[Any]:
+    def _checked(self, found: tuple[Tensor | None, ...]) -> list[Any]:
         name, expected = self.label, len(self.avals)
         if len(found) > expected and all(g is None for g in found[expected:]):
             found = found[:expected]
@@ -363,7 +363,7 @@ def _with_history(t: Tensor, edge: Edge) -> Tensor:
     return r
 
 
-def _backward_of(function: Any) -> Any:
+def _backward_of(function: type) -> Any:
     """``backward`` of a ``Function``, or ``vjp`` in its place."""
     base = function_class.get()
     backward, vjp = (getattr(function, name) is not getattr(base, name) for name in ("backward", "vjp"))

@@ -17,7 +17,9 @@ from .jacobians import keeps_elsewhere
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 
-def _as_tuple(given: Any, argument: str | None = None, function: str | None = None) -> tuple[bool, tuple[Any, ...]]:
+def _as_tuple(
+    given: tuple[Tensor | int, ...] | Tensor, argument: str | None = None, function: str | None = None
+) -> tuple[bool, tuple[Any, ...]]:
     """Whether several tensors were given, and a tuple of them.
 
     Raises:
@@ -40,7 +42,7 @@ def _as_tuple(given: Any, argument: str | None = None, function: str | None = No
     return several, given
 
 
-def _owned(inputs: Sequence[Tensor], create_graph: bool, need_graph: bool) -> tuple[Any, ...]:
+def _owned(inputs: Sequence[Tensor], create_graph: bool, need_graph: bool) -> tuple[Tensor, ...]:
     """Inputs of our own: views of the caller's where a graph is to reach these, else without history."""
     return tuple([t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_(need_graph) for t in inputs])
 
@@ -53,7 +55,7 @@ def _grad_postprocess(tree: Any, create_graph: bool) -> Any:
     return tree if create_graph else tree.detach()
 
 
-def _tuple_postprocess(res: Any, to_unpack: Any) -> Any:
+def _tuple_postprocess(res: Any, to_unpack: bool) -> object:
     """The results as the caller gave what they belong to: one by itself. Two answers tell so of the rows and of what is in them."""
     if not isinstance(to_unpack, tuple):
         return _one_or_all(res, to_unpack)
@@ -61,7 +63,7 @@ def _tuple_postprocess(res: Any, to_unpack: Any) -> Any:
     return _one_or_all(res if columns else tuple([row[0] for row in res]), rows)
 
 
-def _one_or_all(found: Any, several: bool) -> Any:
+def _one_or_all(found: tuple[object, ...], several: bool) -> object:
     return found if several else found[0]
 
 
@@ -83,7 +85,7 @@ def _directions(v: Any, like: Sequence[Tensor], several: bool, function: str) ->
     return tuple([t.detach() if not t.requires_grad else t for t in found])
 
 
-def _grad(outputs: Sequence[Any], inputs: Sequence[Any], vectors: Any, create_graph: bool) -> tuple[Any, ...]:
+def _grad(outputs: Sequence[Any], inputs: Sequence[object], vectors: Any, create_graph: bool) -> tuple[Any, ...]:
     """``grad`` that gives None where an output has no history."""
     vectors = [None] * len(outputs) if vectors is None else vectors
     there = [(o, v) for o, v in zip(outputs, vectors, strict=True) if o is not None and o.requires_grad]
@@ -110,7 +112,7 @@ def _need_history(outputs: Sequence[Any], what: str, strict: bool) -> None:
             )
 
 
-def _filled(grads: Sequence[Any], refs: Sequence[Tensor], strict: bool, stage: str, create_graph: bool = False) -> tuple[Any, ...]:
+def _filled(grads: Sequence[Any], refs: Sequence[Tensor], strict: bool, stage: str, create_graph: bool = False) -> tuple[Tensor, ...]:
     """Zeros for missing gradients.
 
     Raises:
@@ -271,7 +273,7 @@ def _construct_standard_basis_for(tensors: Sequence[Tensor], tensor_numels: Sequ
     return tuple(found)
 
 
-def _rows(output: Tensor, i: int, own: Sequence[Any], create_graph: bool, strict: bool) -> tuple[Any, ...]:
+def _rows(output: Tensor, i: int, own: Sequence[Any], create_graph: bool, strict: bool) -> tuple[Tensor, ...]:
     """The Jacobian of one output, element by element."""
     columns: list[list[Any]] = [[] for _ in own]
     flat = output.reshape(-1)
@@ -297,7 +299,7 @@ def _rows(output: Tensor, i: int, own: Sequence[Any], create_graph: bool, strict
     return tuple(made)
 
 
-def _batched_rows(output: Tensor, i: int, own: Sequence[Any], create_graph: bool, strict: bool) -> tuple[Any, ...]:
+def _batched_rows(output: Tensor, i: int, own: Sequence[Any], create_graph: bool, strict: bool) -> tuple[object, ...]:
     """The Jacobian of one output, all elements at once; strict mode never comes here."""
     grads: Sequence[Any] = (None,) * len(own)
     if output.requires_grad and output.numel():
@@ -317,7 +319,7 @@ def _vectorized(func: Callable[..., Any], own: Sequence[Any], create_graph: bool
 
     outs: list[bool] = []
 
-    def as_tuple(*xs: Any) -> tuple[Any, ...]:
+    def as_tuple(*xs: Tensor) -> tuple[object, ...]:
         MODE.starts.append(0)  # torch has no transformation here, and lets the function write into what it captured
         try:
             if strategy == "forward-mode":
@@ -362,7 +364,7 @@ def hessian(
         _need_history((out,), "outputs", strict)
         return out.reshape(()) if out.dim() else out
 
-    def gradient(*xs: Any) -> Any:
+    def gradient(*xs: Any) -> tuple[Tensor, ...]:
         if outer_jacobian_strategy == "forward-mode":
             xs = tuple([requiring(x) if x.is_leaf and not x.requires_grad else x for x in xs])
         found = jacobian(checked, xs, create_graph=True)
@@ -373,7 +375,7 @@ def hessian(
     return found if several else found[0][0]
 
 
-def _scalar(out: Any, function: str) -> Any:
+def _scalar(out: Tensor, function: str) -> Tensor:
     """The one tensor that a function gave.
 
     Raises:

@@ -95,7 +95,7 @@ class _Decorating(contextlib.ContextDecorator):
     def __call__(self, func: _Decorated) -> _Decorated:
         return self._decorated(func)
 
-    def _decorated(self, func: Any) -> Any:
+    def _decorated(self, func: Callable[..., object] | type) -> Any:
         if inspect.isclass(func):
             warnings.warn(
                 "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or methods. "
@@ -156,7 +156,7 @@ class no_grad(_Decorating):
         False
     """
 
-    def __init__(self, orig_func: Any = None) -> None:
+    def __init__(self, orig_func: object = None) -> None:
         self.previous: tuple[bool, Any] = (True, None)
 
     @overload
@@ -264,7 +264,7 @@ class set_grad_enabled(_Decorating):
         return type(self)(self.mode)
 
 
-def marked(result: Any, arguments: Iterable[Any]) -> Any:
+def marked(result: object, arguments: Iterable[Any]) -> Any:
     """Marks the tensors among a call's results that are neither arguments nor views of them as made in inference mode.
 
     Set by the floor that knows tensors.

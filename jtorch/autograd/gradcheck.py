@@ -20,7 +20,7 @@ from .sparse_inputs import dense, dimensions, is_sparse, values, whole
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
 
-def _batched(function: Callable[..., Any], vectors: Any) -> Any:
+def _batched(function: Callable[..., object], vectors: Tensor) -> tuple[Tensor, ...]:
     """``function`` of all vectors at once, which may call any ``Function``."""
     MODE.batching += 1
     try:
@@ -57,8 +57,8 @@ MAY_BREAK = (
 
 
 def gradcheck(
-    func: Callable[..., Any],
-    inputs: Any,
+    func: Callable[..., Tensor | Sequence[Tensor]],
+    inputs: Tensor | Sequence[Tensor],
     *,
     eps: float = 1e-6,
     atol: float = 1e-5,
@@ -178,7 +178,7 @@ class _Check:
                 way = f"{Tensor.to_dense.__name__}(masked_grad=...)"
                 raise ValueError(f"{kind} output is not supported at gradcheck yet. Please call {way} on the output of fn for gradcheck.")
 
-    def every_output(self) -> tuple[Any, ...]:
+    def every_output(self) -> tuple[Tensor, ...]:
         """All outputs, computed anew."""
         return tuple_of(self.func(*self.inputs))
 
@@ -207,7 +207,7 @@ class _Check:
 
     # ---- backward ------------------------------------------------------------------------------------------------------------------
 
-    def gradients(self, output: Tensor, direction: Tensor) -> tuple[Any, ...]:
+    def gradients(self, output: Tensor, direction: Tensor) -> tuple[Tensor, ...]:
         """Gradients of the checked inputs; None where there is none."""
         return tape_grad([output], self.checked, [direction], retain_graph=True, allow_unused=True)
 
@@ -251,7 +251,7 @@ class _Check:
             for a, b in zip(first, second, strict=True)
         )
 
-    def _same_twice(self, first: Sequence[Any], second: Sequence[Any]) -> None:
+    def _same_twice(self, first: Sequence[object], second: Sequence[object]) -> None:
         """Raises torch's error if two walks back differ by more than may be."""
         if self._differ(first, second):
             raise GradcheckError(
@@ -265,7 +265,7 @@ class _Check:
         return bool(jtorch.allclose(a.to(both), n.to(both), self.rtol, atol))
 
     @staticmethod
-    def _mismatch(i: int, j: int, part: Part, n: Any, a: Any, is_complex: bool, forward_mode: bool = False) -> str:
+    def _mismatch(i: int, j: int, part: Part, n: object, a: object, is_complex: bool, forward_mode: bool = False) -> str:
         prefix = f"While considering the {part.name} part of complex {'inputs' if forward_mode else 'outputs'} only, " if is_complex else ""
         mode = "computed with forward mode " if forward_mode else ""
         return f"{prefix}Jacobian {mode}mismatch for output {i} with respect to input {j},\nnumerical:{n}\nanalytical:{a}\n"
@@ -274,7 +274,7 @@ class _Check:
         """Random directions of the inputs (pairs for complex ones) and of the outputs, the same in every run."""
         generator = jtorch.Generator()
 
-        def unit(t: Tensor, dtype: Any) -> Tensor:
+        def unit(t: Tensor, dtype: jtorch.dtype) -> Tensor:
             v = jtorch.rand(self.differences.count(t), generator=generator).to(dtype)
             return v / v.norm()
 
@@ -425,7 +425,7 @@ class _Check:
     def undefined_tangents(self) -> None:
         """An input without a tangent must count as one with zeros."""
 
-        def tangents(left_out: int | None, zeros: int) -> list[Any]:
+        def tangents(left_out: int | None, zeros: int) -> list[Tensor | None]:
             with forward_ad.dual_level():
                 own, j = [], 0
                 for x in self.inputs:
@@ -456,7 +456,7 @@ class _Missing(jtorch.autograd.Function):
         return x.view_as(x)
 
     @staticmethod
-    def backward(ctx: Any, g: Any) -> None:
+    def backward(ctx: object, g: Tensor) -> None:
         """No gradient."""
 
 
@@ -465,9 +465,9 @@ def _without_gradient(t: Tensor) -> Tensor:
 
 
 def gradgradcheck(
-    func: Callable[..., Any],
-    inputs: Any,
-    grad_outputs: Any = None,
+    func: Callable[..., Tensor | Sequence[Tensor]],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
     *,
     eps: float = 1e-6,
     atol: float = 1e-5,
@@ -512,7 +512,7 @@ def gradgradcheck(
     wanted = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
 
     @enable_grad()
-    def gradients(*args: Any) -> tuple[Any, ...]:
+    def gradients(*args: Tensor) -> tuple[Tensor, ...]:
         own = [x.requires_grad_() if i in wanted and not x.requires_grad else x for i, x in enumerate(args[:count])]
         outputs = [o for o in tuple_of(func(*own)) if o.requires_grad]
         got = tape_grad(outputs, [own[i] for i in wanted], list(args[count:]), create_graph=True, allow_unused=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._src.facts.errors import not_offered
 from .._src.tensor.writing import bump
@@ -17,6 +17,10 @@ from .function_node import FunctionCtx
 from .nodes import Shown
 from .tape import SAVING
 
+if TYPE_CHECKING:
+    from .._src.facts.devices import device
+
+
 __all__ = [
     "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
     "region_activation_memory_budget", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
@@ -27,7 +31,7 @@ __all__ = [
 class _Nodes(type):
     """The class of :class:`Node`, which has nodes as its instances, and the contexts of custom functions, which are nodes in PyTorch."""
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: FunctionCtx | Node | type | None) -> bool:
         return isinstance(instance, (Shown, FunctionCtx))
 
     def __subclasscheck__(cls, subclass: type) -> bool:
@@ -138,7 +142,9 @@ class _Handles:
         self.remove()
 
 
-def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], *, mode: str = "all") -> Any:
+def register_multi_grad_hook(
+    tensors: Sequence[Tensor], fn: Callable[[Sequence[Tensor | None]], None] | Callable[[Tensor], None], *, mode: str = "all"
+) -> Any:
     """Calls ``fn`` once in a walk: with all gradients of ``tensors`` (None where a walk has none), or in mode ``"any"`` with the first.
 
     Raises:
@@ -225,10 +231,10 @@ class save_on_cpu(saved_tensors_hooks):
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         del pin_memory, device_type  # host memory is host memory here, whatever device it came from
 
-        def pack(t: Tensor) -> tuple[Any, Tensor]:
+        def pack(t: Tensor) -> tuple[device, Tensor]:
             return t.device, t.cpu()
 
-        def unpack(packed: tuple[Any, Tensor]) -> Tensor:
+        def unpack(packed: tuple[object, Tensor]) -> Tensor:
             device, t = packed
             return t.to(device)
 

@@ -20,7 +20,7 @@ def _add_values(a: Value, b: Value) -> Value:
     return record(_call("_accumulate", 2), (a, b))
 
 
-def _add_pairs(a: tuple[Value, Any], b: tuple[Value, Any]) -> tuple[Value, Any]:
+def _add_pairs(a: tuple[Value, object], b: tuple[Value, object]) -> tuple[object, ...]:
     """The sum of two gradients with their histories."""
     return tracked(_call("_accumulate", 2), [a, b])[0]
 
@@ -42,7 +42,7 @@ def _tensor(pair: Any, create_graph: bool) -> Tensor:
     return t
 
 
-def _alias_node(v: Value, edge: Any) -> Tensor:
+def _alias_node(v: Value, edge: tuple[object, ...] | Tensor) -> Tensor:
     """A value of a history as another tensor, with a node of its own."""
     copied = tracked(call_of(OPS["clone"], (T,)), [(v, edge)])[0]
     t = from_value(copied[0])

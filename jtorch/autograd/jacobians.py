@@ -19,7 +19,7 @@ from . import forward_ad
 from .sparse_inputs import dense, is_sparse, places, values
 
 
-def tuple_of(found: Any) -> tuple[Any, ...]:
+def tuple_of(found: object) -> tuple[Any, ...]:
     """Several results or arguments as a tuple."""
     return tuple(found) if isinstance(found, (tuple, list)) else (found,)
 
@@ -185,7 +185,7 @@ def analytical(
     return made, types_fit, sizes_fit
 
 
-def duals(inputs: Sequence[Any], moved: Tensor, tangent: Tensor) -> list[Any]:
+def duals(inputs: Sequence[object], moved: Tensor, tangent: Tensor) -> list[Any]:
     """The inputs without history: ``moved`` with that tangent, others that are differentiated with zeros, or as they are."""
     found = []
     for x in inputs:
@@ -198,7 +198,7 @@ def duals(inputs: Sequence[Any], moved: Tensor, tangent: Tensor) -> list[Any]:
 
 
 def forward(
-    func: Callable[..., Any], inputs: Sequence[Any], x: Tensor, places: Sequence[int], part: Part, u: Tensor | None
+    func: Callable[..., object], inputs: Sequence[object], x: Tensor, places: Sequence[int], part: Part, u: Tensor | None
 ) -> list[Tensor]:
     """The derivatives of several outputs by one part of an input in forward mode: whole, or along ``u``."""
     unit = part.unit(x)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._src.ops._nodes import Made
+
+if TYPE_CHECKING:
+    from ..core import Tensor
 
 
 def camel(name: str) -> str:
@@ -35,7 +38,7 @@ def name_of(node: Any) -> str:
     return rule if isinstance(rule, str) else rule(Made(node))
 
 
-def named(result: Any, name: str) -> Any:
+def named(result: object, name: str) -> Any:
     """A result whose node is called ``name``: that of a function which this package composes of others. Each of several, too."""
     for t in result if isinstance(result, (tuple, list)) else (result,):
         node = getattr(t, "_node", None)
@@ -44,7 +47,7 @@ def named(result: Any, name: str) -> Any:
     return result
 
 
-def written(t: Any, name: str) -> Any:
+def written(t: Tensor, name: str) -> Tensor:
     """A tensor after an in-place change that torch calls ``name``. What was written through a view is the base's, under another name."""
     return named(t, name) if t._al is None or t._al.base is None else t
 

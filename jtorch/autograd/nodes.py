@@ -26,7 +26,7 @@ def shown(node: Any) -> Any:
     return node
 
 
-def handle(hooks: OrderedDict[int, Any], hook: Any) -> Any:
+def handle(hooks: OrderedDict[int, Any], hook: object) -> Any:
     """Adds a hook and gives what removes it again."""
     found = removable_handle(hooks)
     hooks[found.id] = hook

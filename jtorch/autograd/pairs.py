@@ -105,7 +105,7 @@ class Paired(Storage):
             self.touched()
 
 
-def _joined(p: Any, t: Any, level: dual.Level) -> Value:
+def _joined(p: Value, t: Value, level: dual.Level) -> Value:
     """The value and the tangent as one; those of examples, example by example."""
     if isinstance(p, Transformed) and p.order > level.order and type(p) is type(t) is not dual.Dual and p.level is t.level:
         return p.over(_joined(p.physical, t.physical, level))
@@ -199,7 +199,7 @@ def _all_of(storage: Storage, counter: Any, chain: tuple[Any, ...]) -> Tensor:
     return r
 
 
-def _levels(v: Any) -> set[dual.Level]:
+def _levels(v: object) -> set[dual.Level]:
     """The levels that go on and of which a value has a tangent."""
     found = set()
     while isinstance(v, Transformed):

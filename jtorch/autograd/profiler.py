@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 
@@ -17,6 +17,10 @@ from .._src.facts.errors import not_offered
 from .._src.refusals import stand_ins as _refusals
 from ._profiler_phases import Phases
 from .profiler_util import EventList, FunctionEvent
+
+if TYPE_CHECKING:
+    from ..core import Tensor
+
 
 __all__ = ["EventList", "FunctionEvent", "emit_nvtx", "profile", "record_function"]
 
@@ -87,7 +91,7 @@ class Recorder:
         return event
 
     @staticmethod
-    def ran(result: Any) -> Any:
+    def ran(result: Any) -> Tensor:
         """``result``, once all that was recorded has run."""
         flush()
         return result
@@ -137,7 +141,7 @@ class record_function:
             self._event = _RECORDING[-1], _RECORDING[-1].begin(self.name, annotation=True)
         return self
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         if self._event is not None:
             recorder, event = self._event
             recorder.end(event)
@@ -148,7 +152,7 @@ class record_function:
         """Decorates: each call of ``func`` is a block."""
 
         @functools.wraps(func)
-        def labelled(*args: Any, **kwargs: Any) -> Any:
+        def labelled(*args: object, **kwargs: object) -> object:
             with record_function(self.name, self.args):
                 return func(*args, **kwargs)
 
@@ -269,7 +273,7 @@ class profile:
         """Writes the events as a file for Perfetto and ``chrome://tracing``."""
         self._measured().export_chrome_trace(path)
 
-    def export_stacks(self, path: Any, metric: str = "self_cpu_time_total") -> None:
+    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
         """Writes the time of each place in the program, for tools that draw flame graphs; needs ``with_stack=True``."""
         if not self.with_stack:
             raise AssertionError("export_stacks() requires with_stack=True.")

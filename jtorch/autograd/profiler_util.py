@@ -249,7 +249,7 @@ class EventList(list[Any]):
 
     def __init__(
         self,
-        events: Iterable[Any] = (),
+        events: Iterable[object] = (),
         *,
         by_shape: bool = False,
         by_stack: int = 0,
@@ -410,7 +410,7 @@ class EventList(list[Any]):
         else:
             Path(path).write_text(text)
 
-    def export_stacks(self, path: Any, metric: str = "self_cpu_time_total") -> None:
+    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
         """Writes a line ``outermost;...;innermost microseconds`` for each place in the program, which tools for flame graphs read.
 
         Raises:
@@ -427,11 +427,11 @@ class EventList(list[Any]):
         Path(path).write_text("".join(f"{line} {time}\n" for line, time in found.items()))
 
 
-def _span(name: str, category: str, process: int, row: int, start: float, taken: float, about: dict[str, Any]) -> dict[str, Any]:
+def _span(name: str, category: str, process: int, row: int, start: float, taken: float, about: dict[str, Any]) -> dict[str, object]:
     return {"name": name, "ph": "X", "cat": category, "pid": process, "tid": row, "ts": start, "dur": taken, "args": about}
 
 
-def _named(process: int, row: int | None, kind: str, name: str) -> dict[str, Any]:
+def _named(process: int, row: int | None, kind: str, name: str) -> dict[str, int | str | dict[str, str]]:
     return {"name": kind, "ph": "M", "pid": process, "args": {"name": name}} | ({} if row is None else {"tid": row})
 
 

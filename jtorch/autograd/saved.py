@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._src.ops._declare import TENSOR_OR_NUMBER, TENSOR_OR_STATIC
 from .tape import FREED, SAVING, packed_by, unpacked_by
+
+if TYPE_CHECKING:
+    from ..core import Tensor
+
 
 #: torch's names of operands where they are not ours.
 _TORCH_NAMES = {"input": "self"}
@@ -77,7 +81,7 @@ def saved_attribute(node: Any, attribute: str) -> Any:
     return _tensor(node, place, edge)
 
 
-def _tensor(node: Any, place: int, edge: Any) -> Any:
+def _tensor(node: Any, place: int, edge: tuple[object, ...] | Tensor) -> Any:
     if node.saved is None:
         raise RuntimeError(FREED)
     if node.hooked is not None:
@@ -103,11 +107,11 @@ class SavedTensor:
     _place: int
     _edge: Any
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, *args: object) -> None:
         raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
 
     @classmethod
-    def _of(cls, node: Any, place: int, edge: Any = None) -> Any:
+    def _of(cls, node: Any, place: int, edge: Any = None) -> SavedInput | SavedTensor:
         made = object.__new__(cls)
         made._node, made._place, made._edge = node, place, edge
         return made
@@ -119,7 +123,7 @@ class SavedTensor:
         return node.hooked[self._place][0] if node.hooked is not None else _tensor(node, self._place, self._edge)
 
     @staticmethod
-    def _check_hooks(*hooks: Any) -> None:
+    def _check_hooks(*hooks: object) -> None:
         if not all(map(callable, hooks)):
             raise TypeError(
                 "register_hooks(): incompatible function arguments. The following argument types are supported:\n    1. (self: "
@@ -176,5 +180,5 @@ class SavedInput(SavedTensor):
 _SET = "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed at a time."
 
 
-def _plain(t: Any) -> Any:
+def _plain(t: object) -> Any:
     return t

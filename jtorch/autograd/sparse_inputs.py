@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jtorch
 from jtorch import Tensor
 
@@ -19,7 +17,7 @@ def is_sparse(t: Tensor) -> bool:
     return t.layout in _LAYOUTS
 
 
-def dimensions(t: Tensor) -> tuple[Any, Any]:
+def dimensions(t: Tensor) -> tuple[Tensor, Tensor]:
     """How many dimensions are sparse, and how many of the elements are dense."""
     return t.sparse_dim(), t.dense_dim()
 

@@ -9,7 +9,7 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._src.engine import Call, Transformed, Value, record
 from .._src.hooks import walking
@@ -17,6 +17,10 @@ from .._src.ops._kernel import kept_for, known_for, saved_results, vjp_of
 from .grad_mode import MODE
 from .names import name_of, plain_name
 from .nodes import Shown
+
+if TYPE_CHECKING:
+    from ..core import Tensor
+
 
 _numbers = itertools.count().__next__
 
@@ -54,15 +58,15 @@ class _Apart:
 
     __slots__ = ("make", "packed")
 
-    def __init__(self, pack: Callable[[Any], Any], v: Transformed) -> None:
+    def __init__(self, pack: Callable[..., object], v: Transformed) -> None:
         parts, self.make = v.apart()
         self.packed = [packed_by(pack, SAVING.wrap(part)) for part in parts]
 
-    def together(self, unpack: Callable[[Any], Any]) -> Any:
+    def together(self, unpack: Callable[..., object]) -> Tensor:
         return SAVING.wrap(self.make(*[unpacked_by(unpack, packed)._read() for packed in self.packed]))
 
 
-def packed_by(pack: Callable[[Any], Any], t: Any) -> Any:
+def packed_by(pack: Callable[[Any], Any], t: Tensor) -> Any:
     """What a hook makes of a tensor that is saved; inside a transformation, of the tensors outside that it stands for.
 
     Raises:
@@ -82,7 +86,7 @@ def packed_by(pack: Callable[[Any], Any], t: Any) -> Any:
     return packed
 
 
-def unpacked_by(unpack: Callable[[Any], Any], packed: Any) -> Any:
+def unpacked_by(unpack: Callable[[Any], Any], packed: object) -> Tensor:
     """The tensor that a hook makes of what another one packed.
 
     Raises:
@@ -344,12 +348,12 @@ def _is_checked(node: Node, v: Value, first: int = 0) -> bool:
     return not first
 
 
-def track(call: Call, ins: Sequence[Value], edges: Sequence[Edge], numbers: tuple[Any, ...], results: Sequence[Value]) -> Node:
+def track(call: Call, ins: Sequence[Value], edges: Sequence[Edge], numbers: tuple[object, ...], results: Sequence[Value]) -> Node:
     """The node of an operation that was run on operands some of which have edges."""
     return Node(call, ins, edges, numbers, results)
 
 
-def tracked(call: Call, ins: Sequence[tuple[Value, Edge]], numbers: tuple[Any, ...] = ()) -> list[tuple[Value, Edge]]:
+def tracked(call: Call, ins: Sequence[tuple[Value, Edge]], numbers: tuple[object, ...] = ()) -> list[tuple[Value, Edge]]:
     """Runs a call on (value, edge) pairs and returns its results as such pairs, recorded if any operand has an edge."""
     values = [v for v, _ in ins]
     edges = [e if v.aval.differentiable else None for v, e in ins]
@@ -424,7 +428,7 @@ class _Task:
 
     hooks: Any  # runs hooks of nodes, which see tensors: set by the module above
 
-    def __init__(self, create_graph: bool, keep_graph: bool, add: Callable[[Any, Any], Any]) -> None:
+    def __init__(self, create_graph: bool, keep_graph: bool, add: Callable[..., object]) -> None:
         self.create_graph = create_graph
         self.keep_graph = keep_graph
         self.add = add
@@ -498,7 +502,7 @@ class _Task:
             found.update(seen.intersection(wanted))
         return found
 
-    def give(self, edge: Edge, grad: Any) -> None:
+    def give(self, edge: Edge, grad: object) -> None:
         """Adds a gradient to where an edge leads."""
         if type(edge) is tuple:
             node, j = edge
@@ -543,7 +547,7 @@ class _Task:
                     counts[id(e)] = counts.get(id(e), 0) + 1
         return counts
 
-    def run(self, roots: Sequence[Node], finish: Callable[[Any, Any], None] | None = None) -> None:
+    def run(self, roots: Sequence[Node], finish: Callable[..., object] | None = None) -> None:
         """Visits nodes, the latest first. ``finish`` is called with a leaf and its gradient when that is complete, if hooks wait for it."""
         needed = self.needed(roots)
         heap, waiting, give = self.heap, self.waiting, self.give
@@ -590,7 +594,7 @@ class _Task:
             if not keep:
                 node.release()
 
-    def _asked(self, edge: Any, needed: set[Node]) -> bool:
+    def _asked(self, edge: tuple[object, ...] | Tensor | None, needed: set[Node]) -> bool:
         """Whether somebody waits for the gradient that goes along an edge."""
         if type(edge) is tuple:
             return edge[0] in needed or edge[0] in self.wanted

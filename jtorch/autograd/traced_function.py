@@ -25,7 +25,7 @@ def takes(tensors: Sequence[Any]) -> bool:
     return any(isinstance(v.array, jax.core.Tracer) for v in values) and not any(isinstance(v, Lifted) for v in values)
 
 
-def apply(function: Any, run: Any, args: tuple[Any, ...], tensors: Sequence[Any]) -> Any:
+def apply(function: Any, run: Any, args: tuple[object, ...], tensors: Sequence[Any]) -> Any:
     """The results of ``run``, which runs ``forward``, with ``backward`` as their derivative in JAX's reverse mode.
 
     Raises:
@@ -49,10 +49,10 @@ def apply(function: Any, run: Any, args: tuple[Any, ...], tensors: Sequence[Any]
         return [o.jax() for o in outputs if isinstance(o, Tensor)], ctx
 
     @jax.custom_vjp
-    def call(*arrays: Any) -> list[Any]:
+    def call(*arrays: object) -> list[Any]:
         return forward(*arrays)[0]
 
-    def keeping(*arrays: Any) -> tuple[list[Any], list[Any]]:
+    def keeping(*arrays: object) -> tuple[list[object], list[object]]:
         outs, ctx = forward(*arrays)
         made["kind"], made["avals"] = type(ctx), [o._aval if isinstance(o, Tensor) else None for o in made["outputs"]]
         given = {k: v for k, v in vars(ctx).items() if k not in ("_node", "_dirty", "_non_differentiable", "_forward_saved")}
@@ -63,15 +63,15 @@ def apply(function: Any, run: Any, args: tuple[Any, ...], tensors: Sequence[Any]
         return linking(list(arrays), kept, outs)
 
     @jax.custom_vjp
-    def linked(arrays: list[Any], kept: list[Any], outs: list[Any]) -> list[Any]:
+    def linked(arrays: list[object], kept: list[object], outs: list[object]) -> list[object]:
         """The results as functions of the operands by ``backward``, for derivatives of derivatives."""
         return outs
 
-    def linking(arrays: list[Any], kept: list[Any], outs: list[Any]) -> tuple[list[Any], list[Any]]:
+    def linking(arrays: list[object], kept: Sequence[object], outs: list[object]) -> tuple[list[object], list[object]]:
         outs = linked(arrays, kept, outs)
         return outs, [x if j is None else outs[j] for x, j in zip(kept, made["results"], strict=True)]
 
-    def backward(kept: list[Any], gradients: list[Any]) -> tuple[Any, ...]:
+    def backward(kept: list[object], gradients: list[object]) -> tuple[Any, ...]:
         ctx = made["kind"]()
         there, given = iter(kept), iter(gradients)
         leaves = [next(there) if x is _TRACED else x for x in made["leaves"]]
@@ -95,10 +95,10 @@ def apply(function: Any, run: Any, args: tuple[Any, ...], tensors: Sequence[Any]
     return tuple(outputs) if made["several"] else outputs[0]
 
 
-def _gradient(cotangent: Any, aval: Any) -> Tensor:
+def _gradient(cotangent: Any, aval: object) -> Tensor:
     """A cotangent of JAX's, which for complex numbers is the conjugate of the gradient."""
     return _zeros(aval) if cotangent.dtype == jax.dtypes.float0 else from_value(concrete(jnp.conj(cotangent)))
 
 
-def _cotangent(gradient: Tensor) -> Any:
+def _cotangent(gradient: Tensor) -> object:
     return jnp.conj(gradient.jax())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..core import Tensor
@@ -14,7 +15,7 @@ class _Engine:
     """What programs do with the engine itself."""
 
     @staticmethod
-    def queue_callback(callback: Any) -> None:
+    def queue_callback(callback: Callable[..., object]) -> None:
         """Calls a function when the ``backward`` that is going on has come to its end.
 
         Raises:

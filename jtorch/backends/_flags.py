@@ -37,7 +37,7 @@ def frozen() -> bool:
 class _Freezing(ModuleType):
     """A module whose switches obey ``freeze``."""
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if _frozen and name in self._SWITCHES:
             of = "torch" + self.__name__[self.__name__.index(".") :]
             words = f"not allowed to set {of} flags after disable_global_flags; please use flags() context manager instead"
@@ -52,7 +52,7 @@ def freezing(name: str, *names: str) -> frozenset[str]:
 
 
 @contextlib.contextmanager
-def flags(module: dict[str, Any], values: dict[str, Any]) -> Iterator[None]:
+def flags(module: dict[str, object], values: dict[str, object]) -> Iterator[None]:
     """Sets globals of a module, where the value is not None, and restores them."""
     before = {k: module[k] for k in values}
     module.update({k: v for k, v in values.items() if v is not None})
@@ -80,20 +80,20 @@ class verbose:
         pass
 
 
-def switches(module: dict[str, Any], **defaults: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def switches(module: dict[str, Any], **defaults: object) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """``flags`` and ``set_flags`` of a module: a block in which its switches are as given, by default ``defaults``; and a function that
     sets those that are given, and returns what all were."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     block = inspect.Signature([inspect.Parameter(name, kind, default=value) for name, value in defaults.items()])
     setting = inspect.Signature([inspect.Parameter(f"_{name}", kind, default=None) for name in defaults])
 
-    def in_block(*args: Any, **kwargs: Any) -> Any:
+    def in_block(*args: object, **kwargs: object) -> Any:
         """A block in which the switches are set."""
         given = block.bind(*args, **kwargs)
         given.apply_defaults()
         return flags(module, given.arguments)
 
-    def set_flags(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    def set_flags(*args: object, **kwargs: object) -> tuple[Any, ...]:
         """Sets the switches that are given, and gives what all were."""
         before = tuple([module[name] for name in defaults])
         given = setting.bind(*args, **kwargs).arguments

@@ -121,7 +121,7 @@ def sdp_kernel(
 
 
 @contextlib.contextmanager
-def _switched(switches: dict[str, bool]) -> Iterator[Any]:
+def _switched(switches: dict[str, bool]) -> Iterator[object]:
     before = dict(ENABLED)
     ENABLED.update(switches)
     try:
@@ -130,12 +130,12 @@ def _switched(switches: dict[str, bool]) -> Iterator[Any]:
         ENABLED.update(before)
 
 
-def preferred_linalg_library(backend: Any = None) -> str:
+def preferred_linalg_library(backend: object = None) -> str:
     """``"default"``: XLA chooses."""
     return "default"
 
 
-def preferred_blas_library(backend: Any = None) -> str:
+def preferred_blas_library(backend: object = None) -> str:
     """``"default"``: XLA chooses."""
     return "default"
 
@@ -165,17 +165,17 @@ class SDPAParams:
     enable_gqa = property(lambda self: self._given[6])
 
 
-def can_use_flash_attention(params: Any, debug: bool = False) -> bool:
+def can_use_flash_attention(params: object, debug: bool = False) -> bool:
     """False: there is one formulation of attention, under no such name."""
     return False
 
 
-def can_use_efficient_attention(params: Any, debug: bool = False) -> bool:
+def can_use_efficient_attention(params: object, debug: bool = False) -> bool:
     """False: there is one formulation of attention, under no such name."""
     return False
 
 
-def can_use_cudnn_attention(params: Any, debug: bool = False) -> bool:
+def can_use_cudnn_attention(params: object, debug: bool = False) -> bool:
     """False: there is one formulation of attention, under no such name."""
     return False
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import cuda
+from ..core import Tensor
 from ._flags import flags as _flags
 from ._flags import freezing
 
@@ -27,17 +28,17 @@ def version() -> int | None:
     return None
 
 
-def is_acceptable(tensor: Any) -> bool:
+def is_acceptable(tensor: Tensor) -> bool:
     """Whether XLA may use cuDNN for a tensor."""
     return bool(enabled) and is_available() and tensor.is_cuda
 
 
 def flags(
-    enabled: Any = False,
-    benchmark: Any = False,
-    benchmark_limit: Any = 10,
-    deterministic: Any = False,
-    allow_tf32: Any = True,
+    enabled: bool = False,
+    benchmark: bool = False,
+    benchmark_limit: object = 10,
+    deterministic: bool = False,
+    allow_tf32: bool = True,
     fp32_precision: str = "none",
 ) -> Any:
     """A block in which the switches are set."""
@@ -45,8 +46,12 @@ def flags(
 
 
 def set_flags(
-    _enabled: Any = None, _benchmark: Any = None, _benchmark_limit: Any = None, _deterministic: Any = None, _allow_tf32: Any = None
-) -> tuple[Any, ...]:
+    _enabled: object = None,
+    _benchmark: object = None,
+    _benchmark_limit: object = None,
+    _deterministic: object = None,
+    _allow_tf32: object = None,
+) -> tuple[bool, bool, int, bool, bool]:
     """Sets switches, and returns what they were."""
     before = (enabled, benchmark, benchmark_limit, deterministic, allow_tf32)
     names = ("enabled", "benchmark", "benchmark_limit", "deterministic", "allow_tf32")

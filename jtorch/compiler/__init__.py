@@ -21,6 +21,7 @@ from typing import Any
 from .._src import hooks as _hooks
 from .._src.facts.errors import not_offered
 from .._src.refusals import stand_ins as _refusals
+from ..core import Tensor
 from ._capture import CAPTURING
 from ._entry import STANCE, Compiled, Recompiling, Settings, Unsupported
 from ._numpy import wrap_numpy
@@ -38,7 +39,7 @@ _HINTS = frozenset((
     "triton.cudagraphs", "triton.cudagraph_trees", "trace.enabled", "trace.graph_diagram", "coordinate_descent_tuning", "freezing",
 ))  # fmt: skip
 #: Backends of programs' own, by name.
-_REGISTERED: dict[str, Callable[..., Any]] = {}
+_REGISTERED: dict[str, Callable[..., object]] = {}
 _TAGS: dict[str, tuple[str, ...]] = {}
 
 _functions: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -49,18 +50,18 @@ class InvalidBackend(RuntimeError):
 
 
 def compile(
-    model: Callable[..., Any] | None = None,
+    model: Callable[..., object] | None = None,
     *,
     fullgraph: bool = False,
     dynamic: bool | None = None,
-    backend: Any = None,
+    backend: object = None,
     mode: str | None = None,
     options: dict[str, Any] | None = None,
     name: str | None = None,
     disable: bool = False,
     recompile_limit: int | None = None,
     isolate_recompiles: bool = False,
-    shapes_spec: Any = None,
+    shapes_spec: object = None,
 ) -> Any:
     """``model`` compiled: a function becomes a function, a module an ``OptimizedModule`` around it.
 
@@ -109,7 +110,7 @@ def compile(
         raise InvalidBackend(f"Invalid backend: {backend!r}, see `torch._dynamo.list_backends()` for available backends.")
     if model is None:
 
-        def decorate(given: Callable[..., Any]) -> Any:
+        def decorate(given: Callable[..., object]) -> object:
             if given is None:
                 raise RuntimeError("Model can't be None")
             return compile(
@@ -133,7 +134,9 @@ def compile(
     return compiled_function(model, settings)
 
 
-def _with_backend(model: Any, backend: Any, fullgraph: bool, mode: Any, options: Any, disable: bool, shapes_spec: Any) -> Any:
+def _with_backend(
+    model: object, backend: object, fullgraph: bool, mode: object, options: object, disable: bool, shapes_spec: object
+) -> object:
     """``compile`` with a function that compiles graphs."""
     if shapes_spec is not None:
         raise not_offered("compile(shapes_spec=...)", "each shape has a graph of its own")
@@ -157,7 +160,7 @@ def _interrupted(reason: str) -> Any:
     return contextlib.nullcontext() if pieces is None else pieces.interrupt(reason)
 
 
-def compiled_function(model: Callable[..., Any], settings: Settings) -> Callable[..., Any]:
+def compiled_function(model: Callable[..., object], settings: Settings) -> Callable[..., Any]:
     """``model`` with the programs made of it, as a function."""
     compiled = Compiled(model, settings)
     _functions.add(compiled)
@@ -186,7 +189,7 @@ class _Config(types.ModuleType):
             skip_tensor_guards_with_matching_dict_tags=True, enable_cpp_symbolic_shape_guards=False, force_disable_caches=False,
         )  # fmt: skip
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: bool) -> None:
         self.__dict__[name] = value
         if name == "cache_size_limit":
             self.__dict__["recompile_limit"] = value
@@ -211,7 +214,7 @@ class _Config(types.ModuleType):
 
 config = _Config(f"{__name__.partition('.')[0]}._dynamo.config", _Config.__doc__)
 sys.modules[f"{__name__}.config"] = config  # which ``torch.compiler.config`` is another name of
-_default_backend: list[Any] = ["inductor"]
+_default_backend: list[object] = ["inductor"]
 
 
 def reset() -> None:
@@ -267,7 +270,7 @@ def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
     return sorted((*_COMPILING, *registered) if exclude_tags else (*_COMPILING, *_EAGER, *registered))
 
 
-def register_backend(compiler_fn: Any = None, name: str | None = None, tags: Any = ()) -> Any:
+def register_backend(compiler_fn: object = None, name: str | None = None, tags: Any = ()) -> Any:
     """Gives a function that compiles graphs a name for ``torch.compile(backend=name)``; without the function, a decorator.
 
     Args:
@@ -298,7 +301,7 @@ def register_backend(compiler_fn: Any = None, name: str | None = None, tags: Any
     return compiler_fn
 
 
-def lookup_backend(compiler_fn: Any) -> Any:
+def lookup_backend(compiler_fn: object) -> Any:
     """The function that compiles graphs for a backend's name; a function is one itself.
 
     Raises:
@@ -320,7 +323,7 @@ def get_default_backend() -> Any:
     return _default_backend[0]
 
 
-def set_default_backend(backend: Any) -> None:
+def set_default_backend(backend: object) -> None:
     """Sets the backend that ``compile`` uses if it is not told one."""
     if not callable(backend):
         lookup_backend(backend)
@@ -335,7 +338,7 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
         return fn
     what = f"it calls {getattr(fn, '__name__', fn)!s}, which is disabled" + (f" ({reason})" if reason else "")
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: Any) -> Tensor:
         now = CAPTURING.now
         if now is not None and now.refusal is None:
             now.refusal = what
@@ -360,7 +363,7 @@ def graph_break(msg: str = "") -> None:
     _interrupted("it asks for a graph break" + (f": {msg}" if msg else ""))
 
 
-def allow_in_graph(fn: Any) -> Any:
+def allow_in_graph(fn: object) -> Any:
     """``fn`` itself: every function may be part of a program."""
     if isinstance(fn, (list, tuple)):
         return [allow_in_graph(f) for f in fn]
@@ -369,17 +372,17 @@ def allow_in_graph(fn: Any) -> Any:
     return fn
 
 
-def assume_constant_result(fn: Any) -> Any:
+def assume_constant_result(fn: object) -> Any:
     """``fn`` itself: what it returned while it was recorded stays in the program anyway."""
     return fn
 
 
-def substitute_in_graph(original_fn: Any, *, can_constant_fold_through: bool = False, skip_signature_check: bool = False) -> Any:
+def substitute_in_graph(original_fn: object, *, can_constant_fold_through: bool = False, skip_signature_check: bool = False) -> Any:
     """A decorator that returns what it is given: functions are recorded as they run, so none needs a stand-in."""
     return lambda traceable: traceable
 
 
-def nested_compile_region(fn: Any = None, *, options: Any = None, max_reuse_entries: int = 8, reuse_hash_fn: Any = None) -> Any:
+def nested_compile_region(fn: object = None, *, options: object = None, max_reuse_entries: int = 8, reuse_hash_fn: object = None) -> Any:
     """``fn`` itself, or a decorator that returns what it is given: XLA sees the whole program."""
     return (lambda given: given) if fn is None else fn
 
@@ -396,7 +399,7 @@ class set_stance:
     ``"eager_on_recompile"``.
     """
 
-    def __init__(self, stance: str = "default", *, skip_guard_eval_unsafe: bool = False, force_backend: Any = None) -> None:
+    def __init__(self, stance: str = "default", *, skip_guard_eval_unsafe: bool = False, force_backend: object = None) -> None:
         known = ("default", "eager_then_compile", "aot_eager_then_compile", "force_eager", "eager_on_recompile", "fail_on_recompile")
         if stance not in known:
             shown = f"DynamoStance(stance={stance!r}, skip_guard_eval_unsafe=False, backend=None)"
@@ -424,7 +427,7 @@ class set_stance:
         STANCE.eager, STANCE.fail = self.before
 
         @functools.wraps(fn)
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: object, **kwargs: Any) -> Any:
             with set_stance(self.stance):
                 return fn(*args, **kwargs)
 

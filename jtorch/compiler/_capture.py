@@ -85,7 +85,7 @@ class New:
 
     __slots__ = ("alias", "base", "history", "name", "number", "strides", "value")
 
-    def __init__(self, value: int, strides: Any) -> None:
+    def __init__(self, value: int, strides: object) -> None:
         self.value, self.strides = value, strides
         self.history = ""
         self.name = ""
@@ -147,7 +147,7 @@ class Capture:
 
     # ---- running ---------------------------------------------------------------------------------------------------------------
 
-    def run(self, args: Any, kwargs: Any) -> Any:
+    def run(self, args: tuple[Tensor | int, ...], kwargs: object) -> Any:
         """Calls the function, recording everything into one trace. What it does is done, whether or not a program comes of it."""
         outer = LOCAL.trace
         self.given = (args, kwargs)
@@ -169,7 +169,7 @@ class Capture:
             self._outer = outer
         return self.output
 
-    def _leave(self, outer: Any) -> None:
+    def _leave(self, outer: object) -> None:
         if outer is None:
             flush()
             LOCAL.trace = None
@@ -254,7 +254,7 @@ class Capture:
 
     # ---- results ---------------------------------------------------------------------------------------------------------------
 
-    def _described(self, x: Any) -> tuple[str, Any]:
+    def _described(self, x: Tensor) -> tuple[str, Any]:
         if isinstance(x, Tensor):
             known = self.before.get(id(x))
             if known is not None:
@@ -542,7 +542,7 @@ class Capture:
         return sources, residuals
 
 
-def _short(x: Any) -> str:
+def _short(x: object) -> str:
     text = f"a {type(x).__name__}" if type(x) not in ATOMS else repr(x)
     return text if len(text) < 60 else text[:57] + "..."
 

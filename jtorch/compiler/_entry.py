@@ -58,7 +58,7 @@ class Compiled:
     def __init__(self, fn: Callable[..., Any], settings: Settings) -> None:
         self.fn, self.settings = fn, settings
         self.entries: dict[Any, list[Entry]] = {}
-        self.failures: dict[Any, int] = {}
+        self.failures: dict[object, int] = {}
         self.seen: dict[Any, int] = {}
         self.names: set[str] = set()
         self.codes: dict[Any, Any] = {}
@@ -102,7 +102,7 @@ class Compiled:
         finally:
             _watching.release()
 
-    def _is_rare(self, key: Any) -> bool:
+    def _is_rare(self, key: tuple[object, ...]) -> bool:
         """Whether a signature is one of many that vary, and has not come often: then a program would cost more than it saves."""
         dynamic = self.settings.dynamic
         if self.settings.fullgraph or not (len(self.entries) >= _SHAPES if dynamic is None else dynamic):
@@ -113,7 +113,9 @@ class Compiled:
                 self.seen.pop(oldest, None)
         return times < _OFTEN
 
-    def _capture(self, key: Any, flat: list[Any], tensors: list[Tensor], args: Any, kwargs: Any) -> Any:
+    def _capture(
+        self, key: tuple[object, ...], flat: list[Tensor | int], tensors: list[Tensor], args: tuple[Tensor | int, ...], kwargs: object
+    ) -> tuple[Tensor, ...] | Tensor:
         self.captures += 1
         capture = Capture(self.fn, flat, key[0], self.names, self.codes)
         result = capture.run(args, kwargs)
@@ -176,16 +178,16 @@ class Recompiling:
 STANCE = _Stance()
 
 
-def _flatten(x: Any) -> tuple[list[Any], Any]:
+def _flatten(x: object) -> tuple[list[Any], Any]:
     return tree_flatten(x)
 
 
-def _steps(al: Alias) -> Any:
+def _steps(al: Alias) -> int | tuple[int, tuple[bool, bool]]:
     """What a program may depend on of a view's steps, beside its geometry."""
     return (len(al.chain), bits_of(al.chain)) if al.chain else 0
 
 
-def _signature(flat: list[Any], tensors: list[Tensor]) -> Any:
+def _signature(flat: list[object], tensors: list[Tensor]) -> object:
     """What two calls must agree in to be served by one program; None for a call that no program serves."""
     modes = _modes()
     if modes is None:
@@ -230,11 +232,11 @@ def _global_hooks() -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _is_parameter(x: Any) -> bool:
+def _is_parameter(x: object) -> bool:
     return type(x) is hooks.nn.get().Parameter
 
 
-def _modes() -> Any:
+def _modes() -> object:
     """The active function modes, as far as programs can be made under them; None if not."""
     if not ACTIVE.modes:
         return ()
@@ -304,7 +306,7 @@ class Entry:
 
     # ---- whether it serves -----------------------------------------------------------------------------------------------------
 
-    def holds(self, args: list[Tensor], flat: list[Any]) -> bool:
+    def holds(self, args: list[Tensor], flat: list[Tensor | int]) -> bool:
         """Whether everything is as it was when the program was recorded."""
         for a, b in zip(flat, self.statics):
             if b is not None and not same(a, b):
@@ -434,7 +436,7 @@ class Entry:
             flush()
         return tree_unflatten(found, self.treedef)
 
-    def _make(self, i: int, n: New, out: Any, node: Node | None, args: Sequence[Tensor]) -> Tensor:
+    def _make(self, i: int, n: New, out: list[Value], node: Node | None, args: Sequence[Tensor]) -> Tensor:
         if n.base is not None:
             return _view(n, n.base.find(args))
         if n.history == "live":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import jtorch as torch
 __all__ = ["wrap_numpy"]
 
 
-def wrap_numpy(fn: Any) -> Any:
+def wrap_numpy(fn: Callable[..., object]) -> Any:
     """A function of NumPy arrays as one of tensors, which gives tensors. NumPy runs, so it is not part of programs and has no gradients.
 
     Raises:
@@ -25,7 +26,7 @@ def wrap_numpy(fn: Any) -> Any:
     """
 
     @functools.wraps(fn)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: object, **kwargs: object) -> Any:
         pytree = torch.utils._pytree
         args, kwargs = pytree.tree_map_only(torch.Tensor, torch.Tensor.numpy, (args, kwargs))
         return pytree.tree_map_only(np.ndarray, torch.as_tensor, fn(*args, **kwargs))

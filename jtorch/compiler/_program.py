@@ -18,7 +18,7 @@ from .._src.ops._kernel import Info
 _OP = Op(name="compiled_function", body=lambda *arrays: arrays, params=(), namespace="_C", family="derived")
 
 
-def run_steps(steps: Sequence[State], leaves: Sequence[Any], numbers: Sequence[Any], flags: list[Any] | None) -> list[Any]:
+def run_steps(steps: Sequence[State], leaves: Sequence[object], numbers: Sequence[object], flags: list[object] | None) -> list[object]:
     """All results of recorded steps on arrays, while they are traced."""
     results: list[Any] = []
     at = 0
@@ -50,7 +50,7 @@ class Backward:
 
     __slots__ = ("gradients", "identity", "kinds", "numbers", "sources", "steps")
 
-    def __init__(self, steps: Sequence[State], sources: list[tuple[str, int]], gradients: list[int | None], numbers: list[Any]) -> None:
+    def __init__(self, steps: Sequence[State], sources: list[tuple[str, int]], gradients: list[int | None], numbers: list[object]) -> None:
         self.steps, self.sources, self.gradients, self.numbers = steps, sources, gradients, numbers
         self.kinds = tuple([k for s in steps for k in s.call.kinds])
         self.identity = identity_of_steps(steps, sources, gradients)
@@ -64,7 +64,7 @@ def forward_call(name: str, steps: Sequence[State], n_leaves: int, outs: Sequenc
     own = identity_of_steps(steps, n_leaves, outs, hidden, kinds if backward is None else backward.identity)
     checks = tuple([(kind, message, None) for s in steps for kind, message, _ in s.checks])
 
-    def fn(*flat: Any) -> Any:
+    def fn(*flat: object) -> Any:
         flags: list[Any] = []
         leaves = flat[:n_leaves]
         results = run_steps(steps, leaves, flat[n_leaves : n_leaves + n_numbers], flags)
@@ -95,7 +95,7 @@ class _Derivatives(dict[Any, Call]):
         self.info, self.backward, self.n_leaves, self.n_numbers, self.kinds = info, backward, n_leaves, n_numbers, kinds
         self.forward = forward  # what the forward call is in every process
 
-    def get(self, key: Any, default: Any = None) -> Any:
+    def get(self, key: Any, default: object = None) -> Any:
         """The derivative for ``(operand avals, needed operands, given gradients, recompute, kept operands)``."""
         found = super().get(key)
         if found is None:
@@ -109,7 +109,7 @@ class _Derivatives(dict[Any, Call]):
         hidden, n_saved, n_given = info.hidden, sum(kept), sum(given)
         visible: list[Any] = []
 
-        def fn(*flat: Any) -> Any:
+        def fn(*flat: object) -> Any:
             saved = iter(flat[:n_saved])
             operands = [next(saved) if keep else jnp.zeros(a.shape, a.dtype) for keep, a in zip(kept, avals, strict=True)]
             at = n_saved + (0 if recompute else hidden)

@@ -17,6 +17,7 @@ from .._src.engine.record import _run, array_of
 from .._src.engine.values import concrete, put
 from .._src.tensor import numbers
 from .._src.tensor.cells import Storage
+from ..core import Tensor
 from ._world import is_library
 
 #: C functions whose results, or whose effects, differ from call to call, by module.
@@ -65,8 +66,8 @@ class Watch:
         self.codes: dict[types.CodeType, dict[str, Any]] = {}
         self.names: set[str] = set()
         self.made: dict[int, Any] = {}
-        self.hosted: dict[int, tuple[Any, Any]] = {}
-        self.draws: list[tuple[Draw, Any]] = []
+        self.hosted: dict[int, tuple[object, object]] = {}
+        self.draws: list[tuple[Draw, object]] = []
         self.waiting: Draw | None = None
         self.impure: str | None = None
         self.reads = False
@@ -76,7 +77,7 @@ class Watch:
         self.hinted = False
         self._known: dict[Any, bool] = {}
 
-    def run(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    def run(self, fn: Callable[..., object], args: tuple[Tensor | int, ...], kwargs: Any) -> Any:
         """``fn(*args, **kwargs)``, watched. Another profiler of the thread sees the calls too."""
         before = sys.getprofile()
         self._before = before
@@ -139,7 +140,7 @@ class Watch:
         if self._before is not None:
             self._before(frame, event, arg)
 
-    def _note_read(self, frame: Any, v: Any, number: bool = False) -> None:
+    def _note_read(self, frame: Any, v: object, number: bool = False) -> None:
         """Notes that a value is read, computed already or not, which constants of the function may be."""
         if (self.reads and self.decides) or id(v) in self.made or self._capture.arranging:
             return
@@ -152,12 +153,12 @@ class Watch:
                 self._asked = called
         self.reads = True
 
-    def _learn(self, code: types.CodeType, scope: dict[str, Any]) -> None:
+    def _learn(self, code: types.CodeType, scope: dict[str, object]) -> None:
         self.codes[code] = scope
         self.names.update(code.co_names)
         self.names.update(c for c in code.co_consts if type(c) is str)
 
-    def _builtin(self, frame: Any, f: Any) -> None:
+    def _builtin(self, frame: object, f: object) -> None:
         name = getattr(f, "__name__", "")
         owner = getattr(f, "__self__", None)
         module = getattr(f, "__module__", None) or type(owner).__module__
@@ -194,7 +195,7 @@ def _user_line(frame: Any) -> tuple[str, int] | None:
     return None
 
 
-def _is_bool(x: Any) -> bool:
+def _is_bool(x: object) -> bool:
     return type(x) is bool
 
 
@@ -219,7 +220,7 @@ def _following(frame: Any) -> list[dis.Instruction]:
     return [i for i in dis.get_instructions(frame.f_code) if i.offset >= frame.f_lasti and i.opname not in asking]
 
 
-def asserted_by(frame: Any) -> str | None:
+def asserted_by(frame: object) -> str | None:
     """What an ``assert`` statement says where it is that which asks for a truth value (its text, if it is a constant), else None."""
     following = _following(frame)
     if not following[0].opname.startswith("POP_JUMP") or "ASSERT" not in (following[1].opname + str(following[1].argval)).upper():
@@ -228,7 +229,7 @@ def asserted_by(frame: Any) -> str | None:
     return said.argval if said.opname == "LOAD_CONST" and type(said.argval) is str else "assertion error"
 
 
-def program_frame(frame: Any) -> Any:
+def program_frame(frame: Any) -> object:
     """The program's innermost frame, or None."""
     while frame is not None and is_library(frame.f_globals.get("__name__")):
         frame = frame.f_back

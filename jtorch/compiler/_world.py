@@ -38,7 +38,7 @@ def is_library(module: str | None) -> bool:
     return module is None or module.partition(".")[0] in _LIBRARIES or module.startswith("namedtuple_")
 
 
-def same(a: Any, b: Any) -> bool:
+def same(a: object, b: Any) -> bool:
     """Whether two values are one object, or equal atoms of one type."""
     if a is b:
         return True
@@ -112,19 +112,19 @@ def _whole(place: Place) -> Any:
     return list(d.values())
 
 
-def _some(place: Place) -> Any:
+def _some(place: Place) -> object:
     d = place.container
     if len(d) != place.size:
         return None
     return [d.get(name, _MISSING) for name in place.names]
 
 
-def _globals(place: Place) -> Any:
+def _globals(place: Place) -> list[object]:
     get = place.container.get  # a module gets new names all the time; only those that the code mentions matter
     return [get(name, _MISSING) for name in place.names]
 
 
-def _sequence(place: Place) -> Any:
+def _sequence(place: Place) -> list[object]:
     return list(place.container)
 
 
@@ -136,27 +136,27 @@ def _redefined(kind: type) -> Any:
     return None
 
 
-def _values_by(base: Any, place: Place) -> Any:
+def _values_by(base: Any, place: Place) -> object:
     keys = list(base.__iter__(place.container))
     return list(base.values(place.container)) if len(keys) == len(place.names) and all(map(same, keys, place.names)) else None
 
 
-def _elements_by(base: Any, place: Place) -> Any:
+def _elements_by(base: Any, place: Place) -> object:
     return list(base.__iter__(place.container))
 
 
-def _cell(place: Place) -> Any:
+def _cell(place: Place) -> list[object]:
     try:
         return [place.container.cell_contents]
     except ValueError:
         return [_MISSING]
 
 
-def _slots(place: Place) -> Any:
+def _slots(place: Place) -> object:
     return [getattr(place.container, name, _MISSING) for name in place.names]
 
 
-def _contents(place: Place) -> Any:
+def _contents(place: Place) -> object:
     return [place.container.tobytes()]
 
 
@@ -169,17 +169,17 @@ class World:
         refusal: what was found that cannot be compared, in words.
     """
 
-    def __init__(self, names: set[str], codes: dict[types.CodeType, dict[str, Any]]) -> None:
+    def __init__(self, names: set[str], codes: dict[types.CodeType, dict[str, object]]) -> None:
         self.names, self.codes = names, codes
         self.places: list[Place] = []
         self.empty: list[Any] = []
         self.tensors: dict[int, Tensor] = {}
         self.refusal: str | None = None
-        self._seen: dict[int, Any] = {}
-        self._pending: deque[Any] = deque()
+        self._seen: dict[int, object] = {}
+        self._pending: deque[object] = deque()
         self.modules: tuple[type, ...] = ()
 
-    def walk(self, roots: Iterable[Any]) -> World:
+    def walk(self, roots: Iterable[object]) -> World:
         """Finds everything reachable from ``roots`` and from the globals of the code."""
         nn = sys.modules.get(f"{__name__.partition('.')[0]}.nn.modules.module")
         optim = sys.modules.get(f"{__name__.partition('.')[0]}.optim.optimizer")
@@ -215,7 +215,7 @@ class World:
             found += [(place, i) for i in changed]
         return found
 
-    def _add(self, container: Any, names: Any, read: Callable[[Place], Any]) -> None:
+    def _add(self, container: Any, names: Any, read: Callable[[Place], object]) -> None:
         place = Place(container, names, read, len(container) if read is _whole or read is _some else 0)
         if place.values or read is _some:  # no name that the code mentions: but it may come to have one
             self.places.append(place)
@@ -289,7 +289,7 @@ class World:
         self._pending.extend([v for v in (*place.values, *keys) if type(v) not in ATOMS])
         self._attributes(x)
 
-    def _attributes(self, x: Any) -> None:
+    def _attributes(self, x: object) -> None:
         own = getattr(x, "__dict__", None)
         if type(own) is dict:
             if own:
@@ -302,7 +302,7 @@ class World:
         if type(x).__name__ in ("generator", "coroutine") or (hasattr(type(x), "__next__") and is_library(type(x).__module__)):
             self.refusal = f"it can see an iterator ({type(x).__name__}), which it may move"
 
-    def _function(self, f: Any) -> None:
+    def _function(self, f: Callable[..., object]) -> None:
         if is_library(f.__module__) and f.__closure__ is None:
             return
         self._pending.extend(f.__closure__ or ())

@@ -7,6 +7,8 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+from .._src.facts.devices import device
+
 
 class Stream:
     """The host's only stream."""
@@ -66,21 +68,21 @@ def current_device() -> str:
     return "cpu"
 
 
-def set_device(device: Any) -> None:
+def set_device(device: device | str | int | None) -> None:
     """Nothing to do: there is one."""
 
 
-def current_stream(device: Any = None) -> Stream:
+def current_stream(device: device | str | int | None = None) -> Stream:
     """The only stream."""
     return _stream
 
 
-def stream(stream: Any) -> Any:
+def stream(stream: Stream) -> Any:
     """A block without effect: there is one stream."""
     return contextlib.nullcontext()
 
 
-def synchronize(device: Any = None) -> None:
+def synchronize(device: device | str | int | None = None) -> None:
     """Runs what is pending in this thread and waits for it, as ``jtorch.synchronize`` does."""
     from .._src.borders.interop import synchronize as wait
 

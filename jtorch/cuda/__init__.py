@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from .. import random as _all_random
@@ -15,6 +16,7 @@ from .._src.engine import OutOfMemoryError as OutOfMemoryError
 from .._src.facts import devices as _devices
 from .._src.facts.errors import not_offered
 from .._src.refusals import stand_ins as _refusals
+from ..core import Tensor
 from .streams import Event as Event
 from .streams import Stream as Stream
 from .streams import need as _need
@@ -40,10 +42,10 @@ def init() -> None:
 
 
 #: What waits for a GPU that is not there.
-_queued_calls: list[Any] = []
+_queued_calls: list[object] = []
 
 
-def _lazy_call(callable: Any, **kwargs: Any) -> None:
+def _lazy_call(callable: Callable[..., object], **kwargs: object) -> None:
     """Calls a function once CUDA is in use: at once if there is a GPU, else never."""
     if is_available():
         callable()
@@ -57,7 +59,7 @@ def current_device() -> int:
     return _devices.current_index("cuda")
 
 
-def set_device(device: Any) -> None:
+def set_device(device: device | str | int | None) -> None:
     """Sets the GPU that ``cuda`` without index means."""
     index = device if isinstance(device, int) else _devices.as_device(device).index
     _devices.set_current_index("cuda", index or 0)
@@ -70,32 +72,32 @@ def _device(device: Any = None) -> Any:
     return _devices.placement(_devices.device("cuda", device) if isinstance(device, int) else device)
 
 
-def synchronize(device: Any = None) -> None:
+def synchronize(device: device | str | int | None = None) -> None:
     """Runs what is pending and waits for the GPU."""
     _need()
     _interop.synchronize()
 
 
-def get_device_name(device: Any = None) -> str:
+def get_device_name(device: device | str | int | None = None) -> str:
     """The GPU's name."""
     return _device(device).device_kind
 
 
-def _stats(device: Any = None) -> dict[str, int]:
+def _stats(device: object = None) -> dict[str, int]:
     return _device(device).memory_stats() or {} if is_available() else {}
 
 
-def memory_allocated(device: Any = None) -> int:
+def memory_allocated(device: object = None) -> int:
     """Bytes in use on the GPU; 0 without one."""
     return _stats(device).get("bytes_in_use", 0)
 
 
-def max_memory_allocated(device: Any = None) -> int:
+def max_memory_allocated(device: object = None) -> int:
     """The most bytes that were in use on the GPU; 0 without one."""
     return _stats(device).get("peak_bytes_in_use", 0)
 
 
-def memory_reserved(device: Any = None) -> int:
+def memory_reserved(device: object = None) -> int:
     """Bytes that the allocator holds on the GPU; 0 without one."""
     return _stats(device).get("pool_bytes", memory_allocated(device))
 
@@ -129,24 +131,24 @@ def initial_seed() -> int:
     return _all_random.initial_seed()
 
 
-def get_rng_state(device: Any = "cuda") -> Any:
+def get_rng_state(device: int | str | device = "cuda") -> Tensor:
     """The generator's state: one serves all devices."""
     _need()
     return _all_random.get_rng_state()
 
 
-def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
+def set_rng_state(new_state: Tensor, device: int | str | device = "cuda") -> None:
     """Gives the generator a state."""
     if is_available():
         _all_random.set_rng_state(new_state)
 
 
-def get_rng_state_all() -> list[Any]:
+def get_rng_state_all() -> list[Tensor]:
     """The generator's state, for each GPU."""
     return [get_rng_state() for _ in range(device_count())]
 
 
-def set_rng_state_all(new_states: Any) -> None:
+def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
     """Gives the generator the state of the last GPU."""
     for state in new_states:
         set_rng_state(state)
@@ -155,7 +157,7 @@ def set_rng_state_all(new_states: Any) -> None:
 class device:
     """A block in which another GPU is the current one; without GPUs (or for None or a negative index), a block without effect."""
 
-    def __init__(self, device: Any) -> None:
+    def __init__(self, device: object) -> None:
         index = device if isinstance(device, int) or device is None else _devices.as_device(device).index
         self.index = -1 if index is None else index
         self.before = -1
@@ -177,7 +179,7 @@ class device_of(device):
         super().__init__(obj.device if obj.is_cuda else None)
 
 
-def max_memory_reserved(device: Any = None) -> int:
+def max_memory_reserved(device: object = None) -> int:
     """The most bytes that the allocator held on the GPU; 0 without one."""
     return _stats(device).get("peak_pool_bytes", max_memory_allocated(device))
 
@@ -185,7 +187,7 @@ def max_memory_reserved(device: Any = None) -> int:
 memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
 
 
-def mem_get_info(device: Any = None) -> tuple[int, int]:
+def mem_get_info(device: object = None) -> tuple[int, int]:
     """Bytes free for this process on the GPU, and all that it may use."""
     _need()
     found = _stats(device)
@@ -193,7 +195,7 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
     return limit - found.get("bytes_in_use", 0), limit
 
 
-def memory_stats(device: Any = None) -> dict[str, int]:
+def memory_stats(device: object = None) -> dict[str, int]:
     """The allocator's figures under torch's names, as far as XLA keeps them; empty without a GPU."""
     found = _stats(device)
     names = {
@@ -206,12 +208,12 @@ def memory_stats(device: Any = None) -> dict[str, int]:
     return {name: found[key] for name, key in names.items() if key in found}
 
 
-def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+def memory_summary(device: object = None, abbreviated: bool = False) -> str:
     """The figures of ``memory_stats``, one a line."""
     return "\n".join(f"{name}: {value}" for name, value in memory_stats(device).items())
 
 
-def reset_peak_memory_stats(device: Any = None) -> None:
+def reset_peak_memory_stats(device: object = None) -> None:
     """Warns where there is a GPU and resets nothing: the peaks of XLA's allocator count from the start of the process."""
     if is_available():
         warnings.warn(
@@ -223,7 +225,7 @@ def reset_peak_memory_stats(device: Any = None) -> None:
 reset_max_memory_allocated = reset_max_memory_cached = reset_accumulated_memory_stats = reset_peak_memory_stats
 
 
-def get_device_capability(device: Any = None) -> tuple[int, int]:
+def get_device_capability(device: device | str | int | None = None) -> tuple[int, int]:
     """The compute capability, such as (9, 0)."""
     major, _, minor = str(getattr(_device(device), "compute_capability", "0.0")).partition(".")
     return int(major), int(minor or 0)
@@ -246,7 +248,7 @@ class _DeviceProperties:
         )
 
 
-def get_device_properties(device: Any = None) -> _DeviceProperties:
+def get_device_properties(device: device | str | int | None = None) -> _DeviceProperties:
     """Name, compute capability, memory (that this process may use) and the number of multiprocessors."""
     return _DeviceProperties(_device(device), get_device_capability(device))
 
@@ -261,7 +263,7 @@ def is_tf32_supported() -> bool:
     return is_available() and get_device_capability()[0] >= 8
 
 
-def can_device_access_peer(device: Any, peer_device: Any) -> bool:
+def can_device_access_peer(device: device | str | int | None, peer_device: device | str | int | None) -> bool:
     """Whether XLA copies between two GPUs: always, if they are there."""
     _device(device)
     _device(peer_device)
@@ -282,7 +284,7 @@ def is_current_stream_capturing() -> bool:
     return False
 
 
-def current_stream(device: Any = None) -> Stream:
+def current_stream(device: device | str | int | None = None) -> Stream:
     """The only stream."""
     return Stream(device)
 
@@ -290,7 +292,7 @@ def current_stream(device: Any = None) -> Stream:
 default_stream = current_stream
 
 
-def set_stream(stream: Any) -> None:
+def set_stream(stream: Stream) -> None:
     """Nothing to do: there is one stream."""
 
 
@@ -310,7 +312,7 @@ class StreamContext:
 stream = StreamContext
 
 
-def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
+def set_per_process_memory_fraction(fraction: float, device: object = None) -> None:
     """Not offered: XLA takes its share when the process starts."""
     raise not_offered(
         "torch.cuda.set_per_process_memory_fraction", "XLA takes its share when the process starts: XLA_PYTHON_CLIENT_MEM_FRACTION"
@@ -320,11 +322,11 @@ def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None
 class CUDAGraph:
     """Not offered: XLA makes CUDA graphs of its programs by itself."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         raise not_offered("torch.cuda.CUDAGraph", "XLA makes CUDA graphs of its programs by itself")
 
 
-def make_graphed_callables(callables: Any, *args: Any, **kwargs: Any) -> Any:
+def make_graphed_callables(callables: object, *args: object, **kwargs: object) -> Any:
     """Not offered: XLA makes CUDA graphs of its programs by itself."""
     raise not_offered("torch.cuda.make_graphed_callables", "XLA makes CUDA graphs of its programs by itself")
 

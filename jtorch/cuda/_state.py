@@ -91,7 +91,7 @@ def get_allocator_backend() -> str:
     return "native"
 
 
-def get_per_process_memory_fraction(device: Any = None) -> float:
+def get_per_process_memory_fraction(device: object = None) -> float:
     """The part of the memory that the process may take: of all that XLA's pool may hold.
 
     Raises:
@@ -101,7 +101,7 @@ def get_per_process_memory_fraction(device: Any = None) -> float:
     return 1.0
 
 
-def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
+def memory_stats_as_nested_dict(device: object = None) -> dict[str, Any]:
     """``memory_stats`` with a dictionary for each part of the names."""
     found: dict[str, Any] = {}
     for name, value in memory_stats(device).items():
@@ -130,22 +130,22 @@ def reset_peak_host_memory_stats() -> None:
 reset_accumulated_host_memory_stats = reset_peak_host_memory_stats
 
 
-def memory_snapshot(mempool_id: Any = None, include_traces: bool = True) -> list[Any]:
+def memory_snapshot(mempool_id: object = None, include_traces: bool = True) -> list[Any]:
     """The segments of the allocator: none that XLA tells of."""
     return []
 
 
-def memory_cached(device: Any = None) -> int:
+def memory_cached(device: object = None) -> int:
     """The old name of ``memory_reserved``."""
     return memory_reserved(device)
 
 
-def max_memory_cached(device: Any = None) -> int:
+def max_memory_cached(device: object = None) -> int:
     """The old name of ``max_memory_reserved``."""
     return max_memory_reserved(device)
 
 
-def list_gpu_processes(device: Any = None) -> str:
+def list_gpu_processes(device: object = None) -> str:
     """The processes on the GPU and their memory, as far as its driver's library for Python tells."""
     return "pynvml module not found, please install nvidia-ml-py"
 
@@ -153,7 +153,7 @@ def list_gpu_processes(device: Any = None) -> str:
 # ---- the card --------------------------------------------------------------------------------------------------------------------
 
 
-def _ask(what: str, device: Any) -> int:
+def _ask(what: str, device: object) -> int:
     """A figure of the card, from its driver's library for Python.
 
     Raises:
@@ -180,7 +180,7 @@ def _ask(what: str, device: Any) -> int:
     )
 
 
-def device_memory_used(device: Any = None) -> int:
+def device_memory_used(device: object = None) -> int:
     """Bytes in use on the card, by all processes.
 
     Raises:
@@ -189,7 +189,7 @@ def device_memory_used(device: Any = None) -> int:
     return _ask("memory", device)
 
 
-def memory_usage(device: Any = None) -> int:
+def memory_usage(device: object = None) -> int:
     """Percent of the time in which the card's memory was read or written.
 
     Raises:
@@ -198,7 +198,7 @@ def memory_usage(device: Any = None) -> int:
     return _ask("memory_usage", device)
 
 
-def utilization(device: Any = None) -> int:
+def utilization(device: object = None) -> int:
     """Percent of the time in which the card computed.
 
     Raises:
@@ -207,7 +207,7 @@ def utilization(device: Any = None) -> int:
     return _ask("utilization", device)
 
 
-def temperature(device: Any = None) -> int:
+def temperature(device: object = None) -> int:
     """The card's temperature in degrees Celsius.
 
     Raises:
@@ -216,7 +216,7 @@ def temperature(device: Any = None) -> int:
     return _ask("temperature", device)
 
 
-def power_draw(device: Any = None) -> int:
+def power_draw(device: object = None) -> int:
     """The card's power in milliwatts.
 
     Raises:
@@ -225,7 +225,7 @@ def power_draw(device: Any = None) -> int:
     return _ask("power_draw", device)
 
 
-def clock_rate(device: Any = None) -> int:
+def clock_rate(device: object = None) -> int:
     """The clock of the card's multiprocessors in megahertz.
 
     Raises:

@@ -49,7 +49,7 @@ def mark(msg: str) -> None:
 
 
 @contextlib.contextmanager
-def range(msg: str, *args: Any, **kwargs: Any) -> Iterator[None]:
+def range(msg: str, *args: object, **kwargs: object) -> Iterator[None]:
     """A block that is a labelled range."""
     range_push(msg.format(*args, **kwargs))
     try:

@@ -23,7 +23,7 @@ def _wait() -> None:
 class Stream:
     """The only order in which work is done on a device."""
 
-    def __init__(self, device: Any = None, priority: int = 0, **kwargs: Any) -> None:
+    def __init__(self, device: Any = None, priority: int = 0, **kwargs: object) -> None:
         need()
         self.device = _devices.device("cuda", _devices.current_index("cuda")) if device is None else _devices.as_device(device)
         self.priority = priority
@@ -37,13 +37,13 @@ class Stream:
         _wait()
         return True
 
-    def wait_stream(self, stream: Any) -> None:
+    def wait_stream(self, stream: Stream) -> None:
         """Nothing to do: all work is in one order."""
 
-    def wait_event(self, event: Any) -> None:
+    def wait_event(self, event: Event) -> None:
         """Nothing to do: all work is in one order."""
 
-    def record_event(self, event: Any = None) -> Event:
+    def record_event(self, event: Event | None = None) -> Event:
         """An event recorded now."""
         found = Event() if event is None else event
         found.record()
@@ -73,7 +73,7 @@ class Event:
         """Runs what is pending and waits for it."""
         _wait()
 
-    def wait(self, stream: Any = None) -> None:
+    def wait(self, stream: Stream | None = None) -> None:
         """Nothing to do: all work is in one order."""
 
     def query(self) -> bool:

@@ -22,7 +22,7 @@ _RedOpType.__name__, _RedOpType.__qualname__ = "RedOpType", "ReduceOp.RedOpType"
 
 
 class _Kind(type):
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, _RedOpType)
 
 
@@ -36,7 +36,7 @@ class ReduceOp(metaclass=_Kind):
     RedOpType = _RedOpType
     SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = _RedOpType
 
-    def __new__(cls, op: Any = 0) -> Any:
+    def __new__(cls, op: object = 0) -> Any:
         """One of the operations."""
         return _RedOpType(op)
 
@@ -166,7 +166,7 @@ def is_torchelastic_launched() -> bool:
     return os.environ.get("TORCHELASTIC_RUN_ID") is not None
 
 
-def supports_complex(reduceOp: Any) -> bool:
+def supports_complex(reduceOp: object) -> bool:
     """Whether complex numbers can be combined so."""
     return ReduceOp.RedOpType(reduceOp).name not in ("MAX", "MIN", "PRODUCT", "BAND", "BOR", "BXOR")
 

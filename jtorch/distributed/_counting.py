@@ -39,9 +39,9 @@ def begun(name: str) -> None:
 def functional(name: str) -> Callable[[Any], Any]:
     """Declares that a function is PyTorch's ``c10d_functional.name``, whatever collectives it begins."""
 
-    def declare(body: Any) -> Any:
+    def declare(body: Callable[..., object]) -> Any:
         @functools.wraps(body)
-        def counted(*args: Any, **kwargs: Any) -> Any:
+        def counted(*args: object, **kwargs: object) -> Any:
             if not LISTENERS or _OUTER.inside:
                 return body(*args, **kwargs)
             for listener in LISTENERS:

@@ -19,7 +19,7 @@ from .group import ProcessGroup, ReduceOp, new_group, world
 _made: dict[Any, Any] = {}
 
 
-def group_of(group: Any) -> ProcessGroup:
+def group_of(group: object) -> ProcessGroup:
     """The group that is meant.
 
     Raises:
@@ -40,7 +40,7 @@ def group_of(group: Any) -> ProcessGroup:
     raise ValueError(f"Invalid type for group, must be one of List, ProcessGroup, DeviceMesh or (DeviceMesh, int), not {type(group)}")
 
 
-def _op(name: Any) -> Any:
+def _op(name: object) -> object:
     if not isinstance(name, str):
         return name
     if name.upper() not in ReduceOp.RedOpType.__members__:
@@ -60,13 +60,13 @@ def into(output: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
 
 
 @functional("all_reduce")
-def _all_reduce(self: torch.Tensor, reduceOp: Any, pg: ProcessGroup) -> torch.Tensor:
+def _all_reduce(self: torch.Tensor, reduceOp: object, pg: ProcessGroup) -> torch.Tensor:
     result = own_copy(self)
     c.all_reduce(result, _op(reduceOp), group=pg)
     return result
 
 
-def all_reduce(self: torch.Tensor, reduceOp: str, group: Any, tag: str = "") -> torch.Tensor:
+def all_reduce(self: torch.Tensor, reduceOp: str, group: object, tag: str = "") -> torch.Tensor:
     """The processes' tensors, combined."""
     return _Reduced.apply(self, reduceOp, group_of(group), "all_reduce")
 
@@ -78,7 +78,7 @@ def _broadcast(self: torch.Tensor, src: int, pg: ProcessGroup) -> torch.Tensor:
     return result
 
 
-def broadcast(self: torch.Tensor, src: int, group: Any, tag: str = "") -> torch.Tensor:
+def broadcast(self: torch.Tensor, src: int, group: object, tag: str = "") -> torch.Tensor:
     """The tensor of rank ``src``. As in PyTorch the gradient of each process goes to its own tensor."""
     return _Spread.apply(self, src, group_of(group))
 
@@ -91,12 +91,12 @@ def _all_gather(self: torch.Tensor, gather_dim: int, pg: ProcessGroup) -> torch.
         return torch.cat(rows, gather_dim)
 
 
-def all_gather_tensor(self: torch.Tensor, gather_dim: int, group: Any, tag: str = "") -> torch.Tensor:
+def all_gather_tensor(self: torch.Tensor, gather_dim: int, group: object, tag: str = "") -> torch.Tensor:
     """The processes' tensors, joined along a dimension."""
     return _Gathered.apply(self, gather_dim, group_of(group))
 
 
-def reduce_scatter_tensor(self: torch.Tensor, reduceOp: str, scatter_dim: int, group: Any, tag: str = "") -> torch.Tensor:
+def reduce_scatter_tensor(self: torch.Tensor, reduceOp: str, scatter_dim: int, group: object, tag: str = "") -> torch.Tensor:
     """This process's part, along a dimension, of the processes' tensors, combined.
 
     Raises:
@@ -106,7 +106,7 @@ def reduce_scatter_tensor(self: torch.Tensor, reduceOp: str, scatter_dim: int, g
 
 
 @functional("reduce_scatter_tensor")
-def _reduce_scatter(self: torch.Tensor, reduceOp: Any, scatter_dim: int, pg: ProcessGroup) -> torch.Tensor:
+def _reduce_scatter(self: torch.Tensor, reduceOp: object, scatter_dim: int, pg: ProcessGroup) -> torch.Tensor:
     if self.shape[scatter_dim] % pg.size():
         raise AssertionError(f"input dimension {scatter_dim} ({self.shape[scatter_dim]}) must be a multiple of group_size {pg.size()}")
     with torch.no_grad():
@@ -116,13 +116,15 @@ def _reduce_scatter(self: torch.Tensor, reduceOp: Any, scatter_dim: int, pg: Pro
     return result
 
 
-def all_to_all_single(self: torch.Tensor, output_split_sizes: Any, input_split_sizes: Any, group: Any, tag: str = "") -> torch.Tensor:
+def all_to_all_single(
+    self: torch.Tensor, output_split_sizes: object, input_split_sizes: object, group: object, tag: str = ""
+) -> torch.Tensor:
     """What each process has for this one."""
     return _Exchanged.apply(self, output_split_sizes, input_split_sizes, group_of(group))
 
 
 @functional("all_to_all_single")
-def _all_to_all(self: torch.Tensor, output_split_sizes: Any, input_split_sizes: Any, pg: ProcessGroup) -> torch.Tensor:
+def _all_to_all(self: torch.Tensor, output_split_sizes: Any, input_split_sizes: object, pg: ProcessGroup) -> torch.Tensor:
     shape = list(self.shape)
     if output_split_sizes is not None:
         shape[0] = sum(output_split_sizes)
@@ -131,7 +133,7 @@ def _all_to_all(self: torch.Tensor, output_split_sizes: Any, input_split_sizes: 
     return result
 
 
-def permute_tensor(self: torch.Tensor, src_dst: list[int], group: Any, tag: str = "") -> torch.Tensor:
+def permute_tensor(self: torch.Tensor, src_dst: list[int], group: object, tag: str = "") -> torch.Tensor:
     """The tensor of the process that sends to this one: process ``i`` sends to process ``src_dst[i]``."""
     pg = group_of(group)
     to = src_dst[pg.rank()]
@@ -141,21 +143,21 @@ def permute_tensor(self: torch.Tensor, src_dst: list[int], group: Any, tag: str 
 
 
 @functional("all_reduce_coalesced")
-def all_reduce_coalesced(self: list[torch.Tensor], reduceOp: str, group: Any, tag: str = "") -> list[torch.Tensor]:
+def all_reduce_coalesced(self: list[torch.Tensor], reduceOp: str, group: object, tag: str = "") -> list[torch.Tensor]:
     """``all_reduce`` of each."""
     pg = group_of(group)
     return [_Reduced.apply(t, reduceOp, pg, "all_reduce_coalesced") for t in self]
 
 
 @functional("all_gather_into_tensor_coalesced")
-def all_gather_into_tensor_coalesced(self: list[torch.Tensor], group: Any, tag: str = "") -> list[torch.Tensor]:
+def all_gather_into_tensor_coalesced(self: list[torch.Tensor], group: object, tag: str = "") -> list[torch.Tensor]:
     """``all_gather_tensor`` of each, along the first dimension."""
     return [all_gather_tensor(t, 0, group) for t in self]
 
 
 @functional("reduce_scatter_tensor_coalesced")
 def reduce_scatter_tensor_coalesced(
-    inputs: list[torch.Tensor], reduceOp: str, scatter_dim: list[int], group: Any, tag: str = ""
+    inputs: list[torch.Tensor], reduceOp: str, scatter_dim: list[int], group: object, tag: str = ""
 ) -> list[torch.Tensor]:
     """``reduce_scatter_tensor`` of each."""
     pg, name = group_of(group), "reduce_scatter_tensor_coalesced"
@@ -175,15 +177,15 @@ def _batched_first(t: torch.Tensor, at: int, dim: int) -> tuple[torch.Tensor, in
 
 class _Reduced(torch.autograd.Function):
     @staticmethod
-    def forward(t: torch.Tensor, op: Any, group: Any, name: str) -> Any:
+    def forward(t: torch.Tensor, op: object, group: object, name: str) -> Any:
         return _all_reduce(t, op, group)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+    def setup_context(ctx: Any, inputs: Any, output: object) -> None:
         _, ctx.op, ctx.group, ctx.name = inputs
 
     @staticmethod
-    def vmap(info: Any, in_dims: Any, t: torch.Tensor, *others: Any) -> Any:
+    def vmap(info: object, in_dims: Any, t: torch.Tensor, *others: object) -> Any:
         return _Reduced.apply(t, *others), in_dims[0]
 
     @staticmethod
@@ -194,33 +196,33 @@ class _Reduced(torch.autograd.Function):
 
 class _Spread(torch.autograd.Function):
     @staticmethod
-    def forward(t: torch.Tensor, src: int, group: Any) -> Any:
+    def forward(t: torch.Tensor, src: int, group: object) -> Any:
         return _broadcast(t, src, group)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+    def setup_context(ctx: object, inputs: object, output: object) -> None:
         pass
 
     @staticmethod
-    def vmap(info: Any, in_dims: Any, t: torch.Tensor, *others: Any) -> Any:
+    def vmap(info: object, in_dims: Any, t: torch.Tensor, *others: object) -> Any:
         return _Spread.apply(t, *others), in_dims[0]
 
     @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+    def backward(ctx: object, grad: torch.Tensor) -> tuple[torch.Tensor, None, None]:
         return grad, None, None
 
 
 class _Gathered(torch.autograd.Function):
     @staticmethod
-    def forward(t: torch.Tensor, dim: int, group: Any) -> Any:
+    def forward(t: torch.Tensor, dim: int, group: object) -> Any:
         return _all_gather(t, dim, group)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+    def setup_context(ctx: Any, inputs: Any, output: object) -> None:
         _, ctx.dim, ctx.group = inputs
 
     @staticmethod
-    def vmap(info: Any, in_dims: Any, t: torch.Tensor, dim: int, group: Any) -> Any:
+    def vmap(info: object, in_dims: Any, t: torch.Tensor, dim: int, group: object) -> Any:
         t, dim = _batched_first(t, in_dims[0], dim)
         return _Gathered.apply(t, dim, group), 0
 
@@ -231,15 +233,15 @@ class _Gathered(torch.autograd.Function):
 
 class _Scattered(torch.autograd.Function):
     @staticmethod
-    def forward(t: torch.Tensor, op: Any, dim: int, group: Any, name: str) -> Any:
+    def forward(t: torch.Tensor, op: object, dim: int, group: object, name: str) -> Any:
         return _reduce_scatter(t, op, dim, group)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+    def setup_context(ctx: Any, inputs: Any, output: object) -> None:
         _, ctx.op, ctx.dim, ctx.group, ctx.name = inputs
 
     @staticmethod
-    def vmap(info: Any, in_dims: Any, t: torch.Tensor, op: Any, dim: int, group: Any, name: str) -> Any:
+    def vmap(info: object, in_dims: Any, t: torch.Tensor, op: object, dim: int, group: object, name: str) -> Any:
         t, dim = _batched_first(t, in_dims[0], dim)
         return _Scattered.apply(t, op, dim, group, name), 0
 
@@ -251,15 +253,15 @@ class _Scattered(torch.autograd.Function):
 
 class _Exchanged(torch.autograd.Function):
     @staticmethod
-    def forward(t: torch.Tensor, outputs: Any, inputs: Any, group: Any) -> Any:
+    def forward(t: torch.Tensor, outputs: object, inputs: object, group: object) -> Any:
         return _all_to_all(t, outputs, inputs, group)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+    def setup_context(ctx: Any, inputs: Any, output: object) -> None:
         _, ctx.outputs, ctx.inputs, ctx.group = inputs
 
     @staticmethod
-    def vmap(info: Any, in_dims: Any, t: torch.Tensor, *others: Any) -> Any:
+    def vmap(info: object, in_dims: Any, t: torch.Tensor, *others: object) -> Any:
         return _Exchanged.apply(t.movedim(in_dims[0], -1), *others), -1  # of the others the first is divided among processes
 
     @staticmethod

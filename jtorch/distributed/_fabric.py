@@ -103,7 +103,7 @@ class Fabric:
                 with contextlib.suppress(OSError), socket.socket(fileno=os.dup(fd)) as s:
                     s.shutdown(socket.SHUT_RDWR)
 
-    def _program(self, text: Callable[..., str], *key: Any) -> Any:
+    def _program(self, text: Callable[..., str], *key: object) -> Any:
         found = self._kept.get((text, key))
         if found is None:
             options = self._xla.CompileOptions()

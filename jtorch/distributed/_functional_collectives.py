@@ -69,16 +69,16 @@ def wait_tensor(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.elem if isinstance(tensor, AsyncCollectiveTensor) else tensor
 
 
-def _handle(found: Any) -> Any:
+def _handle(found: object) -> Any:
     """Plain tensors as such that may be waited for; as in PyTorch not inside of ``vmap`` and its kind."""
     if isinstance(found, list):
         return [_handle(t) for t in found]
     return AsyncCollectiveTensor(found) if type(found) is torch.Tensor and maybe_current_level() is None else found
 
 
-def _waitable(function: Callable[..., Any]) -> Any:
+def _waitable(function: Callable[..., object]) -> Any:
     @functools.wraps(function)
-    def called(*args: Any, **kwargs: Any) -> Any:
+    def called(*args: object, **kwargs: object) -> Any:
         return _handle(function(*args, **kwargs))
 
     called.__module__ = __name__
@@ -92,7 +92,7 @@ all_gather_into_tensor_coalesced = _waitable(done.all_gather_into_tensor_coalesc
 reduce_scatter_tensor_coalesced = _waitable(done.reduce_scatter_tensor_coalesced)
 
 
-def all_gather_tensor(self: torch.Tensor, gather_dim: int, group: Any, tag: str = "") -> torch.Tensor:
+def all_gather_tensor(self: torch.Tensor, gather_dim: int, group: object, tag: str = "") -> torch.Tensor:
     """The processes' tensors, joined along a dimension; as in PyTorch a plain tensor if that is not the first."""
     found = done.all_gather_tensor(self, gather_dim, group, tag)
     return found if gather_dim else _handle(found)
@@ -108,14 +108,19 @@ def _no_handle(async_op: bool) -> None:
         raise AssertionError("Can't remap async version of inplace op to functional collective")
 
 
-def all_reduce_inplace(tensor: torch.Tensor, op: Any = "sum", group: Any = None, async_op: bool = False, tag: str = "") -> torch.Tensor:
+def all_reduce_inplace(tensor: torch.Tensor, op: str = "sum", group: object = None, async_op: bool = False, tag: str = "") -> torch.Tensor:
     """``all_reduce`` into the tensor itself."""
     _no_handle(async_op)
     return done.into(tensor, done.all_reduce(tensor, op, world() if group is None else group))
 
 
 def all_gather_tensor_inplace(
-    output_tensor: torch.Tensor, input_tensor: torch.Tensor, group: Any = None, async_op: bool = False, tag: str = "", gather_dim: int = 0
+    output_tensor: torch.Tensor,
+    input_tensor: torch.Tensor,
+    group: object = None,
+    async_op: bool = False,
+    tag: str = "",
+    gather_dim: int = 0,
 ) -> torch.Tensor:
     """``all_gather_tensor`` into a tensor."""
     _no_handle(async_op)
@@ -125,8 +130,8 @@ def all_gather_tensor_inplace(
 def reduce_scatter_tensor_inplace(
     output: torch.Tensor,
     input: torch.Tensor,
-    op: Any = "sum",
-    group: Any = None,
+    op: str = "sum",
+    group: object = None,
     async_op: bool = False,
     scatter_dim: int = 0,
     tag: str = "",
@@ -139,9 +144,9 @@ def reduce_scatter_tensor_inplace(
 def all_to_all_inplace(
     output: torch.Tensor,
     input: torch.Tensor,
-    output_split_sizes: Any = None,
-    input_split_sizes: Any = None,
-    group: Any = None,
+    output_split_sizes: object = None,
+    input_split_sizes: object = None,
+    group: object = None,
     async_op: bool = False,
     tag: str = "",
 ) -> torch.Tensor:
@@ -151,8 +156,8 @@ def all_to_all_inplace(
 
 
 def all_gather_inplace(
-    tensor_list: list[torch.Tensor], tensor: torch.Tensor, group: Any = None, async_op: bool = False, tag: str = ""
-) -> Any:
+    tensor_list: list[torch.Tensor], tensor: torch.Tensor, group: object = None, async_op: bool = False, tag: str = ""
+) -> object:
     """The processes' tensors, which may differ in their first dimension, into those of a list."""
     _no_handle(async_op)
     c.all_gather(tensor_list, done.own_copy(tensor), group=done.group_of(group))

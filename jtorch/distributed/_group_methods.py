@@ -6,6 +6,7 @@ Each returns a ``Work`` at once.
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ class AllToAllOptions(_Options):
 class AllreduceOptions(_Options):
     """Options of ``allreduce``."""
 
-    reduceOp: Any = ReduceOp.SUM
+    reduceOp: object = ReduceOp.SUM
 
 
 class AllreduceCoalescedOptions(AllreduceOptions):
@@ -68,7 +69,7 @@ class GatherOptions(_Options):
 class ReduceOptions(GatherOptions):
     """Options of ``reduce``."""
 
-    reduceOp: Any = ReduceOp.SUM
+    reduceOp: object = ReduceOp.SUM
     rootTensor: int = 0
 
 
@@ -107,7 +108,7 @@ def _several(tensors: Any, name: str) -> list[Tensor]:
     return found
 
 
-def _operation(given: Any) -> Any:
+def _operation(given: object) -> Any:
     return getattr(given, "reduceOp", given)
 
 
@@ -213,7 +214,7 @@ def allgather_coalesced(self: Any, output_lists: Any, input_list: Any, opts: Any
     return Work("allgather_coalesced", self, result=output_lists)
 
 
-def _each(call: Any, name: str, outputs: Any, inputs: Any) -> list[Any]:
+def _each(call: Callable[..., object], name: str, outputs: Any, inputs: Any) -> list[Any]:
     if len(outputs) != len(inputs):
         raise ValueError(f"ProcessGroup.{name} takes as many outputs as inputs, not {len(outputs)} and {len(inputs)}")
     return [call(*pair) for pair in zip(outputs, inputs, strict=True)]
@@ -233,7 +234,7 @@ def reduce_scatter_tensor_coalesced(self: Any, outputs: Any, inputs: Any, opts: 
     return Work("reduce_scatter_tensor_coalesced", self, result=outputs)
 
 
-def _allgather_base(self: Any, output: Any, input: Any, opts: Any = None) -> Any:
+def _allgather_base(self: object, output: Tensor, input: Tensor, opts: object = None) -> object:
     """``all_gather_into_tensor``."""
     del opts
     return c.all_gather_into_tensor(output, input, self, True)
@@ -273,7 +274,7 @@ def reduce_scatter(self: Any, output_tensors: Any, input_tensors: Any, opts: Any
     return c.reduce_scatter(output, inputs, _operation(opts), self, True)
 
 
-def _reduce_scatter_base(self: Any, outputTensor: Any, inputTensor: Any, opts: Any = ReduceOp.SUM) -> Any:
+def _reduce_scatter_base(self: object, outputTensor: Tensor, inputTensor: Tensor, opts: object = ReduceOp.SUM) -> object:
     """``reduce_scatter_tensor``."""
     return c.reduce_scatter_tensor(outputTensor, inputTensor, _operation(opts), self, True)
 
@@ -284,7 +285,7 @@ def alltoall(self: Any, output_tensors: Any, input_tensors: Any, opts: Any = Non
     return c.all_to_all(output_tensors, input_tensors, self, True)
 
 
-def alltoall_base(self: Any, output: Any, input: Any, output_split_sizes: Any, input_split_sizes: Any, opts: Any = None) -> Any:
+def alltoall_base(self: Any, output: Tensor, input: Tensor, output_split_sizes: Any, input_split_sizes: Any, opts: Any = None) -> Any:
     """``all_to_all_single``."""
     del opts
     return c.all_to_all_single(output, input, output_split_sizes, input_split_sizes, self, True)

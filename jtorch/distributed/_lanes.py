@@ -74,7 +74,7 @@ class Lane:
         explain: says which of them are lost, for errors.
     """
 
-    def __init__(self, connect: Callable[[], Any], size: int, explain: Callable[[], str]) -> None:
+    def __init__(self, connect: Callable[[], object], size: int, explain: Callable[[], str]) -> None:
         self._connect, self.size, self._explain = connect, size, explain
         self._tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._fabric: Any = None

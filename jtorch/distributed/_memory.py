@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from .errors import DistStoreError, QueueEmptyError
@@ -51,7 +52,7 @@ class Memory:
         """Waits until all keys are there."""
         self._until(timeout, lambda: all(key in self.values for key in keys), keys)
 
-    def _until(self, timeout: float, done: Any, keys: list[str]) -> None:
+    def _until(self, timeout: float, done: Callable[..., object], keys: list[str]) -> None:
         end = time.monotonic() + timeout
         while not done():
             left = end - time.monotonic()

@@ -5,6 +5,7 @@ A group is given by its name, and collectives are done when their operator retur
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jtorch as torch
@@ -45,25 +46,25 @@ def _group(name: str) -> Any:
     return _resolve_process_group(name)
 
 
-def all_reduce(input: Any, reduce_op: str, group_name: str) -> Any:
+def all_reduce(input: torch.Tensor, reduce_op: str, group_name: str) -> torch.Tensor:
     return funcol.all_reduce(input, reduce_op, _group(group_name))
 
 
-def all_reduce_coalesced(inputs: Any, reduce_op: str, group_name: str) -> Any:
+def all_reduce_coalesced(inputs: object, reduce_op: str, group_name: str) -> Any:
     return funcol.all_reduce_coalesced(inputs, reduce_op, _group(group_name))
 
 
-def all_gather_into_tensor(input: Any, group_size: int, group_name: str) -> Any:
+def all_gather_into_tensor(input: torch.Tensor, group_size: int, group_name: str) -> torch.Tensor:
     del group_size
     return funcol.all_gather_tensor(input, 0, _group(group_name))
 
 
-def all_gather_into_tensor_coalesced(inputs: Any, group_size: int, group_name: str) -> Any:
+def all_gather_into_tensor_coalesced(inputs: object, group_size: int, group_name: str) -> Any:
     del group_size
     return funcol.all_gather_into_tensor_coalesced(inputs, _group(group_name))
 
 
-def reduce_scatter_tensor(input: Any, reduce_op: str, group_size: int, group_name: str) -> Any:
+def reduce_scatter_tensor(input: torch.Tensor, reduce_op: str, group_size: int, group_name: str) -> torch.Tensor:
     del group_size
     return funcol.reduce_scatter_tensor(input, reduce_op, 0, _group(group_name))
 
@@ -73,54 +74,54 @@ def reduce_scatter_tensor_coalesced(inputs: Any, reduce_op: str, group_size: int
     return funcol.reduce_scatter_tensor_coalesced(inputs, reduce_op, [0] * len(inputs), _group(group_name))
 
 
-def all_to_all_single(input: Any, output_split_sizes: Any, input_split_sizes: Any, group_name: str) -> Any:
+def all_to_all_single(input: torch.Tensor, output_split_sizes: object, input_split_sizes: object, group_name: str) -> Any:
     return funcol.all_to_all_single(input, output_split_sizes, input_split_sizes, _group(group_name))
 
 
-def broadcast(input: Any, src: int, group_name: str) -> Any:
+def broadcast(input: torch.Tensor, src: int, group_name: str) -> torch.Tensor:
     return funcol.broadcast(input, src, _group(group_name))
 
 
-def all_reduce_(input: Any, reduce_op: str, group_name: str) -> Any:
+def all_reduce_(input: torch.Tensor, reduce_op: str, group_name: str) -> object:
     return funcol.into(input, all_reduce(input, reduce_op, group_name))
 
 
-def all_reduce_coalesced_(inputs: Any, reduce_op: str, group_name: str) -> Any:
+def all_reduce_coalesced_(inputs: Any, reduce_op: str, group_name: str) -> object:
     return [all_reduce_(t, reduce_op, group_name) for t in inputs]
 
 
-def broadcast_(input: Any, src: int, group_name: str) -> Any:
+def broadcast_(input: torch.Tensor, src: int, group_name: str) -> object:
     return funcol.into(input, broadcast(input, src, group_name))
 
 
-def all_gather_into_tensor_out(input: Any, group_size: int, group_name: str, *, out: Any) -> Any:
+def all_gather_into_tensor_out(input: Any, group_size: int, group_name: str, *, out: torch.Tensor) -> object:
     return funcol.into(out, all_gather_into_tensor(input, group_size, group_name))
 
 
-def reduce_scatter_tensor_out(input: Any, reduce_op: str, group_size: int, group_name: str, *, out: Any) -> Any:
+def reduce_scatter_tensor_out(input: Any, reduce_op: str, group_size: int, group_name: str, *, out: torch.Tensor) -> object:
     return funcol.into(out, reduce_scatter_tensor(input, reduce_op, group_size, group_name))
 
 
-def wait_tensor(tensor: Any) -> Any:
+def wait_tensor(tensor: torch.Tensor) -> object:
     return handles.wait_tensor(tensor)
 
 
 # Gradients: what goes back through each, from the operator's arguments and the gradient of what it gave.
 
 
-def _summed(name: str, backward: Any) -> Any:
-    def checked(given: Any, grad: Any) -> Any:
+def _summed(name: str, backward: Callable[..., object]) -> Any:
+    def checked(given: Any, grad: object) -> Any:
         funcol._only_sums(name, given[1])
         return backward(given, grad)
 
     return checked
 
 
-def _each(backward: Any) -> Any:
+def _each(backward: Callable[..., object]) -> Any:
     return lambda given, grads: [backward(given, grad) for grad in grads]
 
 
-def _scattered(given: Any, grad: Any) -> Any:
+def _scattered(given: Any, grad: Any) -> object:
     return reduce_scatter_tensor(grad, "sum", given[1], given[-1])
 
 
@@ -128,7 +129,7 @@ def _gathered(given: Any, grad: Any) -> Any:
     return all_gather_into_tensor(grad, given[2], given[-1])
 
 
-def _reduced(given: Any, grad: Any) -> Any:
+def _reduced(given: Any, grad: Any) -> torch.Tensor:
     return all_reduce(grad, "sum", given[-1])
 
 
@@ -147,22 +148,22 @@ _BACKWARD = {
 def _derive(name: str, library: Any) -> None:
     backward = _BACKWARD[name]
 
-    def keep(ctx: Any, inputs: Any, output: Any) -> None:
+    def keep(ctx: Any, inputs: Any, output: object) -> None:
         del output
         ctx.given = (None, *inputs[1:])  # not the tensors
 
-    def back(ctx: Any, grad: Any) -> Any:
+    def back(ctx: Any, grad: object) -> Any:
         return backward(ctx.given, grad), *[None] * (len(ctx.given) - 1)
 
     torch.library.register_autograd(f"_c10d_functional::{name}", back, setup_context=keep, lib=library)
 
 
-def _wrap_tensor_autograd(input: Any) -> Any:
+def _wrap_tensor_autograd(input: torch.Tensor) -> object:
     return input.clone()  # what PyTorch wraps until it is waited for is there at once
 
 
 def _refused(name: str) -> Any:
-    def body(*args: Any, **kwargs: Any) -> Any:
+    def body(*args: object, **kwargs: object) -> Any:
         raise NotImplementedError(f"torch.ops.c10d.{name} is not offered by jtorch: call the function of torch.distributed")
 
     return body
@@ -195,5 +196,5 @@ def _define() -> None:
         library.impl(name, _refused(name), "CompositeExplicitAutograd")
 
 
-_KEPT: list[Any] = []
+_KEPT: list[object] = []
 _define()

@@ -23,17 +23,17 @@ class CompanionMismatch(Exception):
     """Two states have different structures."""
 
 
-def _same(value: Any, companion: Any) -> Any:
+def _same(value: object, companion: object) -> object:
     del companion
     return value
 
 
 def _walked(
-    value: Any,
+    value: object,
     of_dtensor: Callable[[Any, Any], Any],
     of_tensor: Callable[[Any, Any], Any],
     *,
-    companion: Any = None,
+    companion: object = None,
     finish: Callable[[Any, Any], Any] = _same,
     ranks_only: tuple[int, ...] = (),
     group: Any = None,
@@ -41,7 +41,7 @@ def _walked(
 ) -> Any:
     """The state with each tensor changed. ``finish`` is for tensors alone, on the processes of ``ranks_only`` (all, if it is empty)."""
 
-    def walk(value: Any, other: Any) -> Any:
+    def walk(value: object, other: object) -> object:
         if isinstance(value, torch.Tensor):
             made = (of_dtensor if isinstance(value, DTensor) else of_tensor)(value, other)
         elif isinstance(value, dict):
@@ -66,20 +66,20 @@ def _walked(
     return walk(value, companion)
 
 
-def _to_host(value: Any, companion: Any) -> Any:
+def _to_host(value: Any, companion: object) -> object:
     del companion
     return value.to(torch.device("cpu"))
 
 
 def _gather_state_dict(
-    state_dict: dict[str, Any],
+    state_dict: Mapping[str, object],
     *,
-    pg: Any = None,
-    device: Any = None,
+    pg: object = None,
+    device: torch.device | None = None,
     cpu_offload: bool = False,
     ranks_only: tuple[int, ...] = (),
     type_check: bool = True,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The state with whole tensors in place of distributed ones, which all processes of their meshes call.
 
     Args:
@@ -95,7 +95,7 @@ def _gather_state_dict(
     """
     del device
 
-    def whole(value: Any, companion: Any) -> Any:
+    def whole(value: Any, companion: object) -> Any:
         del companion
         return value.redistribute(value.device_mesh, [Replicate()] * value.device_mesh.ndim).to_local()
 
@@ -103,12 +103,14 @@ def _gather_state_dict(
     return _walked(state_dict, whole, _same, finish=finish, ranks_only=ranks_only, group=pg, type_check=type_check)
 
 
-def _offload_state_dict_to_cpu(state_dict: dict[str, Any], *, ranks_only: tuple[int, ...] = (), type_check: bool = True) -> dict[str, Any]:
+def _offload_state_dict_to_cpu(
+    state_dict: Mapping[str, object], *, ranks_only: tuple[int, ...] = (), type_check: bool = True
+) -> dict[str, object]:
     """The state with its tensors on the host."""
     return _walked(state_dict, _same, _same, finish=_to_host, ranks_only=ranks_only, type_check=type_check)
 
 
-def _written(value: Any, companion: Any) -> Any:
+def _written(value: object, companion: Any) -> Any:
     """``companion``, into which ``value`` was written; ``value`` where there is none."""
     if companion is None:
         return value
@@ -123,8 +125,8 @@ def _written(value: Any, companion: Any) -> Any:
 
 @torch.no_grad()
 def _copy_state_dict(
-    state_dict: dict[str, Any], copy_state_dict: dict[str, Any], non_blocking: bool = False, type_check: bool = True
-) -> dict[str, Any]:
+    state_dict: Mapping[str, object], copy_state_dict: Mapping[str, object], non_blocking: bool = False, type_check: bool = True
+) -> dict[str, object]:
     """Writes the tensors of a state into those of another of the same structure, and gives a dict of these.
 
     Raises:
@@ -135,7 +137,7 @@ def _copy_state_dict(
 
 
 @torch.no_grad()
-def _create_cpu_state_dict(state_dict: dict[str, Any], pin_memory: bool = False, share_memory: bool = False) -> dict[str, Any]:
+def _create_cpu_state_dict(state_dict: Mapping[str, object], pin_memory: bool = False, share_memory: bool = False) -> dict[str, object]:
     """A state of the same structure whose tensors are new ones on the host, to be written into.
 
     Args:
@@ -144,7 +146,7 @@ def _create_cpu_state_dict(state_dict: dict[str, Any], pin_memory: bool = False,
         share_memory: ask for memory that processes share.
     """
 
-    def fresh(value: Any, companion: Any) -> Any:
+    def fresh(value: Any, companion: object) -> torch.Tensor:
         del companion
         made = torch.zeros(value.size(), dtype=value.dtype)
         if value.ndim == 0:
@@ -153,7 +155,7 @@ def _create_cpu_state_dict(state_dict: dict[str, Any], pin_memory: bool = False,
             return made.share_memory_()
         return made.pin_memory() if pin_memory and made.numel() else made
 
-    def fresh_shard(value: Any, companion: Any) -> Any:
+    def fresh_shard(value: Any, companion: object) -> object:
         if value.ndim == 0:
             return value
         local = fresh(value.to_local(), companion)
@@ -162,10 +164,10 @@ def _create_cpu_state_dict(state_dict: dict[str, Any], pin_memory: bool = False,
     return _walked(state_dict, fresh_shard, fresh, type_check=False)
 
 
-def _check_state_dict_similarity(state_dict: dict[str, Any], compared_state_dict: dict[str, Any]) -> bool:
+def _check_state_dict_similarity(state_dict: dict[str, object], compared_state_dict: dict[str, object]) -> bool:
     """Whether two states have one structure, and their tensors the same sizes and dtypes."""
 
-    def compare(value: Any, other: Any) -> Any:
+    def compare(value: Any, other: object) -> object:
         if not isinstance(other, torch.Tensor) or other.dtype != value.dtype or other.size() != value.size():
             raise CompanionMismatch
         return value
@@ -184,7 +186,7 @@ class _TensorInfo(NamedTuple):
     dtype: torch.dtype
 
 
-def _set_from_whole(local_state_dict: dict[str, Any], key: str, whole: Any, device: Any) -> None:
+def _set_from_whole(local_state_dict: dict[str, object], key: str, whole: torch.Tensor, device: object) -> None:
     """Enters a whole tensor under a key, cut as the tensor that is there."""
     held = local_state_dict.get(key)
     if held is None:
@@ -207,8 +209,8 @@ def _set_from_whole(local_state_dict: dict[str, Any], key: str, whole: Any, devi
 def _broadcast_state_dict(
     full_state_dict: dict[str, Any],
     local_state_dict: dict[str, Any],
-    device: Any,
-    pg: Any = None,
+    device: object,
+    pg: object = None,
     strict: bool = False,
     cpu_offload: bool = False,
 ) -> None:
@@ -232,7 +234,7 @@ def _broadcast_state_dict(
             }
         ]
     broadcast_object_list(held, src=0, group=group)
-    sent: dict[str, Any] = held[0]
+    sent: dict[str, object] = held[0]
     for key, value in sent.items():
         if not isinstance(value, _TensorInfo):
             if key in local_state_dict:
@@ -248,7 +250,9 @@ def _broadcast_state_dict(
             del local_state_dict[key]
 
 
-def _distribute_state_dict(full_state_dict: dict[str, Any], local_state_dict: dict[str, Any], device: Any, pg: Any = None) -> None:
+def _distribute_state_dict(
+    full_state_dict: dict[str, object], local_state_dict: dict[str, object], device: torch.device, pg: object = None
+) -> None:
     """Gives this process's flat state the values of one that all processes have whole, cut where tensors are distributed."""
     del pg
     for key, value in full_state_dict.items():
@@ -258,10 +262,10 @@ def _distribute_state_dict(full_state_dict: dict[str, Any], local_state_dict: di
             local_state_dict[key] = value.cpu() if isinstance(value, torch.Tensor) else value
 
 
-def _traverse_state_dict(state_dict: dict[str, Any], visitor: Callable[[tuple[str | int, ...], Any], None]) -> None:
+def _traverse_state_dict(state_dict: dict[str, object], visitor: Callable[[tuple[str | int, ...], Any], None]) -> None:
     """Calls ``visitor`` with the path and the value of each leaf of nested dicts, lists and tuples."""
 
-    def visit(path: tuple[str | int, ...], value: Any) -> None:
+    def visit(path: tuple[str | int, ...], value: object) -> None:
         if isinstance(value, Mapping):
             for key, item in value.items():
                 visit((*path, str(key)), item)
@@ -275,7 +279,7 @@ def _traverse_state_dict(state_dict: dict[str, Any], visitor: Callable[[tuple[st
         visit((str(key),), value)
 
 
-def _flatten_state_dict(state_dict: dict[str, Any]) -> tuple[dict[str, Any], FLATTEN_MAPPING]:
+def _flatten_state_dict(state_dict: dict[str, object]) -> tuple[dict[str, object], FLATTEN_MAPPING]:
     """The leaves by the dotted names of their paths, and these paths; unlike in checkpoints the items of all lists are leaves.
 
     Raises:
@@ -284,7 +288,7 @@ def _flatten_state_dict(state_dict: dict[str, Any]) -> tuple[dict[str, Any], FLA
     flat: dict[str, Any] = {}
     paths: FLATTEN_MAPPING = {}
 
-    def enter(path: tuple[str | int, ...], value: Any) -> None:
+    def enter(path: tuple[str | int, ...], value: object) -> None:
         name = ".".join(map(str, path))
         if name in flat:
             raise ValueError(f"duplicated flatten key {name}")

@@ -61,7 +61,7 @@ def _unpacked(data: memoryview, at: int = 0) -> tuple[Any, int]:
     return (body if kind == b"b" else body.decode() if kind == b"s" else int(body)), at + length
 
 
-def _send(connection: socket.socket, value: Any) -> None:
+def _send(connection: socket.socket, value: object) -> None:
     data = _packed(value)
     connection.sendall(_LENGTH.pack(len(data)) + data)
 

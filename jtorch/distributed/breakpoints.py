@@ -24,7 +24,7 @@ def _debugger() -> Any:
     debugger: Any = importlib.import_module("pdb").Pdb  # loaded for those who debug
 
     class Terminal(debugger):
-        def interaction(self, *args: Any, **kwargs: Any) -> None:
+        def interaction(self, *args: object, **kwargs: object) -> None:
             before = sys.stdin
             try:
                 with open("/dev/stdin") as sys.stdin:

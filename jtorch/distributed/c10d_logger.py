@@ -39,7 +39,7 @@ def _get_or_create_logger(destination: str = _DEFAULT_DESTINATION) -> logging.Lo
 _c10d_logger = _get_or_create_logger()
 
 
-def _get_msg_dict(func_name: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
+def _get_msg_dict(func_name: str, *args: object, **kwargs: Any) -> dict[str, object]:
     """What is told of a call: its name, and where there are groups the one that it was given."""
     del args
     if not is_initialized():

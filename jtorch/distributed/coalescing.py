@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
 
 from .works import Work
 
@@ -27,7 +26,7 @@ class _CoalescingManager:
 
 
 @contextlib.contextmanager
-def _coalescing_manager(group: Any = None, device: Any = None, async_ops: bool = False) -> Iterator[_CoalescingManager]:
+def _coalescing_manager(group: object = None, device: object = None, async_ops: bool = False) -> Iterator[_CoalescingManager]:
     """A block of collectives, each given ``async_op=async_ops`` by the program; they run in order, one after another."""
     del group, device
     manager = _CoalescingManager()

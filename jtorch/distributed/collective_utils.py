@@ -28,7 +28,7 @@ class SyncPayload(Generic[T]):
     exception: Exception | None = None
 
 
-def _payload(data_or_fn: Any, stage_name: str | None, success: bool) -> SyncPayload[Any]:
+def _payload(data_or_fn: object, stage_name: str | None, success: bool) -> SyncPayload[Any]:
     if not callable(data_or_fn):
         return SyncPayload(stage_name, success, data_or_fn)
     try:
@@ -37,7 +37,7 @@ def _payload(data_or_fn: Any, stage_name: str | None, success: bool) -> SyncPayl
         return SyncPayload(stage_name, False, None, error)
 
 
-def broadcast(data_or_fn: Any, *, success: bool = True, stage_name: str | None = None, rank: int = 0, pg: Any = None) -> Any:
+def broadcast(data_or_fn: object, *, success: bool = True, stage_name: str | None = None, rank: int = 0, pg: Any = None) -> Any:
     """The value of one process, or what a function gives there, on all.
 
     Args:
@@ -67,7 +67,7 @@ def broadcast(data_or_fn: Any, *, success: bool = True, stage_name: str | None =
     raise RuntimeError(words) from got.exception
 
 
-def all_gather(data_or_fn: Any, stage_name: str | None = None, pg: Any = None) -> list[Any]:
+def all_gather(data_or_fn: object, stage_name: str | None = None, pg: Any = None) -> list[Any]:
     """The values of all processes in a list, or what a function gives on each.
 
     Args:
@@ -101,12 +101,12 @@ def all_gather(data_or_fn: Any, stage_name: str | None = None, pg: Any = None) -
     return values
 
 
-def _same_type(a: Any, b: Any) -> bool:
+def _same_type(a: object, b: object) -> bool:
     return type(a) is type(b)
 
 
 def all_gather_object_enforce_type(
-    pg: Any, object_list: list[Any], obj: Any, type_checker: Callable[[Any, Any], bool] = _same_type
+    pg: object, object_list: list[Any], obj: object, type_checker: Callable[[Any, Any], bool] = _same_type
 ) -> None:
     """``all_gather_object`` that raises a TypeError where ``type_checker`` finds the first object and another different."""
     all_gather_object(object_list, obj, group=pg)

@@ -20,14 +20,14 @@ from .monitoring import wait_for_all
 from .works import Work, start
 
 
-def refuse(name: str, value: Any) -> None:
+def refuse(name: str, value: object) -> None:
     """Raises the error of an argument that is no tensor."""
     raise TypeError(
         f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n             but got {type(value)} instead."
     )
 
 
-def check_tensor(value: Any, name: str) -> None:
+def check_tensor(value: object, name: str) -> None:
     """Refuses what is no tensor.
 
     Raises:
@@ -37,7 +37,7 @@ def check_tensor(value: Any, name: str) -> None:
         refuse(name, value)
 
 
-def check_tensors(values: Any, name: str) -> None:
+def check_tensors(values: object, name: str) -> None:
     """Refuses what is no list of tensors.
 
     Raises:
@@ -80,7 +80,7 @@ def _sizes(t: Tensor) -> str:
     return f"({', '.join(map(str, t.shape))})"
 
 
-def outside(group: Any) -> bool:
+def outside(group: object) -> bool:
     """Whether this process is not in the group, and so does nothing."""
     return group is not None and not isinstance(group, (ProcessGroup, str)) and group == GroupMember.NON_GROUP_MEMBER
 
@@ -111,7 +111,7 @@ def root_of(pg: ProcessGroup, rank: int | None, in_group: int | None, name: str,
     return root
 
 
-def what_is_done(name: str, *facts: Any) -> str:
+def what_is_done(name: str, *facts: object) -> str:
     """What the processes must agree on, in words."""
     return "|".join([name, *map(str, facts)])
 
@@ -149,7 +149,7 @@ def agreeing(name: str, array: np.ndarray, kind: str, words: str, pg: ProcessGro
     return pg._submit(name, lambda lane: lane.round(what, None, array.nbytes))
 
 
-def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: object = None, async_op: bool = False) -> Work | None:
     """Combines the processes' tensors, which have one shape and dtype, in place in each.
 
     Args:
@@ -182,7 +182,7 @@ def _sparse_all_reduce(tensor: Tensor, kind: str, pg: ProcessGroup, async_op: bo
     shape = tuple(mine.shape)
     what = what_is_done("all_reduce of sparse tensors", elements.dtype.name, shape, places.shape[0])
 
-    def task(lane: Any) -> Any:
+    def task(lane: Any) -> object:
         return lane.gather(f"{what}|places", bytes_of(places), False), lane.gather(f"{what}|elements", bytes_of(elements), False)
 
     def write(found: Any) -> None:
@@ -194,13 +194,13 @@ def _sparse_all_reduce(tensor: Tensor, kind: str, pg: ProcessGroup, async_op: bo
     return start("all_reduce", pg, task, write, [tensor], async_op)
 
 
-def all_reduce_coalesced(tensors: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
+def all_reduce_coalesced(tensors: object, op: object = ReduceOp.SUM, group: object = None, async_op: bool = False) -> Any:
     """``all_reduce`` of several tensors of one dtype at once; with ``async_op`` it gives a future, which is done."""
     work = all_reduced_together(tensors, op, group, async_op)
     return None if work is None else work.get_future()
 
 
-def all_reduced_together(tensors: Any, op: Any, group: Any, async_op: bool) -> Work | None:
+def all_reduced_together(tensors: Any, op: Any, group: object, async_op: bool) -> Work | None:
     """What ``all_reduce_coalesced`` does, as a work."""
     tensors = [tensors] if isinstance(tensors, Tensor) else tensors
     check_tensors(tensors, "tensor")
@@ -246,7 +246,12 @@ def _spread(tensors: Sequence[Tensor], flat: np.ndarray) -> None:
 
 
 def reduce(
-    tensor: Tensor, dst: int | None = None, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False, group_dst: int | None = None
+    tensor: Tensor,
+    dst: int | None = None,
+    op: Any = ReduceOp.SUM,
+    group: object = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
 ) -> Work | None:
     """Combines the processes' tensors in place in one of them."""
     check_tensor(tensor, "tensor")
@@ -260,7 +265,7 @@ def reduce(
 
 
 def broadcast(
-    tensor: Tensor, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None
+    tensor: Tensor, src: int | None = None, group: object = None, async_op: bool = False, group_src: int | None = None
 ) -> Work | None:
     """Writes one process's tensor into all, bit by bit.
 
@@ -279,7 +284,7 @@ def broadcast(
     array = taken(tensor)
     what = what_is_done(f"broadcast from {root}", array.dtype.name, shape_words(tensor))
 
-    def task(lane: Any) -> np.ndarray:
+    def task(lane: object) -> np.ndarray:
         return sent_by(lane, what, bytes_of(array), root)
 
     def write(data: np.ndarray) -> None:
@@ -299,7 +304,7 @@ def sent_by(lane: Any, what: str, data: np.ndarray, root: int) -> np.ndarray:
     return lane.combine(what, padded.view(np.uint64), "sum").view(np.uint8)[: data.size]
 
 
-def all_gather(tensor_list: Any, tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
+def all_gather(tensor_list: Any, tensor: Tensor, group: object = None, async_op: bool = False) -> Work | None:
     """Copies the processes' tensors into ``tensor_list``, which has one for each.
 
     Args:
@@ -334,7 +339,7 @@ def all_gather(tensor_list: Any, tensor: Tensor, group: Any = None, async_op: bo
     return start("all_gather", pg, task, write, list(tensor_list), async_op)
 
 
-def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
+def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: object = None, async_op: bool = False) -> Work | None:
     """Copies the processes' tensors into one, one after another along the first dimension or along a new one before it.
 
     Raises:
@@ -359,12 +364,12 @@ def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: A
     )  # fmt: skip
 
 
-def all_gather_single(output: Tensor, input: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
+def all_gather_single(output: Tensor, input: Tensor, group: object = None, async_op: bool = False) -> Work | None:
     """``all_gather_into_tensor`` under its newer name."""
     return all_gather_into_tensor(output, input, group, async_op)
 
 
-def all_gather_coalesced(output_tensor_lists: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False) -> Any:
+def all_gather_coalesced(output_tensor_lists: object, input_tensor_list: Any, group: object = None, async_op: bool = False) -> Any:
     """``all_gather`` of several tensors of one dtype at once: ``output_tensor_lists[i][j]`` is tensor ``j`` of process ``i``.
 
     With ``async_op`` it gives a future, which is done.
@@ -411,7 +416,7 @@ def gather(
     tensor: Tensor,
     gather_list: Any = None,
     dst: int | None = None,
-    group: Any = None,
+    group: object = None,
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
@@ -451,7 +456,7 @@ def scatter(
     tensor: Tensor,
     scatter_list: Any = None,
     src: int | None = None,
-    group: Any = None,
+    group: object = None,
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:
@@ -501,7 +506,7 @@ def _reduce_scattered(name: str, output: Tensor, arrays: list[np.ndarray], op: A
     return start(name, pg, task, lambda total: written(output, total), [output], async_op)
 
 
-def reduce_scatter(output: Tensor, input_list: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+def reduce_scatter(output: Tensor, input_list: Any, op: object = ReduceOp.SUM, group: object = None, async_op: bool = False) -> Work | None:
     """Combines the processes' lists, and gives each process its item."""
     check_tensor(output, "output")
     check_tensors(input_list, "input_list")
@@ -515,7 +520,9 @@ def reduce_scatter(output: Tensor, input_list: Any, op: Any = ReduceOp.SUM, grou
     return _reduce_scattered("reduce_scatter", output, [taken(t) for t in input_list], op, pg, async_op)
 
 
-def reduce_scatter_tensor(output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+def reduce_scatter_tensor(
+    output: Tensor, input: Tensor, op: object = ReduceOp.SUM, group: object = None, async_op: bool = False
+) -> Work | None:
     """Combines the processes' tensors, and gives each process its part along the first dimension.
 
     Raises:
@@ -536,12 +543,14 @@ def reduce_scatter_tensor(output: Tensor, input: Tensor, op: Any = ReduceOp.SUM,
     return _reduce_scattered("reduce_scatter_tensor", output, arrays, op, pg, async_op)
 
 
-def reduce_scatter_single(output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+def reduce_scatter_single(
+    output: Tensor, input: Tensor, op: object = ReduceOp.SUM, group: object = None, async_op: bool = False
+) -> Work | None:
     """``reduce_scatter_tensor`` under its newer name."""
     return reduce_scatter_tensor(output, input, op, group, async_op)
 
 
-def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False) -> Work | None:
+def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: object = None, async_op: bool = False) -> Work | None:
     """Each process sends one tensor of its list to each process; their shapes may differ."""
     check_tensors(output_tensor_list, "output_tensor_list")
     check_tensors(input_tensor_list, "input_tensor_list")
@@ -582,7 +591,12 @@ def _fitting(rows: list[np.ndarray], expected: list[int], pg: ProcessGroup) -> l
 
 
 def all_to_all_single(
-    output: Tensor, input: Tensor, output_split_sizes: Any = None, input_split_sizes: Any = None, group: Any = None, async_op: bool = False
+    output: Tensor,
+    input: Tensor,
+    output_split_sizes: Any = None,
+    input_split_sizes: Any = None,
+    group: object = None,
+    async_op: bool = False,
 ) -> Work | None:
     """Each process sends one part of its tensor, along the first dimension, to each process; by default all parts are equal.
 
@@ -623,7 +637,7 @@ def all_to_all_single(
     return start("all_to_all_single", pg, task, write, [output], async_op)
 
 
-def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None, timeout: Any = None) -> Work | None:
+def barrier(group: object = None, async_op: bool = False, device_ids: object = None, timeout: object = None) -> Work | None:
     """Waits until all processes of the group have come here.
 
     Args:
@@ -646,7 +660,7 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None, t
     return None
 
 
-def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
+def monitored_barrier(group: object = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
     """Waits until all processes of the group have come here; names those that do not.
 
     Raises:
@@ -658,7 +672,7 @@ def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bo
         wait_for_all(pg, pg.timeout if timeout is None else timeout, wait_all_ranks)
 
 
-def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
+def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: object = None, async_op: bool = False) -> Work | None:
     """``all_gather_into_tensor`` under its older name."""
     warnings.warn(
         "`torch.distributed._all_gather_base` is a private function and will be deprecated. Please use "
@@ -669,7 +683,9 @@ def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: Any = N
     return all_gather_into_tensor(output_tensor, input_tensor, group, async_op)
 
 
-def _reduce_scatter_base(output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+def _reduce_scatter_base(
+    output: Tensor, input: Tensor, op: object = ReduceOp.SUM, group: object = None, async_op: bool = False
+) -> Work | None:
     """``reduce_scatter_tensor`` under its older name."""
     warnings.warn(
         "`torch.distributed._reduce_scatter_base` is a private function and will be deprecated. Please use "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
-from typing import Any
 
 from jtorch._src.facts.errors import not_offered
 
@@ -17,7 +16,7 @@ use_torchcomms: bool = False
 
 
 class _Flags(ModuleType):
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name in __all__:
             if value:
                 raise not_offered(f"torch.distributed.config.{name}", "there is one engine, the collectives of XLA")

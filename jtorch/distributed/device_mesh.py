@@ -39,10 +39,10 @@ class DeviceMesh:
         mesh: Any = None,
         *,
         mesh_dim_names: Sequence[str] | None = None,
-        backend_override: Any = None,
+        backend_override: object = None,
         _init_backend: bool = True,
         _rank: int | None = None,
-        _layout: Any = None,
+        _layout: object = None,
         _root: DeviceMesh | None = None,
     ) -> None:
         del backend_override, _rank, _layout  # of no effect here
@@ -155,7 +155,7 @@ class DeviceMesh:
         )
         return self._group_of(dim)
 
-    def _group_of(self, dim: int) -> Any:
+    def _group_of(self, dim: int) -> object:
         if not self._groups:
             raise RuntimeError("DeviceMesh process groups not initialized!")
         found = self._groups[dim]
@@ -217,13 +217,13 @@ class DeviceMesh:
         _KNOWN.setdefault(made._key(), made)
         return made
 
-    def _of(self, mesh: Any, names: tuple[str, ...] | None) -> DeviceMesh:
+    def _of(self, mesh: object, names: tuple[str, ...] | None) -> DeviceMesh:
         return DeviceMesh(self.device_type, mesh, mesh_dim_names=names, _init_backend=False, _root=self._get_root_mesh())
 
     def _is_current_rank_part_of_mesh(self) -> bool:
         return self._coordinate is not None
 
-    def _flatten(self, mesh_dim_name: str | None = None, backend_override: Any = None) -> DeviceMesh:
+    def _flatten(self, mesh_dim_name: str | None = None, backend_override: object = None) -> DeviceMesh:
         """The mesh with all dimensions made one. All processes of the whole mesh call this."""
         del backend_override
         if self.mesh_dim_names is None:
@@ -241,7 +241,7 @@ class DeviceMesh:
         return made
 
     def _unflatten(
-        self, dim: int | str, mesh_sizes: tuple[int, ...], mesh_dim_names: tuple[str, ...], backend_override: Any = None
+        self, dim: int | str, mesh_sizes: tuple[int, ...], mesh_dim_names: tuple[str, ...], backend_override: object = None
     ) -> DeviceMesh:
         """The mesh with one dimension made several. All processes of the whole mesh call this.
 
@@ -311,7 +311,7 @@ class DeviceMesh:
     def __hash__(self) -> int:
         return hash(self._key())
 
-    def _key(self) -> Any:
+    def _key(self) -> object:
         found = self.__dict__.get("_identity")
         if found is None:
             found = self.__dict__["_identity"] = (self.device_type, self.shape, self.mesh_dim_names, tuple(self._ranks))
@@ -327,7 +327,7 @@ class DeviceMesh:
         return f"DeviceMesh({shape}, '{self.device_type}', stride={strides})"
 
 
-def _ordered_group(ranks: list[int], name: str) -> Any:
+def _ordered_group(ranks: list[int], name: str) -> object:
     """A group of ranks as they are numbered in a mesh, which those among them make."""
     return new_group(ranks, use_local_synchronization=True, group_desc=f"mesh_{name}", sort_ranks=False)
 
@@ -337,10 +337,10 @@ _CURRENT: list[DeviceMesh] = []
 
 
 #: Meshes that are in use, by what makes two of them equal.
-_KNOWN: weakref.WeakValueDictionary[Any, DeviceMesh] = weakref.WeakValueDictionary()
+_KNOWN: weakref.WeakValueDictionary[object, DeviceMesh] = weakref.WeakValueDictionary()
 
 
-def known_mesh(device_type: str, ranks: Any, names: tuple[str, ...] | None) -> DeviceMesh:
+def known_mesh(device_type: str, ranks: object, names: tuple[str, ...] | None) -> DeviceMesh:
     """A mesh that equals what is asked for; makes one if there is none, which all processes do then."""
     bare = DeviceMesh(device_type, ranks, mesh_dim_names=names, _init_backend=False)
     found = _KNOWN.get(bare._key())
@@ -361,7 +361,7 @@ def current_mesh() -> DeviceMesh:
 
 
 def init_device_mesh(
-    device_type: str, mesh_shape: tuple[int, ...], *, mesh_dim_names: tuple[str, ...] | None = None, backend_override: Any = None
+    device_type: str, mesh_shape: tuple[int, ...], *, mesh_dim_names: tuple[str, ...] | None = None, backend_override: object = None
 ) -> DeviceMesh:
     """A mesh of the given sizes, in the order of ranks; makes the default group if there is none.
 

@@ -57,7 +57,7 @@ reduce_op = ReduceOp
 GroupName = NewType("GroupName", str)
 
 
-def _get_default_store() -> Any:
+def _get_default_store() -> object:
     """The store of the default group."""
     return world().store
 
@@ -76,24 +76,24 @@ class _World:
     """What is known of the groups."""
 
     @property
-    def default_pg(self) -> Any:
+    def default_pg(self) -> ProcessGroup | None:
         """The default group, or None."""
         return GroupMember.WORLD
 
     _default_pg = default_pg
 
     @property
-    def pg_map(self) -> dict[Any, Any]:
+    def pg_map(self) -> dict[object, object]:
         """Group -> its backend and store."""
         return {found: (found.backend, found.store) for found in STATE.groups}
 
     @property
-    def pg_names(self) -> dict[Any, str]:
+    def pg_names(self) -> dict[object, str]:
         """Group -> its name."""
         return {found: found.group_name for found in STATE.groups}
 
     @property
-    def pg_group_ranks(self) -> dict[Any, dict[int, int]]:
+    def pg_group_ranks(self) -> dict[ProcessGroup, dict[int, int]]:
         """Group -> rank in it by rank in the default group."""
         return {found: {rank: i for i, rank in enumerate(found.ranks)} for found in STATE.groups}
 
@@ -103,7 +103,7 @@ class _World:
         return STATE.count
 
 
-def _get_object_coll_device(group: Any = None) -> str:
+def _get_object_coll_device(group: ProcessGroup | None = None) -> str:
     """Where the objects of object collectives are."""
     del group
     return "cpu"

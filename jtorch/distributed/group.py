@@ -61,13 +61,13 @@ class ProcessGroup:
         """The backend's name."""
         return str(self.backend)
 
-    def _get_backend(self, device: Any) -> ProcessGroup:
+    def _get_backend(self, device: object) -> ProcessGroup:
         """What carries out collectives of a device's tensors: the group itself."""
         del device  # one engine serves all
         return self
 
     @property
-    def _device_types(self) -> list[Any]:
+    def _device_types(self) -> list[object]:
         """The devices whose tensors it takes."""
         return [device(kind) for kind in BackendConfig(self.backend).device_backend_map]
 
@@ -109,14 +109,14 @@ class ProcessGroup:
             self._lane.give_up(f"an earlier call failed: {reason}")
         return DistBackendError(f"[Rank {STATE.rank}] {name} of {self._words()} timed out: {reason}")
 
-    def _submit(self, name: str, task: Callable[[Any], Any]) -> Ticket:
+    def _submit(self, name: str, task: Callable[..., object]) -> Ticket:
         del name
         lane = self._lane
         if lane is None:
             lane = self._lane = Lane(self._connected, len(self.ranks), lambda: STATE.lost(self.ranks, wait=0.5))
         return lane.submit(task)
 
-    def _connected(self) -> Any:
+    def _connected(self) -> object:
         from ._fabric import Fabric, own_address
 
         key = f"fabric/{self.group_name}"
@@ -239,19 +239,19 @@ def is_initialized() -> bool:
     return GroupMember.WORLD is not None
 
 
-def _tcp_of(store: Any) -> Any:
+def _tcp_of(store: object) -> TCPStore | None:
     while isinstance(store, PrefixStore):
         store = store.underlying_store
     return store if isinstance(store, TCPStore) else None
 
 
-def _prefix_of(store: Any, key: str) -> str:
+def _prefix_of(store: object, key: str) -> str:
     while isinstance(store, PrefixStore):
         store, key = store.underlying_store, f"{store.prefix}/{key}"
     return key
 
 
-def _bound(device_id: Any) -> device | None:
+def _bound(device_id: device | None) -> device | None:
     """The device that a group is told to be of, if it is one that a group can be bound to.
 
     Raises:
@@ -298,8 +298,8 @@ def init_process_group(
     rank: int = -1,
     store: Store | None = None,
     group_name: str = "",
-    pg_options: Any | None = None,
-    device_id: Any = None,
+    pg_options: object | None = None,
+    device_id: object = None,
     _ranks: list[int] | None = None,
 ) -> None:
     """Makes the default group, of all processes: waits for them.
@@ -447,7 +447,7 @@ def _leave() -> None:
         lane.ended(max(0.0, end - time.monotonic()))
 
 
-def world(group: Any = None) -> ProcessGroup:
+def world(group: object = None) -> ProcessGroup:
     """The group that is meant.
 
     Raises:
@@ -459,7 +459,7 @@ def world(group: Any = None) -> ProcessGroup:
     return found
 
 
-def _the(group: Any) -> ProcessGroup | None:
+def _the(group: object) -> ProcessGroup | None:
     if isinstance(group, ProcessGroup):
         return group
     if isinstance(group, str):
@@ -488,7 +488,7 @@ def _get_default_group() -> ProcessGroup:
     return world()
 
 
-def _rank_not_in_group(group: Any) -> bool:
+def _rank_not_in_group(group: object) -> bool:
     """Whether a group is none of this process."""
     return group is not None and not isinstance(group, ProcessGroup) and group == GroupMember.NON_GROUP_MEMBER
 
@@ -497,7 +497,7 @@ def new_group(
     ranks: Any = None,
     timeout: Any = None,
     backend: str | None = None,
-    pg_options: Any = None,
+    pg_options: object = None,
     use_local_synchronization: bool = False,
     group_desc: str | None = None,
     device_id: Any = None,

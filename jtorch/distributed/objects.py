@@ -15,23 +15,23 @@ from .group import world
 from .works import start
 
 
-def _pickled(obj: Any) -> np.ndarray:
+def _pickled(obj: object) -> np.ndarray:
     buffer = io.BytesIO()
     pickle.Pickler(buffer, protocol=pickle.HIGHEST_PROTOCOL).dump(obj)
     return np.frombuffer(buffer.getvalue(), np.uint8)
 
 
-def _unpickled(data: np.ndarray) -> Any:
+def _unpickled(data: np.ndarray) -> object:
     return pickle.loads(data.tobytes())
 
 
-def _gathered(name: str, pg: Any, data: np.ndarray) -> list[np.ndarray]:
+def _gathered(name: str, pg: object, data: np.ndarray) -> list[np.ndarray]:
     found: list[Any] = []
     start(name, pg, lambda lane: lane.gather(name, data, strict=False), found.extend, None, False)
     return found
 
 
-def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
+def all_gather_object(object_list: list[Any], obj: object, group: object = None) -> None:
     """Puts each process's object into ``object_list``, which has a place for each."""
     if outside(group):
         return
@@ -41,7 +41,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
 
 
 def gather_object(
-    obj: Any, object_gather_list: list[Any] | None = None, dst: int | None = None, group: Any = None, group_dst: int | None = None
+    obj: object, object_gather_list: list[Any] | None = None, dst: int | None = None, group: object = None, group_dst: int | None = None
 ) -> None:
     """Puts each process's object into a list of one of them.
 
@@ -64,7 +64,7 @@ def gather_object(
 
 
 def broadcast_object_list(
-    object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None
+    object_list: list[Any], src: int | None = None, group: object = None, device: object = None, group_src: int | None = None
 ) -> None:
     """Replaces the objects of a list, of the same length everywhere, by those of one process."""
     del device
@@ -91,7 +91,7 @@ def scatter_object_list(
     scatter_object_output_list: list[Any],
     scatter_object_input_list: list[Any] | None = None,
     src: int | None = None,
-    group: Any = None,
+    group: object = None,
     group_src: int | None = None,
 ) -> None:
     """Gives each process one object of one process's list, as the first item of ``scatter_object_output_list``.
@@ -119,7 +119,7 @@ def scatter_object_list(
     scatter_object_output_list[0] = _unpickled(found[root])
 
 
-def _object_to_tensor(obj: Any, device: Any = None, group: Any = None) -> tuple[Tensor, Tensor]:
+def _object_to_tensor(obj: object, device: Any = None, group: object = None) -> tuple[Tensor, Tensor]:
     """The pickle of an object as bytes in a tensor, and how many they are."""
     from .. import tensor
 
@@ -128,7 +128,7 @@ def _object_to_tensor(obj: Any, device: Any = None, group: Any = None) -> tuple[
     return data, tensor([data.numel()], device=device or "cpu")
 
 
-def _tensor_to_object(tensor: Tensor, tensor_size: Any, group: Any = None) -> Any:
+def _tensor_to_object(tensor: Tensor, tensor_size: Any, group: object = None) -> object:
     """The object whose pickle a tensor holds."""
     del group
     return _unpickled(taken(tensor)[: int(tensor_size)])

@@ -184,7 +184,7 @@ class _Received(Work):
         return self._group.ranks.index(self._source)
 
 
-def isend(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> Work | None:
+def isend(tensor: Tensor, dst: int | None = None, group: object = None, tag: int = 0, group_dst: int | None = None) -> Work | None:
     """Sends a tensor; it may be changed at once."""
     check_tensor(tensor, "tensor")
     if outside(group):
@@ -195,12 +195,12 @@ def isend(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 
     return Work("send", pg, None, None, [tensor])
 
 
-def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
+def send(tensor: Tensor, dst: int | None = None, group: object = None, tag: int = 0, group_dst: int | None = None) -> None:
     """Sends a tensor."""
     isend(tensor, dst, group, tag, group_dst)
 
 
-def irecv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> Work | None:
+def irecv(tensor: Tensor, src: int | None = None, group: object = None, tag: int = 0, group_src: int | None = None) -> Work | None:
     """Begins to receive a tensor; ``wait`` writes it. Without ``src``, from anyone."""
     check_tensor(tensor, "tensor")
     if outside(group):
@@ -211,7 +211,7 @@ def irecv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 
     return _Received(tensor, pg, [_peer(pg, src, group_src, "src")], tag)
 
 
-def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
+def recv(tensor: Tensor, src: int | None = None, group: object = None, tag: int = 0, group_src: int | None = None) -> int:
     """Receives a tensor, without ``src`` from anyone; the rank of the sender, -1 outside of the group."""
     work: Any = irecv(tensor, src, group, tag, group_src)
     if work is None:
@@ -292,8 +292,8 @@ _OBJECTS = -7
 def send_object_list(
     object_list: list[Any],
     dst: int | None = None,
-    group: Any = None,
-    device: Any = None,
+    group: object = None,
+    device: object = None,
     group_dst: int | None = None,
     use_batch: bool = False,
 ) -> None:
@@ -309,8 +309,8 @@ def send_object_list(
 def recv_object_list(
     object_list: list[Any],
     src: int | None = None,
-    group: Any = None,
-    device: Any = None,
+    group: object = None,
+    device: object = None,
     group_src: int | None = None,
     use_batch: bool = False,
 ) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Callable, Iterator
-from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from .constants import default_pg_timeout
@@ -28,7 +27,7 @@ def register_rendezvous_handler(scheme: str, handler: Callable[..., Iterator[Fou
     _handlers[scheme] = handler
 
 
-def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: Any) -> Iterator[Found]:
+def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: object) -> Iterator[Found]:
     """A generator of ``(store, rank, world_size)`` for an address.
 
     Raises:
@@ -66,7 +65,7 @@ def tcp_store(host: str, port: int, rank: int, world_size: int, timeout: datetim
     return TCPStore(host, port, world_size, rank == 0, timeout)
 
 
-def _file(url: str, timeout: datetime.timedelta = default_pg_timeout, **kwargs: Any) -> Iterator[Found]:
+def _file(url: str, timeout: datetime.timedelta = default_pg_timeout, **kwargs: object) -> Iterator[Found]:
     del timeout, kwargs
     parts = urlsplit(url)
     query = dict(parse_qsl(parts.query))
@@ -80,7 +79,7 @@ def _file(url: str, timeout: datetime.timedelta = default_pg_timeout, **kwargs: 
     raise RuntimeError("Unable to perform rerendezvous using file:// method")
 
 
-def _tcp(url: str, timeout: datetime.timedelta = default_pg_timeout, **kwargs: Any) -> Iterator[Found]:
+def _tcp(url: str, timeout: datetime.timedelta = default_pg_timeout, **kwargs: object) -> Iterator[Found]:
     del kwargs
     parts = urlsplit(url)
     query = dict(parse_qsl(parts.query))
@@ -94,7 +93,7 @@ def _tcp(url: str, timeout: datetime.timedelta = default_pg_timeout, **kwargs: A
     raise RuntimeError("Unable to perform re-rendezvous using tcp:// method")
 
 
-def _env(url: str, timeout: datetime.timedelta = default_pg_timeout, **kwargs: Any) -> Iterator[Found]:
+def _env(url: str, timeout: datetime.timedelta = default_pg_timeout, **kwargs: object) -> Iterator[Found]:
     del kwargs
     query = dict(parse_qsl(urlsplit(url).query))
 

@@ -22,11 +22,11 @@ __all__ = ["config_from_args", "get_args_parser", "main", "parse_args", "run"]
 class _Env(argparse.Action):
     """An option whose default is in the environment, under ``PET_`` and its name."""
 
-    def __init__(self, dest: str, default: Any = None, **kwargs: Any) -> None:
+    def __init__(self, dest: str, default: object = None, **kwargs: Any) -> None:
         found = os.environ.get(f"PET_{dest.upper()}", default)
         super().__init__(dest=dest, default=found, **kwargs)
 
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+    def __call__(self, parser: object, namespace: object, values: object, option_string: object = None) -> None:
         setattr(namespace, self.dest, values)
 
 
@@ -37,7 +37,7 @@ class _Flag(argparse.Action):
         found = os.environ.get(f"PET_{dest.upper()}")
         super().__init__(dest=dest, default=default if found is None else found not in ("", "0"), nargs=0, **kwargs)
 
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+    def __call__(self, parser: object, namespace: object, values: object, option_string: object = None) -> None:
         setattr(namespace, self.dest, True)
 
 

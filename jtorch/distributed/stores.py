@@ -21,7 +21,7 @@ _FIVE_MINUTES = datetime.timedelta(minutes=5)
 _SOON = 2.0
 
 
-def _bytes(value: Any) -> bytes:
+def _bytes(value: object) -> bytes:
     if isinstance(value, str):
         return value.encode()
     if not isinstance(value, (bytes, bytearray, memoryview)):  # `bytes` of a number would be so many zeros
@@ -29,7 +29,7 @@ def _bytes(value: Any) -> bytes:
     return bytes(value)
 
 
-def _text(key: Any) -> str:
+def _text(key: object) -> str:
     if not isinstance(key, str):
         raise TypeError(f"incompatible function arguments: keys of a store are text, not {type(key).__name__}")
     return key
@@ -53,7 +53,7 @@ class Store:
         """Sets how long to wait for keys."""
         self._timeout = timeout
 
-    def _ask(self, name: str, timeout: float, *arguments: Any) -> Any:
+    def _ask(self, name: str, timeout: float, *arguments: object) -> Any:
         raise NotImplementedError(f"Store.{name}: this store has no such operation")
 
     def _seconds(self, timeout: datetime.timedelta | None = None) -> float:
@@ -177,7 +177,7 @@ class HashStore(Store):
         super().__init__()
         self._memory = Memory()
 
-    def _ask(self, name: str, timeout: float, *arguments: Any) -> Any:
+    def _ask(self, name: str, timeout: float, *arguments: object) -> Any:
         try:
             return self._memory.ask(name, timeout, *arguments)
         except DistStoreError:
@@ -232,11 +232,11 @@ class TCPStore(Store):
                     words = f"Timed out after {round(seconds)} seconds waiting for clients. {came}/{world_size} clients joined."
                     raise DistStoreError(words) from None
 
-    def _ask(self, name: str, timeout: float, *arguments: Any) -> Any:
+    def _ask(self, name: str, timeout: float, *arguments: object) -> Any:
         where: Any = self._server.memory if self._server else self._client
         return where.ask(name, timeout, *arguments)
 
-    def _soon(self, name: str, *arguments: Any) -> Any:
+    def _soon(self, name: str, *arguments: object) -> Any:
         """An operation that waits for no key, of a store whose holder may have ended or hang: at most some seconds."""
         return self._ask(name, 0.0, *arguments) if self._client is None else self._client.ask(name, 0.0, *arguments, grace=_SOON)
 
@@ -282,7 +282,7 @@ class FileStore(Store):
         self._world_size = world_size
         self._ask("add", 0.0, "init/users", 1)
 
-    def _ask(self, name: str, timeout: float, *arguments: Any) -> Any:
+    def _ask(self, name: str, timeout: float, *arguments: object) -> Any:
         end, pause = time.monotonic() + timeout, 0.001
         while True:
             try:
@@ -294,7 +294,7 @@ class FileStore(Store):
             time.sleep(pause)
             pause = min(2 * pause, 0.02)
 
-    def _once(self, name: str, timeout: float, *arguments: Any) -> Any:
+    def _once(self, name: str, timeout: float, *arguments: object) -> object:
         import fcntl
 
         with open(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644), "r+b") as file:

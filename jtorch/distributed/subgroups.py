@@ -11,7 +11,11 @@ __all__ = ["new_subgroups", "new_subgroups_by_enumeration", "split_group"]
 
 
 def new_subgroups_by_enumeration(
-    ranks_per_subgroup_list: Any, timeout: Any = None, backend: str | None = None, pg_options: Any = None, group_desc: str | None = None
+    ranks_per_subgroup_list: Any,
+    timeout: object = None,
+    backend: str | None = None,
+    pg_options: object = None,
+    group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
     """One group for each list of ranks, which must not overlap; this process's, and all.
 
@@ -35,10 +39,10 @@ def new_subgroups_by_enumeration(
 
 def new_subgroups(
     group_size: int | None = None,
-    group: Any = None,
-    timeout: Any = None,
+    group: object = None,
+    timeout: object = None,
     backend: str | None = None,
-    pg_options: Any = None,
+    pg_options: object = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
     """The world in groups of ``group_size`` consecutive ranks; this process's, and all.
@@ -62,8 +66,8 @@ def new_subgroups(
 def split_group(
     parent_pg: ProcessGroup | None = None,
     split_ranks: list[list[int]] | None = None,
-    timeout: Any = None,
-    pg_options: Any = None,
+    timeout: object = None,
+    pg_options: object = None,
     group_desc: str | None = None,
     backend: Any = None,
 ) -> ProcessGroup | None:

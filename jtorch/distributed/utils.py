@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import OrderedDict
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 import jtorch as torch
@@ -16,12 +16,12 @@ from .group import world as _world
 from .objects import all_gather_object as _all_gather_object
 
 
-def _pack_kwargs(*args: Any, **kwargs: Any) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+def _pack_kwargs(*args: object, **kwargs: object) -> tuple[tuple[object, ...], tuple[str, ...]]:
     """All arguments in a row, and the names of the last of them."""
     return (*args, *kwargs.values()), tuple(kwargs)
 
 
-def _unpack_kwargs(flat_args: tuple[Any, ...], kwarg_keys: tuple[str, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _unpack_kwargs(flat_args: tuple[object, ...], kwarg_keys: tuple[str, ...]) -> tuple[tuple[object, ...], dict[str, object]]:
     """The arguments of ``_pack_kwargs`` again.
 
     Raises:
@@ -33,10 +33,10 @@ def _unpack_kwargs(flat_args: tuple[Any, ...], kwarg_keys: tuple[str, ...]) -> t
     return flat_args[:cut], dict(zip(kwarg_keys, flat_args[cut:], strict=True))
 
 
-def _apply_to_tensors(fn: Callable[[Any], Any], container: Any) -> Any:
+def _apply_to_tensors(fn: Callable[[Any], Any], container: object) -> Any:
     """What a function makes of the tensors in lists, tuples, dicts, sets, packed sequences and data classes."""
 
-    def apply(x: Any) -> Any:
+    def apply(x: object) -> Any:
         if isinstance(x, torch.Tensor):
             return fn(x)
         if dataclasses.is_dataclass(x) and not isinstance(x, type):
@@ -57,36 +57,36 @@ def _apply_to_tensors(fn: Callable[[Any], Any], container: Any) -> Any:
     return apply(container)
 
 
-def _cast_forward_inputs(dtype: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+def _cast_forward_inputs(dtype: torch.dtype | None, *args: object, **kwargs: object) -> tuple[object, object]:
     """The arguments with floating tensors in another dtype."""
     if dtype is None:
         return args, kwargs
 
-    def cast(x: Any) -> Any:
+    def cast(x: torch.Tensor) -> Any:
         return x.to(dtype) if x.is_floating_point() else x
 
     return _apply_to_tensors(cast, args), _apply_to_tensors(cast, kwargs)
 
 
 def _to_kwargs(
-    inputs: tuple[Any, ...], kwargs: dict[str, Any] | None, target_device: Any, use_side_stream_for_tensor_copies: bool
-) -> tuple[tuple[Any, ...], tuple[dict[str, Any], ...]]:
+    inputs: tuple[Any, ...], kwargs: Mapping[str, object] | None, target_device: torch.device, use_side_stream_for_tensor_copies: bool
+) -> tuple[tuple[object, ...], tuple[dict[str, object], ...]]:
     """The arguments on a device, each kind in a tuple of one."""
     del use_side_stream_for_tensor_copies
 
-    def move(x: Any) -> Any:
+    def move(x: Any) -> object:
         return x.to(target_device)
 
     return (_apply_to_tensors(move, tuple(inputs)),), (_apply_to_tensors(move, dict(kwargs or {})),)
 
 
-def _p_assert(cond: Any, s: str, raise_assertion_error: bool = True) -> None:
+def _p_assert(cond: object, s: str, raise_assertion_error: bool = True) -> None:
     """Raises AssertionError where a condition does not hold."""
     if not cond and raise_assertion_error:
         raise AssertionError(s)
 
 
-def _verify_param_shape_across_processes(process_group: Any, tensors: list[torch.Tensor], logger: Any = None) -> None:
+def _verify_param_shape_across_processes(process_group: object, tensors: list[torch.Tensor], logger: object = None) -> None:
     """Nothing, if the tensors of all processes have the same shapes and dtypes.
 
     Raises:
@@ -115,7 +115,7 @@ def _verify_param_shape_across_processes(process_group: Any, tensors: list[torch
 
 def _sync_module_states(
     module: nn.Module,
-    process_group: Any,
+    process_group: object,
     broadcast_bucket_size: int,
     src: int,
     params_and_buffers_to_ignore: Container[str],
@@ -127,7 +127,7 @@ def _sync_module_states(
     _sync_params_and_buffers(process_group, states, broadcast_bucket_size, src)
 
 
-def _sync_params_and_buffers(process_group: Any, module_states: list[torch.Tensor], broadcast_bucket_size: int, src: int) -> None:
+def _sync_params_and_buffers(process_group: object, module_states: list[torch.Tensor], broadcast_bucket_size: int, src: int) -> None:
     """Writes the tensors of one process, a rank of the group, into those of all."""
     del broadcast_bucket_size
     group = _world(process_group)
@@ -135,7 +135,7 @@ def _sync_params_and_buffers(process_group: Any, module_states: list[torch.Tenso
         _broadcast(t, group_src=src, group=group)
 
 
-def _replace_by_prefix(state_dict: dict[str, Any], old_prefix: str, new_prefix: str) -> None:
+def _replace_by_prefix(state_dict: dict[str, object], old_prefix: str, new_prefix: str) -> None:
     """Renames the keys of a dict that begin in a certain way.
 
     Raises:

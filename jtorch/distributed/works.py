@@ -119,7 +119,7 @@ class Work:
 Work.__module__ = "torch.distributed.distributed_c10d"
 
 
-def start(name: str, group: Any, task: Callable[[Any], Any], write: Callable[[Any], None], result: Any, async_op: bool) -> Work | None:
+def start(name: str, group: Any, task: Callable[[Any], Any], write: Callable[[Any], None], result: object, async_op: bool) -> Work | None:
     """Has a group's lane carry out ``task(lane)``; ``write`` puts what it gives into tensors. Waits for it unless ``async_op``."""
     if LISTENERS:
         begun(name)

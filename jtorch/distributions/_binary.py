@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import jtorch as torch
 from jtorch import Tensor
@@ -31,7 +31,7 @@ class Binary(Distribution):
 
     _param: Tensor
 
-    def _set_parameter(self, probs: Any, logits: Any) -> torch.Size:
+    def _set_parameter(self, probs: object, logits: object) -> torch.Size:
         """Keeps the one that is given as a tensor; returns the batch shape."""
         one_of(probs, logits)
         if probs is not None:
@@ -42,7 +42,7 @@ class Binary(Distribution):
             self._param = self.logits
         return _batch_of(self._param, logits if probs is None else probs)
 
-    def _set_with_count(self, total_count: Any, probs: Any, logits: Any) -> torch.Size:
+    def _set_with_count(self, total_count: object, probs: object, logits: object) -> torch.Size:
         """The same with a number of trials that is broadcast with it."""
         one_of(probs, logits)
         if probs is not None:
@@ -54,7 +54,7 @@ class Binary(Distribution):
         self.total_count = total_count.type_as(self._param)
         return self._param.size()
 
-    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
+    def _new(self, *args: object, **kwargs: object) -> Tensor:
         return self._param.new(*args, **kwargs)
 
     @lazy_property

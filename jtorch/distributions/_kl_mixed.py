@@ -83,7 +83,7 @@ def _under_continuous_bernoulli(p: Any, q: ContinuousBernoulli) -> Tensor:
     return p.mean * q.logits + torch.log1p(-q.probs) + q._cont_bern_log_norm()
 
 
-def _under_uniform(p: Any, q: Uniform) -> Tensor:
+def _under_uniform(p: object, q: Uniform) -> Tensor:
     return -(q.high - q.low).log()
 
 
@@ -100,7 +100,7 @@ def _under_pareto(p: Uniform, q: Pareto) -> Tensor:
 # ---- pairs -----------------------------------------------------------------------------------------------------------------------
 
 
-def _pair(kind_p: type, kind_q: type, mean: Callable[[Any, Any], Tensor], outside: Callable[[Any, Any], Tensor] | None = None) -> None:
+def _pair(kind_p: type, kind_q: type, mean: Callable[..., object], outside: Callable[..., object] | None = None) -> None:
     """Registers a pair.
 
     Args:
@@ -109,7 +109,7 @@ def _pair(kind_p: type, kind_q: type, mean: Callable[[Any, Any], Tensor], outsid
     """
 
     @register_kl(kind_p, kind_q)
-    def divergence(p: Any, q: Any) -> Tensor:
+    def divergence(p: Any, q: object) -> Tensor:
         found = -p.entropy() - mean(p, q)
         return found if outside is None else found.masked_fill(outside(p, q), inf)
 
@@ -173,7 +173,7 @@ _DISJOINT = {
 
 
 def _register_disjoint(kind_p: type, parameter: str, kinds_q: tuple[type, ...]) -> None:
-    def divergence(p: Any, q: Any) -> Tensor:
+    def divergence(p: object, q: object) -> Tensor:
         return _infinite_like(getattr(p, parameter))
 
     for kind_q in kinds_q:

@@ -13,7 +13,7 @@ from jtorch import Tensor, inf
 from .distribution import Distribution
 
 #: Functions by pairs of classes.
-_KL_REGISTRY: dict[tuple[type, type], Callable[..., Any]] = {}
+_KL_REGISTRY: dict[tuple[type, type], Callable[..., object]] = {}
 #: What was found for pairs that were asked for.
 _KL_MEMOIZE: dict[tuple[type, type], Any] = {}
 
@@ -31,7 +31,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Any], Any]:
         if not isinstance(kind, type):
             raise TypeError(f"Expected {name} to be a Distribution subclass but got {kind}")
 
-    def register(function: Any) -> Any:
+    def register(function: Callable[..., object]) -> Any:
         _KL_REGISTRY[type_p, type_q] = function
         _KL_MEMOIZE.clear()
         return function

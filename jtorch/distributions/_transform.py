@@ -72,7 +72,7 @@ class Transform:
             raise NotImplementedError(f"{type(self)}.with_cache is not implemented")
         return self._cached(cache_size, type(self))
 
-    def _cached(self, cache_size: int, made: Callable[..., Any], *arguments: Any) -> Any:
+    def _cached(self, cache_size: int, made: Callable[..., object], *arguments: object) -> Any:
         """This, or what ``made`` makes of the arguments with another ``cache_size``."""
         return self if self._cache_size == cache_size else made(*arguments, cache_size=cache_size)
 
@@ -90,7 +90,7 @@ class Transform:
         self._cached_x_y = x, y
         return y
 
-    def _inv_call(self, y: Any) -> Any:
+    def _inv_call(self, y: Tensor) -> Tensor:
         if self._cache_size == 0:
             return self._inverse(y)
         x_old, y_old = self._cached_x_y
@@ -202,7 +202,7 @@ class _InverseTransform(Transform):
         return self._forward().forward_shape(shape)
 
 
-def _widened(constraint: Any, event_dim: int, name: str) -> Any:
+def _widened(constraint: constraints._GreaterThan | constraints._Interval | constraints._Real, event_dim: int, name: str) -> Any:
     """A constraint whose points have ``event_dim`` dimensions."""
     if event_dim < constraint.event_dim:
         raise AssertionError(f"event_dim {event_dim} must be >= {name}.event_dim {constraint.event_dim}")
@@ -249,7 +249,7 @@ class ComposeTransform(Transform):
         return all(p.bijective for p in self.parts)
 
     @lazy_property
-    def sign(self) -> Any:
+    def sign(self) -> int:
         """The product of the parts'."""
         return functools.reduce(operator.mul, (p.sign for p in self.parts), 1)
 

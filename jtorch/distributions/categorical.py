@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import jtorch as torch
 from jtorch import Tensor, nan
@@ -51,7 +51,7 @@ class Categorical(Distribution):
         new._num_events = self._num_events
         return new
 
-    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
+    def _new(self, *args: object, **kwargs: object) -> Tensor:
         return self._param.new(*args, **kwargs)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)

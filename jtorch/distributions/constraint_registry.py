@@ -56,10 +56,10 @@ biject_to = ConstraintRegistry()
 transform_to = ConstraintRegistry()
 
 
-def _for(*kinds: Any) -> Callable[[Any], Any]:
+def _for(*kinds: object) -> Callable[[Any], Any]:
     """Registers a function for these kinds in both registries."""
 
-    def register(factory: Any) -> Any:
+    def register(factory: Callable[..., object]) -> Any:
         for kind in kinds:
             biject_to.register(kind, factory)
             transform_to.register(kind, factory)
@@ -69,7 +69,7 @@ def _for(*kinds: Any) -> Callable[[Any], Any]:
 
 
 @_for(constraints.real)
-def _transform_to_real(constraint: Any) -> Transform:
+def _transform_to_real(constraint: object) -> Transform:
     return transforms.identity_transform
 
 
@@ -92,28 +92,28 @@ def _transform_to_interval(constraint: Any) -> Transform:
 
 
 @_for(constraints.corr_cholesky)
-def _transform_to_corr_cholesky(constraint: Any) -> Transform:
+def _transform_to_corr_cholesky(constraint: object) -> Transform:
     return transforms.CorrCholeskyTransform()
 
 
 @biject_to.register(constraints.simplex)
-def _biject_to_simplex(constraint: Any) -> Transform:
+def _biject_to_simplex(constraint: object) -> Transform:
     return transforms.StickBreakingTransform()
 
 
 @transform_to.register(constraints.simplex)
-def _transform_to_simplex(constraint: Any) -> Transform:
+def _transform_to_simplex(constraint: object) -> Transform:
     return transforms.SoftmaxTransform()
 
 
 @transform_to.register(constraints.lower_cholesky)
-def _transform_to_lower_cholesky(constraint: Any) -> Transform:
+def _transform_to_lower_cholesky(constraint: object) -> Transform:
     return transforms.LowerCholeskyTransform()
 
 
 @transform_to.register(constraints.positive_semidefinite)
 @transform_to.register(constraints.positive_definite)
-def _transform_to_positive_definite(constraint: Any) -> Transform:
+def _transform_to_positive_definite(constraint: object) -> Transform:
     return transforms.PositiveDefiniteTransform()
 
 

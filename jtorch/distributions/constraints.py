@@ -118,7 +118,7 @@ class _Dependent(Constraint):
             raise NotImplementedError(".event_dim cannot be determined statically")
         return self._event_dim
 
-    def __call__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> _Dependent:
+    def __call__(self, *, is_discrete: object = NotImplemented, event_dim: object = NotImplemented) -> _Dependent:
         """The same with static attributes: ``constraints.dependent(is_discrete=True, event_dim=1)``."""
         return _Dependent(
             is_discrete=self._is_discrete if is_discrete is NotImplemented else is_discrete,
@@ -129,7 +129,7 @@ class _Dependent(Constraint):
         raise ValueError("Cannot determine validity of dependent constraint")
 
 
-def is_dependent(constraint: Any) -> bool:
+def is_dependent(constraint: object) -> bool:
     """Whether a constraint stands for one that depends on parameters."""
     return isinstance(constraint, _Dependent)
 
@@ -143,12 +143,14 @@ class _DependentProperty(property, _Dependent):
         (0, Interval(lower_bound=0.0, upper_bound=2.0))
     """
 
-    def __init__(self, fn: Callable[..., Any] | None = None, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> None:
+    def __init__(
+        self, fn: Callable[..., object] | None = None, *, is_discrete: bool | None = NotImplemented, event_dim: int | None = NotImplemented
+    ) -> None:
         super().__init__(fn)
         self._is_discrete = is_discrete
         self._event_dim = event_dim
 
-    def __call__(self, fn: Callable[..., Any]) -> _DependentProperty:
+    def __call__(self, fn: Callable[..., object]) -> _DependentProperty:
         """As a decorator with static attributes: ``@constraints.dependent_property(is_discrete=True, event_dim=1)``."""
         return _DependentProperty(fn, is_discrete=self._is_discrete, event_dim=self._event_dim)
 
@@ -156,7 +158,7 @@ class _DependentProperty(property, _Dependent):
 # ---- regions made of others ------------------------------------------------------------------------------------------------------
 
 
-def _need_constraint(base: Any) -> None:
+def _need_constraint(base: _GreaterThan | _Interval | _Real) -> None:
     if not isinstance(base, Constraint):
         raise AssertionError(f"base_constraint must be a Constraint, got {type(base).__name__}")
 
@@ -247,7 +249,7 @@ class _Sequence(Constraint):
 class _Cat(_Sequence):
     """Parts of ``lengths`` along ``dim``, as ``torch.cat`` joins them."""
 
-    def __init__(self, cseq: Sequence[Any], dim: int = 0, lengths: Sequence[int] | None = None) -> None:
+    def __init__(self, cseq: Sequence[object], dim: int = 0, lengths: Sequence[int] | None = None) -> None:
         super().__init__(cseq, dim)
         self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
         if len(self.lengths) != len(self.cseq):
@@ -270,7 +272,7 @@ class _Cat(_Sequence):
 class _Stack(_Sequence):
     """Parts along ``dim``, as ``torch.stack`` joins them."""
 
-    def __init__(self, cseq: Sequence[Any], dim: int = 0) -> None:
+    def __init__(self, cseq: Sequence[object], dim: int = 0) -> None:
         super().__init__(cseq, dim)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import jtorch as torch
@@ -107,7 +107,7 @@ class Distribution:
         """
         raise NotImplementedError
 
-    def _get_checked_instance(self, cls: Any, _instance: Any = None) -> Any:
+    def _get_checked_instance(self, cls: Any, _instance: object = None) -> Any:
         if _instance is None and type(self).__init__ != cls.__init__:
             raise NotImplementedError(
                 f"Subclass {self.__class__.__name__} of {cls.__name__} that defines a custom __init__ method "
@@ -115,7 +115,7 @@ class Distribution:
             )
         return self.__new__(type(self)) if _instance is None else _instance
 
-    def _expanded(self, cls: Any, batch_shape: Any, _instance: Any, **ranks: int) -> Any:
+    def _expanded(self, cls: object, batch_shape: Iterable[object], _instance: object, **ranks: int) -> Any:
         """What ``expand`` of ``cls`` returns: a copy whose attributes named here, those that were set, are expanded.
 
         Args:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jtorch as torch
 from jtorch import Tensor
 
@@ -20,12 +18,12 @@ class ExponentialFamily(Distribution):
         """The natural parameters."""
         raise NotImplementedError
 
-    def _log_normalizer(self, *natural_params: Any) -> Tensor:
+    def _log_normalizer(self, *natural_params: object) -> Tensor:
         """The log normaliser, a function of the natural parameters."""
         raise NotImplementedError
 
     @property
-    def _mean_carrier_measure(self) -> Any:
+    def _mean_carrier_measure(self) -> float:
         """The mean of the carrier measure."""
         raise NotImplementedError
 

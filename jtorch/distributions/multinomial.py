@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import jtorch as torch
 from jtorch import Tensor, inf
@@ -52,7 +52,7 @@ class Multinomial(Distribution):
         new._binomial = self._binomial.expand(batch_shape + self.event_shape)
         return self._finished(Multinomial, new, batch_shape)
 
-    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
+    def _new(self, *args: object, **kwargs: object) -> Tensor:
         return self._categorical._new(*args, **kwargs)
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)

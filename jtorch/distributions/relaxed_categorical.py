@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import jtorch as torch
 from jtorch import Tensor
@@ -48,7 +48,7 @@ class ExpRelaxedCategorical(Distribution):
         new._categorical = self._categorical.expand(batch_shape)
         return self._finished(ExpRelaxedCategorical, new, batch_shape)
 
-    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
+    def _new(self, *args: object, **kwargs: object) -> Tensor:
         return self._categorical._new(*args, **kwargs)
 
     @property

@@ -82,7 +82,7 @@ class PowerTransform(Transform):
         return self._cached(cache_size, PowerTransform, self.exponent)
 
     @lazy_property
-    def sign(self) -> Any:
+    def sign(self) -> Tensor:
         """That of the exponent, a tensor."""
         return self.exponent.sign()
 
@@ -221,7 +221,7 @@ class AffineTransform(Transform):
         return True
 
     @property
-    def sign(self) -> Any:
+    def sign(self) -> Tensor | int:
         """That of the scale: a number or a tensor, as it is."""
         if _all_numbers(self.scale):
             return 1 if self.scale > 0 else -1 if self.scale < 0 else 0
@@ -256,7 +256,7 @@ class ReshapeTransform(Transform):
 
     bijective = True
 
-    def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0) -> None:
+    def __init__(self, in_shape: torch.Size, out_shape: torch.Size, cache_size: int = 0) -> None:
         self.in_shape = torch.Size(in_shape)
         self.out_shape = torch.Size(out_shape)
         if self.in_shape.numel() != self.out_shape.numel():
@@ -372,7 +372,7 @@ class StickBreakingTransform(Stateless):
     bijective = True
 
     @staticmethod
-    def _offset(x: Any, n: int) -> Any:
+    def _offset(x: Tensor, n: int) -> Any:
         """Logarithms of how many parts each number leaves over: shifted by them, zeros make equal parts."""
         return (n + 1 - x.new_ones(n).cumsum(-1)).log()
 
@@ -446,7 +446,7 @@ class _PartsTransform(Transform):
         """Whether all transforms are."""
         return all(t.bijective for t in self.transforms)
 
-    def _check(self, value: Any, dims_of: str, size_of: str, wanted: int, wanted_name: str) -> None:
+    def _check(self, value: Tensor, dims_of: str, size_of: str, wanted: int, wanted_name: str) -> None:
         if not -value.dim() <= self.dim < value.dim():
             raise AssertionError(f"dim {self.dim} out of range for {dims_of} with {value.dim()} dimensions")
         if value.size(self.dim) != wanted:
@@ -463,7 +463,7 @@ class CatTransform(_PartsTransform):
         tensor([1., 0., 0.])
     """
 
-    def __init__(self, tseq: Sequence[Any], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0) -> None:
+    def __init__(self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0) -> None:
         super().__init__(tseq, dim, cache_size)
         self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
         if len(self.lengths) != len(self.transforms):
@@ -482,7 +482,7 @@ class CatTransform(_PartsTransform):
     def with_cache(self, cache_size: int = 1) -> Self:
         return self._cached(cache_size, CatTransform, self.transforms, self.dim, self.lengths)
 
-    def _parts(self, value: Any, name: str, dims_of: str = "tensor") -> list[Any]:
+    def _parts(self, value: Tensor, name: str, dims_of: str = "tensor") -> list[Tensor]:
         self._check(value, dims_of, name, self.length, "length")
         starts = [sum(self.lengths[:i]) for i in range(len(self.lengths))]
         return [value.narrow(self.dim, start, length) for start, length in zip(starts, self.lengths, strict=True)]
@@ -517,13 +517,13 @@ class CatTransform(_PartsTransform):
 class StackTransform(_PartsTransform):
     """A transform for each index along ``dim``, as ``torch.stack`` joins them."""
 
-    def __init__(self, tseq: Sequence[Any], dim: int = 0, cache_size: int = 0) -> None:
+    def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(tseq, dim, cache_size)
 
     def with_cache(self, cache_size: int = 1) -> Self:
         return self._cached(cache_size, StackTransform, self.transforms, self.dim)
 
-    def _slice(self, value: Any, name: str = "x", dims_of: str = "tensor") -> list[Any]:
+    def _slice(self, value: Tensor, name: str = "x", dims_of: str = "tensor") -> list[Any]:
         self._check(value, dims_of, name, len(self.transforms), "len(transforms)")
         return [value.select(self.dim, i) for i in range(value.size(self.dim))]
 

@@ -40,17 +40,17 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     return torch.broadcast_tensors(*(v if known else torch.tensor(v, **like) for known, v in zip(tensors, values, strict=True)))
 
 
-def _all_numbers(*values: Any) -> bool:
+def _all_numbers(*values: object) -> bool:
     """Whether a distribution with these arguments has no batch: all are numbers."""
     return all(isinstance(v, _Number) for v in values)
 
 
-def _batch_of(parameter: Tensor, *given: Any) -> torch.Size:
+def _batch_of(parameter: Tensor, *given: object) -> torch.Size:
     """The batch shape of a distribution whose parameters, broadcast, look like ``parameter``."""
     return torch.Size() if _all_numbers(*given) else parameter.size()
 
 
-def _standard_normal(shape: Sequence[int], dtype: Any, device: Any) -> Tensor:
+def _standard_normal(shape: Sequence[int], dtype: torch.dtype | None, device: torch.device | str | int | None) -> Tensor:
     """Standard normal numbers."""
     return torch.empty(shape, dtype=dtype, device=device).normal_()
 
@@ -116,7 +116,7 @@ class _lazy_property_and_property(lazy_property[T, R], property):
         property.__init__(self, wrapped)
 
 
-def _below(n: int, diag: int, device: Any) -> Tensor:
+def _below(n: int, diag: int, device: torch.device | int | str | None) -> Tensor:
     """Which elements of an n x n matrix are on the diagonal ``diag`` or below it."""
     along = torch.arange(n, device=device)
     return along < along.view(-1, 1) + (diag + 1)

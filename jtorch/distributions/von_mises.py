@@ -52,7 +52,7 @@ def _log_modified_bessel_fn(x: Tensor, order: int = 0) -> Tensor:
 def _with_key(again: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]], x: Tensor, done: Tensor) -> Tensor:
     """The rounds of a rejection as a loop of JAX, which needs no values while it is traced; each round has a key of its own."""
 
-    def body(state: Any) -> Any:
+    def body(state: Any) -> tuple[None, Tensor, Tensor]:
         key, x, done = state
         with torch.random.drawing_from(key):
             x, done = again(x, done)

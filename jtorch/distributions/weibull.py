@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import jtorch as torch
 from jtorch import Tensor
@@ -30,7 +30,7 @@ class Weibull(TransformedDistribution):
         base = Exponential(torch.ones_like(self.scale), validate_args=validate_args)
         super().__init__(base, self._steps(), validate_args=validate_args)
 
-    def _steps(self) -> list[Any]:
+    def _steps(self) -> list[AffineTransform | PowerTransform]:
         return [PowerTransform(exponent=self.concentration_reciprocal), AffineTransform(loc=0, scale=self.scale)]
 
     def expand(self, batch_shape: Sequence[int], _instance: Self | None = None) -> Self:

@@ -85,7 +85,7 @@ def export(
     flat = pytree.tree_leaves((args, kwargs))
     made = plan([(source, v, s) for source, v, s in zip(_sources(names, values), flat, specs, strict=True)])
 
-    def traced_with(plan: Plan) -> Any:
+    def traced_with(plan: Plan) -> tuple[ShapeEnv | _trace.Traced, ...]:
         env = ShapeEnv(plan.symbols, strict=True)
         try:
             return _trace.trace(mod, args, kwargs, plan, env, plan.sizes), env
@@ -109,7 +109,7 @@ def export(
     return program
 
 
-def _sources(names: list[str], values: tuple[Any, ...]) -> list[str]:
+def _sources(names: list[str], values: tuple[object, ...]) -> list[str]:
     """Where each leaf is found, as PyTorch writes it."""
     found = []
     for name, value in zip(names, values, strict=True):
@@ -127,7 +127,9 @@ def _state(mod: torch.nn.Module, traced: _trace.Traced) -> tuple[dict[str, Any],
     return state, constants
 
 
-def _ranges(mod: Any, args: Any, kwargs: Any, made: Plan, traced: _trace.Traced, env: ShapeEnv) -> dict[Any, Range]:
+def _ranges(
+    mod: object, args: tuple[torch.Tensor, ...], kwargs: dict[str, float], made: Plan, traced: _trace.Traced, env: ShapeEnv
+) -> dict[object, Range]:
     """What the sizes may be. The trace took them for at least 2: whether 1 and 0 give the same program is tried."""
     found: dict[Any, Range] = {}
     data = unknowns.of(env)
@@ -152,7 +154,9 @@ def _ranges(mod: Any, args: Any, kwargs: Any, made: Plan, traced: _trace.Traced,
     return {**symbols, **dict.fromkeys(data.floats, Reals())}
 
 
-def _same_at(mod: Any, args: Any, kwargs: Any, made: Plan, traced: _trace.Traced, env: ShapeEnv, name: str, n: int) -> bool:
+def _same_at(
+    mod: Any, args: tuple[torch.Tensor, ...], kwargs: dict[str, float], made: Plan, traced: _trace.Traced, env: ShapeEnv, name: str, n: int
+) -> bool:
     """Whether the program is the same where a size is ``n``."""
     hints = {**{s: hint for s, (hint, _, _) in made.symbols.items()}, name: n}
     sizes: list[Any] = made.sizes
@@ -177,13 +181,13 @@ def _same_at(mod: Any, args: Any, kwargs: Any, made: Plan, traced: _trace.Traced
             env.hints[name] = before
 
 
-def _trace_size(x: Any, hints: dict[str, int]) -> Any:
+def _trace_size(x: int | str, hints: dict[str, int]) -> object:
     return evaluate(x, hints) if isinstance(x, str) else x
 
 
 def save(
     ep: ExportedProgram,
-    f: str | os.PathLike[str] | Any,
+    f: str | os.PathLike[str] | object,
     *,
     extra_files: dict[str, Any] | None = None,
     opset_version: dict[str, int] | None = None,
@@ -204,7 +208,7 @@ def save(
 
 
 def load(
-    f: str | os.PathLike[str] | Any, *, extra_files: dict[str, Any] | None = None, expected_opset_version: dict[str, int] | None = None
+    f: str | os.PathLike[str] | object, *, extra_files: dict[str, Any] | None = None, expected_opset_version: dict[str, int] | None = None
 ) -> ExportedProgram:
     """The program that ``save`` wrote. A file cannot make anything run: it names operators of ``torch.ops`` and arithmetic on sizes only.
 

@@ -77,7 +77,7 @@ def assert_said(tracer: Any) -> None:
         last[latest] = _check(graph, last[latest], sign, tuple(parts), data.truth_said(sign, left, right))
 
 
-def _is_bound(data: Any, sign: str, left: Any, right: Any) -> bool:
+def _is_bound(data: Any, sign: str, left: object, right: object) -> bool:
     """Whether a comparison only says what the bounds of a symbol say, or less."""
     name = data.bare(left)
     if name is None or type(right) is not int or sign not in (">=", "<="):
@@ -95,7 +95,7 @@ def _behind_source(node: Any) -> None:
         source.append(node)
 
 
-def _node(tracer: Any, x: Any, last: dict[str, Any], name: str) -> Any:
+def _node(tracer: Any, x: object, last: dict[str, Any], name: str) -> Any:
     """The node of a size; what computes it stands before its check, which comes later where the program itself computes it later."""
     if type(x) is int:
         return x
@@ -111,7 +111,7 @@ def _node(tracer: Any, x: Any, last: dict[str, Any], name: str) -> Any:
     return made
 
 
-def _check(graph: Any, after: Any, sign: str, parts: tuple[Any, ...], truth: Any) -> Any:
+def _check(graph: Any, after: object, sign: str, parts: tuple[object, ...], truth: Truth) -> Any:
     """Adds a comparison and its check behind a node; gives the last node."""
     with graph.inserting_after(after):
         compared = graph.call_function(_OF_COMPARISONS[sign], parts)

@@ -91,12 +91,12 @@ def _target(node: Node) -> str:
     return str(node.target)
 
 
-def _argument(arg: Any) -> Any:
+def _argument(arg: TensorArgument) -> dict[str, str | None]:
     kind = next(k for k, c in _ARGUMENTS.items() if type(arg) is c)
     return {"kind": kind, "name": arg.name, "value": _encoded(getattr(arg, "value", None))}
 
 
-def write(program: ExportedProgram, f: Any, extra: dict[str, Any]) -> None:
+def write(program: ExportedProgram, f: Any, extra: dict[str, str]) -> None:
     """``torch.export.save``."""
     signature = program.module_call_graph[0].signature
     assert signature is not None
@@ -178,7 +178,7 @@ def _called(target: str) -> Any:
     return found
 
 
-def read(f: Any, extra: dict[str, Any] | None) -> ExportedProgram:
+def read(f: Any, extra: dict[str, str] | None) -> ExportedProgram:
     """``torch.export.load``."""
     try:
         with zipfile.ZipFile(f) as archive:
@@ -196,14 +196,14 @@ def read(f: Any, extra: dict[str, Any] | None) -> ExportedProgram:
         raise ValueError(f"torch.export.load: this is no program that torch.export.save has written: {error}") from error
 
 
-def _program(text: dict[str, Any], state: Any, constants: Any) -> ExportedProgram:
+def _program(text: dict[str, Any], state: dict[str, torch.Tensor], constants: dict[str, torch.Tensor]) -> ExportedProgram:
     symbols = {n: (max(int(hint), 2), max(int(low), 2), high) for n, (hint, low, high) in text["symbols"].items()}
     env = ShapeEnv(symbols, strict=True)
     data = unknowns.of(env)
     data.bounds.update({n: (low, high) for n, (low, high) in text.get("unknowns", {}).items() if not n.startswith("zuf")})
     mode = FakeTensorMode(shape_env=env, static_shapes=True, allow_non_fake_inputs=True)
 
-    def size(n: Any) -> Any:
+    def size(n: int | str) -> Sym | int:
         return env.wrap(env.parse(n)) if isinstance(n, str) else int(n)
 
     module = _read_graph(text, mode, size)
@@ -266,7 +266,7 @@ def _read_graph(text: dict[str, Any], mode: FakeTensorMode, size: Any) -> GraphM
     return GraphModule(root, graph)
 
 
-def _read_argument(x: Any) -> Any:
+def _read_argument(x: Any) -> object:
     made = _ARGUMENTS[x["kind"]](str(x["name"]))
     if isinstance(made, ConstantArgument):
         made.value = _decoded(x["value"], {})

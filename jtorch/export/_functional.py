@@ -27,7 +27,9 @@ class FunctionalMode(WithoutWrites):
 
     doing = "ExportedProgram.run_decompositions"
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, func: Any, types: tuple[type, ...], args: tuple[object, ...] = (), kwargs: dict[str, object] | None = None
+    ) -> Any:
         kwargs = kwargs or {}
         if not self.enabled:
             return func(*args, **kwargs)
@@ -43,7 +45,7 @@ class FunctionalMode(WithoutWrites):
                 return out
         return super().__torch_dispatch__(func, types, args, kwargs)
 
-    def _batch_norm(self, values: list[Any]) -> Any:
+    def _batch_norm(self, values: list[torch.Tensor | bool | float]) -> torch.Tensor:
         x, weight, bias, mean, var, training, momentum, eps = values[:8]
         with self:
             if mean is None or var is None:
@@ -116,7 +118,7 @@ def _like(t: FakeTensor) -> torch.Tensor:
         return made.requires_grad_() if t.requires_grad else made
 
 
-def _finished(program: Any, tracer: PythonKeyTracer, first: dict[str, tuple[Any, Any]], results: tuple[Any, ...]) -> Any:
+def _finished(program: Any, tracer: PythonKeyTracer, first: dict[str, tuple[object, object]], results: tuple[object, ...]) -> Any:
     old = program.graph_signature
     kinds = {InputKind.BUFFER: OutputKind.BUFFER_MUTATION, InputKind.PARAMETER: OutputKind.PARAMETER_MUTATION,
              InputKind.USER_INPUT: OutputKind.USER_INPUT_MUTATION}  # fmt: skip

@@ -55,7 +55,7 @@ class Plan:
         assert sizes is not None
         name = sizes[dim]
 
-        def known(s: Any) -> Any:
+        def known(s: int | str) -> Any:
             return evaluate(s, {name: n}) if isinstance(s, str) and re.search(rf"\b{name}\b", s) else s
 
         self.sizes = [None if sizes is None else [known(s) for s in sizes] for sizes in self.sizes]
@@ -71,7 +71,7 @@ class Plan:
             mapping.pop(name, None)
 
 
-def _entry(spec: Any, dim: int, ndim: int) -> Any:
+def _entry(spec: Any, dim: int, ndim: int) -> Dim | _Hint | None:
     if spec is None:
         return None
     if isinstance(spec, dict):
@@ -79,7 +79,7 @@ def _entry(spec: Any, dim: int, ndim: int) -> Any:
     return spec[dim]
 
 
-def plan(leaves: list[tuple[str, Any, Any]]) -> Plan:
+def plan(leaves: list[tuple[str, object, object]]) -> Plan:
     """The symbols of a program's inputs, each given as (source, value, what varies of it).
 
     Raises:
@@ -194,7 +194,7 @@ def spread(dynamic_shapes: Any, names: list[str], args: Any) -> list[Any]:
     return found
 
 
-def _spread(name: str, arg: Any, spec: Any) -> list[Any]:
+def _spread(name: str, arg: object, spec: object) -> list[Any]:
     if spec is None:
         return [None] * len(pytree.tree_leaves(arg))
     if isinstance(arg, (list, tuple)) and not isinstance(arg, torch.Size):

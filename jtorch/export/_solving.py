@@ -10,6 +10,7 @@ from typing import Any
 from jtorch._src.tensor.shape_env import ConstraintViolation, env_of
 from jtorch._src.tensor.size_texts import evaluate
 
+from ..core import Tensor
 from ._plan import Plan
 from .dynamic_shapes import ConstraintError, Range
 
@@ -22,7 +23,7 @@ _FACTORS = (2, 3, 4, 8, 16)
 _MIRRORED = {">": "<", "<=": ">=", "<": ">", ">=": "<="}
 
 
-def solved(made: Plan, flat: list[Any], trace: Callable[[Plan], Any]) -> tuple[Plan, Any]:
+def solved(made: Plan, flat: list[Any], trace: Callable[..., object]) -> tuple[Plan, Any]:
     """What is said of the sizes with as few changes as a trace needs, and the trace. Sizes with a name are never changed.
 
     Raises:
@@ -47,7 +48,9 @@ def solved(made: Plan, flat: list[Any], trace: Callable[[Plan], Any]) -> tuple[P
     raise ConstraintError(text)
 
 
-def _searched(made: Plan, flat: list[Any], trace: Callable[[Plan], Any], free: set[str], left: list[int]) -> tuple[Plan, Any]:
+def _searched(
+    made: Plan, flat: list[Tensor | float], trace: Callable[[Plan], object], free: set[str], left: list[int]
+) -> tuple[Plan, object]:
     left[0] -= 1
     try:
         return made, trace(made)
@@ -173,7 +176,7 @@ def _narrowed(plan: Plan, name: str, times: int, more: int, sign: str) -> None:
     plan.fixes.append((name, f"{label} = Dim('{label}', {said})"))
 
 
-def _numbers(plan: Plan, names: set[str], flat: list[Any]) -> None:
+def _numbers(plan: Plan, names: set[str], flat: list[Tensor]) -> None:
     """Takes sizes for numbers."""
     for name in names:
         leaf, dim = plan.places[name]

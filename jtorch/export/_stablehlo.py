@@ -24,7 +24,7 @@ from ._trace import keeps
 from .graph_signature import InputKind, OutputKind
 
 
-def exported(program: Any, platforms: tuple[str, ...] | None) -> Any:
+def exported(program: Any, platforms: tuple[str, ...] | None) -> object:
     """``jax.export.Exported`` of a program."""
     for node in (n for graph in graphs_of(program.graph_module) for n in graph.nodes):
         schema = getattr(node.target, "_schema", None)
@@ -82,7 +82,7 @@ def _specs(program: Any, lows: dict[str, int]) -> list[Any]:
 def _runner(program: Any) -> Any:
     signature = program.graph_signature
 
-    def run(state: dict[str, Any], *inputs: Any) -> tuple[list[Any], dict[str, Any]]:
+    def run(state: dict[str, jax.Array], *inputs: object) -> tuple[list[Any], dict[str, Any]]:
         given = iter(inputs)
         values: list[Any] = []
         for node, spec in zip([n for n in program.graph.nodes if n.op == "placeholder"], signature.input_specs, strict=True):
@@ -106,7 +106,7 @@ def _runner(program: Any) -> Any:
     return run
 
 
-def _interpreted(module: Any, values: list[Any]) -> Any:
+def _interpreted(module: Any, values: list[torch.Tensor]) -> tuple[object, ...]:
     """What a graph gives for the values of its inputs."""
     inputs = iter(values)
     env: dict[Any, Any] = {}
@@ -133,7 +133,7 @@ def _interpreted(module: Any, values: list[Any]) -> Any:
 _COMPARISONS = frozenset((operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne))
 
 
-def _float_of(size: Any) -> Any:
+def _float_of(size: object) -> jax.Array:
     return jnp.asarray(size, jnp.float64)
 
 
@@ -144,12 +144,12 @@ _OF_SIZES: dict[Any, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def _refuse_float(target: Any, name: str, x: Any) -> None:
+def _refuse_float(target: object, name: str, x: object) -> None:
     if isinstance(x, jax.Array):
         raise not_offered("export.stablehlo", f"{target} takes a number for '{name}', which is computed of sizes that vary here")
 
 
-def _numbers(node: Any, args: Any) -> Any:
+def _numbers(node: Any, args: tuple[object, ...]) -> Any:
     """Sizes that an operator takes for numbers, and floats that were computed of sizes, as tensors."""
     target = node.target
     if target in _COMPARISONS:  # of sizes: a value that the program finds

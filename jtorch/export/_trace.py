@@ -60,7 +60,7 @@ class _Stack:
             before.remove()
             after.remove()
 
-    def _enter(self, module: Any, args: Any) -> None:
+    def _enter(self, module: object, args: tuple[torch.Tensor, ...]) -> None:
         del args
         names = self.names.get(id(module))
         if names is not None:
@@ -75,7 +75,12 @@ class _Stack:
         below = [n for n in names if not caller or n.startswith(caller + ".")]
         return min(below or names, key=lambda n: n.count("."))
 
-    def _leave(self, module: Any, args: Any, output: Any) -> None:
+    def _leave(
+        self,
+        module: object,
+        args: tuple[torch.Tensor, ...],
+        output: tuple[torch.Tensor | Sym | Truth, ...] | dict[str, torch.Tensor | Sym] | torch.Tensor,
+    ) -> None:
         del args, output
         names = self.names.get(id(module), ())
         if any(name in names for name, _ in self.now.values()):
@@ -95,7 +100,7 @@ class ExportTracer(GradTracer):
         self.record_stack_traces = True
         self.stack = stack
 
-    def create_node(self, *args: Any, **kwargs: Any) -> Any:
+    def create_node(self, *args: Any, **kwargs: object) -> object:
         """Adds a node to the graph."""
         node = super().create_node(*args, **kwargs)
         if node.op == "call_function":
@@ -107,13 +112,19 @@ class Traced:
     """A traced program: the flat graph, what its inputs and outputs stand for, and how the caller's are nested."""
 
     def __init__(
-        self, tracer: Any, root: Any, signature: ExportGraphSignature, constants: dict[str, Any], in_spec: Any, out_spec: Any
+        self,
+        tracer: Any,
+        root: Any,
+        signature: ExportGraphSignature,
+        constants: dict[str, Any],
+        in_spec: pytree.TreeSpec,
+        out_spec: pytree.LeafSpec | pytree.TreeSpec,
     ) -> None:
         self.tracer, self.graph, self.root, self.signature, self.constants = tracer, tracer.graph, root, signature, constants
         self.in_spec, self.out_spec = in_spec, out_spec
 
 
-def argument_names(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+def argument_names(forward: Callable[..., object], args: tuple[torch.Tensor, ...], kwargs: dict[str, float]) -> list[str]:
     """What the arguments are called in the function's signature; those of ``*args`` get numbers."""
     names: list[str] = []
     variable = "args"
@@ -126,7 +137,7 @@ def argument_names(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: d
     return [*names, *kwargs]
 
 
-def by_position(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], shapes: Any) -> Any:
+def by_position(forward: Callable[..., object], args: tuple[torch.Tensor, ...], kwargs: dict[str, float], shapes: Any) -> Any:
     """What varies, in the order of the arguments as they were given, where it is a sequence in the order of the signature."""
     parameters = inspect.signature(forward).parameters
     if (
@@ -140,7 +151,7 @@ def by_position(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
     return [*shapes[: len(args)], *[stated[name] for name in kwargs]]
 
 
-def joined_rest(forward: Callable[..., Any], args: tuple[Any, ...], shapes: Any) -> Any:
+def joined_rest(forward: Callable[..., object], args: tuple[torch.Tensor, ...], shapes: Any) -> Any:
     """What varies, with an entry for each of ``*args``, where it is given as the signature has them: in one entry, under their name."""
     parameters = inspect.signature(forward).parameters.values()
     before = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
@@ -159,7 +170,7 @@ def joined_rest(forward: Callable[..., Any], args: tuple[Any, ...], shapes: Any)
     return [*shapes[:before], *given, *shapes[before + 1 :]]
 
 
-def _leaf_names(name: str, value: Any) -> list[str]:
+def _leaf_names(name: str, value: torch.Tensor | float) -> list[str]:
     paths = pytree.tree_flatten_with_path(value)[0]
     return ["_".join([name, *[re.sub(r"[^a-zA-Z0-9_]", "_", str(getattr(k, "key", getattr(k, "idx", k)))).strip("_") for k in path]])
             for path, _ in paths]  # fmt: skip
@@ -170,7 +181,7 @@ def _placeholder_name(prefix: str, target: str) -> str:
 
 
 @contextlib.contextmanager
-def _swapped(root: torch.nn.Module, fakes: dict[int, Any]) -> Iterator[None]:
+def _swapped(root: torch.nn.Module, fakes: dict[int, torch.Tensor]) -> Iterator[None]:
     """A block in which a module has fake parameters and buffers."""
     undo = []
     for module in root.modules():
@@ -186,7 +197,9 @@ def _swapped(root: torch.nn.Module, fakes: dict[int, Any]) -> Iterator[None]:
             table[name] = value
 
 
-def trace(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], plan: Plan, env: ShapeEnv, sizes: list[Any]) -> Traced:
+def trace(
+    module: torch.nn.Module, args: tuple[torch.Tensor, ...], kwargs: dict[str, float], plan: Plan, env: ShapeEnv, sizes: list[Any]
+) -> Traced:
     """Calls ``module`` once on fake tensors, with the given sizes for each leaf of the arguments."""
     mode = FakeTensorMode(shape_env=env, allow_non_fake_inputs=True, static_shapes=True, export=True)
     tracer = ExportTracer(_Stack(module))
@@ -195,7 +208,7 @@ def trace(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     inputs: list[InputSpec] = []
     owners: dict[int, tuple[Any, str, Any]] = {}
 
-    def take(prefix: str, name: str, value: Any, kind: InputKind, persistent: bool | None = None) -> None:
+    def take(prefix: str, name: str, value: torch.Tensor, kind: InputKind, persistent: bool | None = None) -> None:
         proxy = tracer.create_proxy("placeholder", _placeholder_name(prefix, name), (), {})
         fakes[id(value)] = fake = mode.from_tensor(value, static_shapes=True)
         tracer.begin(fake, proxy)
@@ -241,7 +254,7 @@ def trace(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     return Traced(tracer, subgraphs(tracer.root), signature, constants, in_spec, out_spec)
 
 
-def _input(mode: FakeTensorMode, env: ShapeEnv | None, value: Any, wanted: Any) -> Any:
+def _input(mode: FakeTensorMode, env: ShapeEnv | None, value: torch.Tensor, wanted: list[int | str]) -> torch.Tensor:
     sizes = [env.wrap(env.parse(s)) if isinstance(s, str) and env is not None else s for s in wanted]
     plain = value.detach()
     if value.requires_grad:
@@ -249,7 +262,7 @@ def _input(mode: FakeTensorMode, env: ShapeEnv | None, value: Any, wanted: Any) 
     return mode.from_tensor(plain, symbolic_context=sizes)  # (one for each argument, though a tensor is given twice)
 
 
-def _called(module: Any, tracer: ExportTracer, mode: FakeTensorMode, fakes: Any, call: Any, owners: Any) -> Any:
+def _called(module: Any, tracer: ExportTracer, mode: FakeTensorMode, fakes: dict[int, torch.Tensor], call: Any, owners: Any) -> object:
     args, kwargs = call
     proxies = ProxyTorchDispatchMode(tracer)
     _running.append(proxies)
@@ -265,7 +278,7 @@ def _called(module: Any, tracer: ExportTracer, mode: FakeTensorMode, fakes: Any,
         _running.pop()
 
 
-def _output(tracer: ExportTracer, x: Any) -> tuple[Any, Any]:
+def _output(tracer: ExportTracer, x: object) -> tuple[object, ...]:
     if isinstance(x, torch.Tensor):
         node = tracer.create_arg(x)
         return node, TensorArgument(node.name)
@@ -278,7 +291,7 @@ def _output(tracer: ExportTracer, x: Any) -> tuple[Any, Any]:
     raise UserError(f"It looks like one of the outputs with type `{type(x)}` is not supported or pytree-flattenable.")
 
 
-def _lifted(module: Any, tracer: ExportTracer, graph: Any, inputs: list[InputSpec], first_user: Any) -> dict[str, Any]:
+def _lifted(module: Any, tracer: ExportTracer, graph: Any, inputs: list[InputSpec], first_user: object) -> dict[str, Any]:
     """Makes tensors from outside inputs, before the caller's; gives them by name."""
     constants: dict[str, Any] = {}
     attributes = {
@@ -308,7 +321,7 @@ def subgraphs(root: Any) -> torch.nn.Module:
     return made
 
 
-def keeps(node: Any) -> bool:
+def keeps(node: Node) -> bool:
     """Whether an operator does more than give a result: it writes, or draws random numbers, or takes graphs with such operators."""
     if isinstance(node.target, HigherOrderOperator):
         return any(keeps(n) for a in node.args if getattr(a, "op", "") == "get_attr" for n in _inside(a))
@@ -346,7 +359,7 @@ def _sizes_first(graph: Any) -> None:
             body = node
 
 
-def evaluated(graph: Any, sizes: dict[str, int]) -> list[Any]:
+def evaluated(graph: Any, sizes: dict[str, int]) -> list[object]:
     """The operators of a graph with numbers in place of sizes, to be compared with those of another."""
     number: dict[Any, Any] = {}
     found = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import jtorch as torch
@@ -90,7 +91,7 @@ class Dim:
         return f"Dim('{self.__name__}'{bounds}{'' if self.max is None else f', max={self.max}'})"
 
 
-def _whole(other: Any, verb: str) -> int:
+def _whole(other: int, verb: str) -> int:
     if type(other) is not int:
         raise NotImplementedError(f"Attempted to {verb} {other} with a Dim, where an integer was expected.")
     return other
@@ -101,7 +102,7 @@ def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[D
     return tuple([Dim(name, min=min, max=max) for name in names])
 
 
-def refine_dynamic_shapes_from_suggested_fixes(msg: str, dynamic_shapes: Any) -> Any:
+def refine_dynamic_shapes_from_suggested_fixes(msg: str, dynamic_shapes: object) -> Any:
     """``dynamic_shapes`` as an error of ``export`` suggests to write them.
 
     Raises:
@@ -116,7 +117,7 @@ def refine_dynamic_shapes_from_suggested_fixes(msg: str, dynamic_shapes: Any) ->
     if not fixes:
         raise AssertionError("the message suggests no fixes")
 
-    def fixed(dim: Any) -> Any:
+    def fixed(dim: object) -> Any:
         if not isinstance(dim, Dim) or dim.root.__name__ not in fixes:
             return dim
         root = fixes[dim.root.__name__]
@@ -125,7 +126,7 @@ def refine_dynamic_shapes_from_suggested_fixes(msg: str, dynamic_shapes: Any) ->
     return pytree.tree_map(fixed, dynamic_shapes)
 
 
-def _read(node: ast.AST, named: dict[str, Any]) -> Any:
+def _read(node: ast.AST, named: Mapping[str, object]) -> Any:
     """What a suggestion says: a number, a new dimension, or one that is computed of others."""
     if isinstance(node, ast.Constant):
         return node.value
@@ -188,7 +189,7 @@ class ShapesCollection:
     def __init__(self) -> None:
         self._shapes: dict[int, tuple[Any, Any]] = {}
 
-    def __setitem__(self, t: Any, shape: Any) -> None:
+    def __setitem__(self, t: object, shape: object) -> None:
         if not isinstance(t, torch.Tensor):
             raise AssertionError(f"Cannot assign shape to non-tensor or non-_IntWrapper type {type(t)}")
         known = self._shapes.get(id(t))
@@ -212,7 +213,7 @@ class ShapesCollection:
         """
         met: set[int] = set()
 
-        def told(x: Any) -> Any:
+        def told(x: object) -> object:
             if id(x) not in self._shapes:
                 return None
             met.add(id(x))
@@ -264,7 +265,7 @@ class AdditionalInputs:
             ep.flat_inputs(args, kwargs or {})
 
 
-def _varying(*values: Any) -> Any:
+def _varying(*values: object) -> object:
     """What varies of an argument, of which there are several examples."""
     shapes = [tuple(x.shape) if isinstance(x, torch.Tensor) else None for x in values]
     if None not in shapes:
@@ -278,7 +279,7 @@ def _varying(*values: Any) -> Any:
     return None
 
 
-def _by_name(m: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> dict[str, Any]:
+def _by_name(m: Any, args: tuple[object, ...], kwargs: dict[str, object] | None) -> dict[str, object]:
     """The arguments of a call by the names of the parameters."""
     signature = inspect.signature(m.forward if isinstance(m, torch.nn.Module) else m)
     found = dict(signature.bind(*args, **(kwargs or {})).arguments)

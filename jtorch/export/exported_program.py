@@ -53,13 +53,13 @@ class ExportedProgram:
 
     def __init__(
         self,
-        root: Any,
-        graph: Any,
+        root: object,
+        graph: Graph,
         graph_signature: ExportGraphSignature,
         state_dict: dict[str, Any],
         range_constraints: dict[Any, Any],
         module_call_graph: list[ModuleCallEntry],
-        example_inputs: Any = None,
+        example_inputs: object = None,
         constants: dict[str, Any] | None = None,
         *,
         sizes: list[Any] | None = None,
@@ -140,13 +140,13 @@ class ExportedProgram:
         for _, p in self.named_parameters():
             yield p
 
-    def named_buffers(self) -> Iterator[tuple[str, Any]]:
+    def named_buffers(self) -> Iterator[tuple[str, torch.Tensor]]:
         """The buffers."""
         loose = set(self._graph_signature.non_persistent_buffers)
         for name in self._graph_signature.buffers:
             yield name, (self._constants if name in loose else self._state_dict)[name]
 
-    def buffers(self) -> Iterator[Any]:
+    def buffers(self) -> Iterator[torch.Tensor]:
         """The buffers."""
         for _, b in self.named_buffers():
             yield b
@@ -166,7 +166,7 @@ class ExportedProgram:
 
     # ---- running ---------------------------------------------------------------------------------------------------------------
 
-    def value_of(self, spec: Any) -> Any:
+    def value_of(self, spec: Any) -> torch.Tensor:
         """The parameter, buffer or constant that an input stands for."""
         if spec.kind is InputKind.CONSTANT_TENSOR or (spec.kind is InputKind.BUFFER and not spec.persistent):
             return self._constants[spec.target]
@@ -253,7 +253,7 @@ class ExportedProgram:
         del decompose_custom_triton_ops
         return decomposed(self, decomp_table)
 
-    def _copy(self, root: Any, graph: Any, signature: Any) -> ExportedProgram:
+    def _copy(self, root: object, graph: Graph, signature: ExportGraphSignature) -> ExportedProgram:
         return ExportedProgram(
             root, graph, signature, self._state_dict, self._range_constraints, self._module_call_graph, self._example_inputs,
             self._constants, sizes=self._sizes, names=self._names,
@@ -268,7 +268,7 @@ class ExportedProgram:
         return made
 
 
-def _guard(holds: bool, condition: str, given: Any) -> None:
+def _guard(holds: bool, condition: str, given: object) -> None:
     if not holds:
         raise AssertionError(f"Guard failed: {condition}, got {given!r}")
 
@@ -301,12 +301,12 @@ class _Nested(CodeGen):
         taken = f"{', '.join(leaves)}, = " if leaves else ""
         return f"{head}\n    {taken}self._flat_inputs(args, kwargs)"
 
-    def generate_output(self, output_args: Any, *, descs: Any = None) -> str:
+    def generate_output(self, output_args: tuple[object, ...], *, descs: object = None) -> str:
         """The line that puts the result together."""
         written = super().generate_output(output_args, descs=descs).removeprefix("return ")
         return f"return self._nested_outputs({written})"
 
-    def process_inputs(self, *args: Any) -> Any:
+    def process_inputs(self, *args: object) -> object:
         """The leaves of the arguments."""
         return pytree.tree_leaves(args)
 
@@ -317,11 +317,11 @@ class _Flat:
     def __init__(self, program: ExportedProgram, check: bool) -> None:
         self.program, self.check = program, check
 
-    def inputs(self, args: Any, kwargs: Any) -> list[Any]:
+    def inputs(self, args: tuple[torch.Tensor | float, ...], kwargs: dict[str, float]) -> list[Any]:
         """The leaves of a call's arguments."""
         return self.program.flat_inputs(args, kwargs) if self.check else pytree.tree_leaves((args, kwargs))
 
-    def outputs(self, flat: Any) -> Any:
+    def outputs(self, flat: tuple[torch.Tensor | int, ...]) -> tuple[object, ...] | dict[str, torch.Tensor | int] | torch.Tensor:
         """The result, nested."""
         signature = self.program.module_call_graph[0].signature
         assert signature is not None
@@ -358,7 +358,7 @@ def _unlifted(program: ExportedProgram, check: bool) -> GraphModule:
 
 
 def _no_mode(name: str) -> Callable[..., Any]:
-    def refuse(*args: Any) -> Any:
+    def refuse(*args: object) -> None:
         del args
         raise NotImplementedError(f"Calling {name}() is not supported yet: the mode was decided when the module was exported.")
 
@@ -382,7 +382,7 @@ def _place(root: torch.nn.Module, spec: Any, value: Any) -> None:
         holder.register_buffer(leaf, value, persistent=spec.kind is InputKind.BUFFER and bool(spec.persistent))
 
 
-def _write_back(program: ExportedProgram, graph: Any, node: Any, copies: Any, written: Any) -> None:
+def _write_back(program: ExportedProgram, graph: Graph, node: Any, copies: Any, written: object) -> None:
     """The return, after writing what the functional program gives for buffers and arguments."""
     targets = {s.target: n for n, s in ((n, s) for s in program.graph_signature.input_specs for n in [s.arg.name])}
     by_name = {n.name: c for n, c in copies.items()}

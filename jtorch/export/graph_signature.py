@@ -87,7 +87,7 @@ class OutputKind(enum.Enum):
     TOKEN = enum.auto()
 
 
-def _written(arg: Any, kind: Any, target: Any, persistent: bool | None = None) -> str:
+def _written(arg: TensorArgument, kind: Any, target: object, persistent: bool | None = None) -> str:
     value = f"{arg.name}: {kind.name}"
     if target is not None:
         value += f" target={target!r}"

@@ -40,7 +40,7 @@ class FlatArgsAdapter(abc.ABC):
 class _Run(Interpreter):
     """Finds modules by their path at each call, so that they may be replaced, also by one that has another name too."""
 
-    def call_module(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call_module(self, target: str, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
         """Calls a module of the module."""
         return self.module.get_submodule(target)(*args, **kwargs)
 

@@ -45,12 +45,12 @@ def vmap(
     if chunk_size is not None and not (chunk_size > 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
-    def again(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def again(f: Callable[..., object], *args: object, **kwargs: object) -> Any:
         return vmap(f, in_dims, out_dims, randomness, chunk_size=chunk_size)(*args, **kwargs)
 
     @functools.wraps(func)
     @apart("torch.vmap", func, again, (in_dims, out_dims, randomness, chunk_size))
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: Any, **kwargs: Any) -> tuple[Tensor, ...] | dict[str, Tensor] | Tensor:
         if STAGES is not None and _replaced(STAGES):
             return STAGES["vmap_impl"](func, in_dims, out_dims, randomness, chunk_size, *args, **kwargs)
         if type(out_dims) is not int and not all(d is None or isinstance(d, int) for d in flatten(out_dims)[0]):
@@ -62,7 +62,7 @@ def vmap(
         if chunk_size is None or size <= chunk_size:
             return _run(func, size, dims, flat, spec, out_dims, randomness, kwargs)
 
-        def run(n: int, piece: list[Any]) -> Any:
+        def run(n: int, piece: list[Tensor]) -> Any:
             return _run(func, n, dims, piece, spec, out_dims, randomness, kwargs)
 
         return in_chunks(run, size, dims, flat, out_dims, randomness, chunk_size)
@@ -76,11 +76,13 @@ def _replaced(stages: dict[str, Any]) -> bool:
     return any(stages[name] is not stage for name, stage in own.items())
 
 
-def _name(func: Callable[..., Any]) -> str:
+def _name(func: Callable[..., object]) -> str:
     return getattr(func, "__name__", repr(func))
 
 
-def _inputs(in_dims: Any, args: tuple[Any, ...], func: Callable[..., Any], negative: bool = True) -> tuple[int, list[Any], list[Any], Any]:
+def _inputs(
+    in_dims: tuple[int | None, ...] | int, args: tuple[object, ...], func: Callable[..., object], negative: bool = True
+) -> tuple[int, list[Any], list[Any], Any]:
     """The number of examples, and the flat arguments with their dimensions, which may be counted from the end if ``negative``."""
     what = f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): "
     if not isinstance(in_dims, (int, tuple)):
@@ -127,7 +129,7 @@ def _inputs(in_dims: Any, args: tuple[Any, ...], func: Callable[..., Any], negat
     return sizes[0], dims, flat, spec
 
 
-def _placed(out_dims: Any, result: Any) -> tuple[list[Any], Any, list[Any] | None]:
+def _placed(out_dims: list[int] | int, result: object) -> tuple[list[Any], Any, list[Any] | None]:
     """The flat results, their structure and their dimensions, None if these are of another structure."""
     flat, spec = flatten(result)
     if isinstance(result, Tensor) and isinstance(out_dims, (tuple, list)) and len(out_dims) == 1:
@@ -135,7 +137,7 @@ def _placed(out_dims: Any, result: Any) -> tuple[list[Any], Any, list[Any] | Non
     return flat, spec, broadcast_and_flatten(out_dims, spec)
 
 
-def _outputs(out_dims: Any, result: Any, func: Callable[..., Any]) -> tuple[list[Any], Any, list[Any]]:
+def _outputs(out_dims: list[int] | int, result: Any, func: Callable[..., object]) -> tuple[list[Any], Any, list[Any]]:
     """The flat results, their structure and their dimensions."""
     flat, spec, dims = _placed(out_dims, result)
     if dims is None:
@@ -154,7 +156,14 @@ def _outputs(out_dims: Any, result: Any, func: Callable[..., Any]) -> tuple[list
 
 
 def _run(
-    func: Callable[..., Any], size: int, dims: list[Any], flat: list[Any], spec: Any, out_dims: Any, randomness: str, kwargs: Any
+    func: Callable[..., Any],
+    size: int,
+    dims: list[int | None],
+    flat: list[Tensor],
+    spec: object,
+    out_dims: int | list[int],
+    randomness: str,
+    kwargs: Any,
 ) -> Any:
     level = Level(size, randomness)
     with level, restricted(randomness, level):
@@ -186,7 +195,7 @@ def _run(
     return unflatten(made, out_spec)
 
 
-def _as_view(o: Any, to: int, came: dict[int, Any]) -> tuple[Any, int] | None:
+def _as_view(o: Tensor, to: int, came: dict[int, Any]) -> tuple[Any, int] | None:
     """A result that is an argument or a view of one, as such a view of all examples, and the axis that goes over them; None for others.
 
     An argument whose examples are to lie along ``to``, where they lay, is that argument itself.
@@ -212,14 +221,14 @@ def _give_back(came: Iterable[tuple[Any, int, Tensor, Any]], level: Level) -> No
             (a.movedim(dim, 0) if dim else a).copy_(now)
 
 
-def _check_not_batched(out: Any, level: Level, func: Callable[..., Any]) -> None:
+def _check_not_batched(out: object, level: Level, func: Callable[..., object]) -> None:
     if isinstance(out, Tensor) and getattr(out._read(), "level", None) is level:
         raise ValueError(f"vmap({_name(func)}, ...): `{_name(func)}` can not return a BatchedTensor when out_dim is None")
 
 
 def in_chunks(
     run: Callable[[int, list[Any]], Any], size: int, dims: list[Any], flat: list[Any], out_dims: Any, randomness: str, chunk: int
-) -> Any:
+) -> Tensor:
     """What ``run(n, arguments)`` gives for ``chunk`` examples at a time, joined along ``out_dims``."""
     import jtorch
 

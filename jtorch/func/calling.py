@@ -15,9 +15,9 @@ from .transforms import inside
 
 
 def functional_call(
-    module: Any,
-    parameter_and_buffer_dicts: Any,
-    args: Any = None,
+    module: object,
+    parameter_and_buffer_dicts: object,
+    args: object = None,
     kwargs: dict[str, Any] | None = None,
     *,
     tie_weights: bool = True,
@@ -80,7 +80,7 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     )
 
 
-def _stacked(tensors: tuple[Any, ...], name: str) -> Any:
+def _stacked(tensors: tuple[jtorch.Tensor, ...], name: str) -> jtorch.Tensor:
     requiring = {t.requires_grad for t in tensors}
     if len(requiring) != 1:
         raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
@@ -116,12 +116,12 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
             "non-aliasing counterparts, {view}_copy.\n"
         )
 
-    def again(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def again(f: Callable[..., object], *args: object, **kwargs: object) -> Any:
         return functionalize(f, remove=remove)(*args, **kwargs)
 
     @functools.wraps(func)
     @apart("torch.func.functionalize", func, again, remove)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: jtorch.Tensor, **kwargs: Any) -> tuple[jtorch.Tensor, ...] | jtorch.Tensor:
         with inside():
             return hooks.functional_tracing(func, args, kwargs, remove) if STATE.modes else func(*args, **kwargs)
 

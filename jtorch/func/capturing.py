@@ -86,7 +86,7 @@ def _given(frame: FrameType) -> dict[Any, Any]:
     return {int(n[1:]) if n[1:].isdigit() else n: v for n, v in given.items()}
 
 
-def _overload(overloads: dict[str, str], given: dict[Any, Any], numbers_do: bool) -> str:
+def _overload(overloads: dict[str, str], given: dict[object, object], numbers_do: bool) -> str:
     """The overload that takes tensors and numbers where they were given; where ``numbers_do``, they count as tensors."""
     if len(overloads) == 1:
         return next(iter(overloads))

@@ -9,7 +9,7 @@ from ..core import Tensor
 from .trees import flatten
 
 
-def given_beside(args: tuple[Any, ...], kwargs: dict[str, Any], chosen: Any) -> list[Tensor]:
+def given_beside(args: tuple[object, ...], kwargs: dict[str, Any], chosen: object) -> list[Tensor]:
     """The tensors among arguments that are not differentiated, into which the function may write."""
     taken = set(map(id, flatten(chosen)[0]))
     return [x for x in flatten((args, kwargs))[0] if isinstance(x, Tensor) and id(x) not in taken]

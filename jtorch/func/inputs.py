@@ -14,7 +14,7 @@ from ..core import Tensor, adopted, born, from_value
 from .trees import flatten, unflatten
 
 
-def _stands(v: Any) -> bool:
+def _stands(v: object) -> bool:
     """Whether a value stands for a tensor that has no data of its own."""
     return isinstance(v, Lifted) and not isinstance(v, Transformed)
 
@@ -43,7 +43,7 @@ class Inputs:
         self.made: list[Tensor] = []
         self.start = next_seq()
 
-    def _own(self, x: Any) -> Tensor:
+    def _own(self, x: Tensor) -> Tensor:
         if not isinstance(x, Tensor):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
         v = x._read()
@@ -108,7 +108,7 @@ class Inputs:
         flat, spec = flatten(tree)
         return unflatten([self._settled(x) for x in flat], spec)
 
-    def _settled(self, x: Any) -> Any:
+    def _settled(self, x: Tensor | None) -> Tensor | None:
         if not isinstance(x, Tensor) or not x._rg:
             return x
         if self.leads_out([x]):

@@ -204,7 +204,7 @@ def vmapped(call: Call, mine: tuple[bool, ...], numbers: int) -> Call:
         fn = call.fn
         axes = tuple([0 if m else None for m in mine]) + (None,) * numbers
 
-        def over_examples(*flat: Any) -> Any:
+        def over_examples(*flat: object) -> object:
             out = jax.vmap(fn, in_axes=axes)(*flat)
             return Guarded(out.outs, _first_failure(out.flags), out.checks) if isinstance(out, Guarded) else out
 
@@ -215,7 +215,7 @@ def vmapped(call: Call, mine: tuple[bool, ...], numbers: int) -> Call:
     return found
 
 
-def _first_failure(flags: Any) -> Any:
+def _first_failure(flags: Any) -> object:
     """Flags of all examples as those of one: of each check the first example that failed it."""
     bad = flags[:, :, 0]
     if not len(bad):  # no examples, so none that failed
@@ -231,7 +231,7 @@ class VmapInfo(NamedTuple):
     randomness: str
 
 
-def own_rule(rule: Callable[..., Any], args: Sequence[Any], level: Level) -> Any:
+def own_rule(rule: Callable[..., object], args: Sequence[object], level: Level) -> Tensor:
     """Calls a function's own rule with the tensors of all examples, also of those in containers, and takes examples of its results."""
     flat, spec = flatten(tuple(args))
     mine = [isinstance(a, Tensor) and type(v := a._read()) is Batched and v.level is level for a in flat]
@@ -336,7 +336,7 @@ def looked_at(t: Tensor, example: Tensor, source: Any) -> Tensor | None:
     return view(before, steps[-1], strides, offset)
 
 
-def settle(outputs: Iterable[Any]) -> None:
+def settle(outputs: Iterable[object]) -> None:
     """Brings the histories of views up to date, which writes into their memory have changed. To be called before the level is left."""
     for t in outputs:
         if isinstance(t, Tensor) and type(t) not in LAYOUTS and t._v is None and t._al is not None:
@@ -365,10 +365,10 @@ def leave(outputs: Sequence[Tensor], level: Level) -> list[Tensor]:
     return made
 
 
-def _ends(roots: Sequence[Any], level: Level) -> list[Any]:
+def _ends(roots: Sequence[object], level: Level) -> list[object]:
     """Where the history of examples ends: sources, and leaves and nodes outside of the level. Each once."""
 
-    def outside(leaf: Any) -> bool:
+    def outside(leaf: Tensor) -> bool:
         v = leaf._read()
         return id(leaf) in level.sources or not (type(v) is Batched and v.level is level)
 
@@ -390,7 +390,7 @@ class _Leaving(Node):
 
     __slots__ = ("ends", "level", "roots")
 
-    def __init__(self, level: Level, roots: Sequence[Any], ends: Sequence[Any], results: Sequence[Tensor]) -> None:
+    def __init__(self, level: Level, roots: Sequence[object], ends: Sequence[object], results: Sequence[Tensor]) -> None:
         self.call = None
         self.saved = []
         self.kept = ()
@@ -414,10 +414,10 @@ class _Leaving(Node):
     def apply(self, grads: list[Value | None]) -> list[Value | None]:
         return self._run([None if g is None else from_value(g) for g in grads], False)
 
-    def apply_tracked(self, grads: list[Any]) -> list[Any]:
+    def apply_tracked(self, grads: list[object]) -> list[object]:
         return self._run([None if g is None else _tensor(g, True) for g in grads], True)
 
-    def _run(self, grads: list[Any], create_graph: bool) -> list[Any]:
+    def _run(self, grads: list[Tensor | None], create_graph: bool) -> list[Any]:
         if self.saved is None:
             raise RuntimeError(FREED)
         level = self.level
@@ -439,7 +439,7 @@ class _Leaving(Node):
         finally:
             MODE.enabled = enabled
 
-    def _examples(self, grads: list[Any], create_graph: bool) -> list[Any]:
+    def _examples(self, grads: list[Tensor | None], create_graph: bool) -> list[Tensor | None]:
         """Gradients at the ends, as tensors of examples."""
         task = _ExampleTask(create_graph, True, _add_pairs if create_graph else _add_values)
         task.level = self.level

@@ -21,7 +21,7 @@ class DimensionBindError(Exception):
 Side = list[Any]
 
 
-def rearrange(tensor: Any, pattern: str, **axes_lengths: int) -> Any:
+def rearrange(tensor: jtorch.Tensor, pattern: str, **axes_lengths: int) -> jtorch.Tensor:
     """``tensor`` with its dimensions permuted, split and joined as ``pattern`` says: ``"b (h w) c -> b c h w"``.
 
     Dimensions have names, those in parentheses lie in one, the first the slowest; ``...`` stands for those that are not named and ``1`` or
@@ -72,7 +72,7 @@ def rearrange(tensor: Any, pattern: str, **axes_lengths: int) -> Any:
     return flat.permute([*order, *dropped]).reshape([math.prod(sizes[n] for n in g) for g in groups])
 
 
-def _opened(item: Any, rest: list[str]) -> list[str]:
+def _opened(item: list[str] | str, rest: list[str]) -> list[str]:
     if not isinstance(item, list):
         return [item]
     return [n for name in item for n in (rest if name == "..." else [name])]

@@ -8,7 +8,7 @@ Levels have numbers here, the outermost 1, as libraries hand them on.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..autograd.grad_mode import MODE
@@ -87,7 +87,7 @@ def _left_for_a_moment(t: Tensor, level: Level) -> Tensor:
         level.order, level.depth = order, depth
 
 
-def _maybe_remove_batch_dim(name: str, batched_output: Any, vmap_level: int, batch_size: int, out_dim: int | None) -> Any:
+def _maybe_remove_batch_dim(name: str, batched_output: object, vmap_level: int, batch_size: int, out_dim: int | None) -> object:
     """``_remove_batch_dim`` of a result of the function ``name``, or the result itself where ``out_dim`` is None.
 
     Raises:
@@ -106,18 +106,20 @@ def _maybe_remove_batch_dim(name: str, batched_output: Any, vmap_level: int, bat
     return _remove_batch_dim(batched_output, vmap_level, batch_size, out_dim)
 
 
-def _process_batched_inputs(in_dims: Any, args: tuple[Any, ...], func: Callable[..., Any]) -> tuple[int, list[int | None], list[Any], Any]:
+def _process_batched_inputs(
+    in_dims: int | tuple[int | None, ...], args: tuple[Any, ...], func: Callable[..., Any]
+) -> tuple[int, list[int | None], list[object], object]:
     """The number of examples, the dimension of each flat argument, these arguments, and their structure."""
     size, dims, flat, spec = batching._inputs(in_dims, args, func)
     return size, dims, flat, spec
 
 
-def _create_batched_inputs(flat_in_dims: list[int | None], flat_args: list[Any], vmap_level: int, args_spec: Any) -> Any:
+def _create_batched_inputs(flat_in_dims: list[int | None], flat_args: list[Any], vmap_level: int, args_spec: object) -> object:
     """The arguments with one example in the place of each that is batched."""
     return unflatten([a if d is None else _add_batch_dim(a, d, vmap_level) for a, d in zip(flat_args, flat_in_dims)], args_spec)
 
 
-def _unwrap_batched(batched_outputs: Any, out_dims: Any, vmap_level: int, batch_size: int, func: Callable[..., Any]) -> Any:
+def _unwrap_batched(batched_outputs: Any, out_dims: int | list[int], vmap_level: int, batch_size: int, func: Callable[..., Any]) -> object:
     """The results with all examples along ``out_dims``."""
     flat, spec, dims = batching._outputs(out_dims, batched_outputs, func)
     name = batching._name(func)
@@ -125,23 +127,23 @@ def _unwrap_batched(batched_outputs: Any, out_dims: Any, vmap_level: int, batch_
 
 
 def vmap_impl(
-    func: Callable[..., Any], in_dims: Any, out_dims: Any, randomness: str, chunk_size: int | None, *args: Any, **kwargs: Any
+    func: Callable[..., object], in_dims: object, out_dims: object, randomness: str, chunk_size: int | None, *args: object, **kwargs: object
 ) -> Any:
     """What ``torch.vmap`` does, by the stages that stand in ``torch._functorch.vmap``."""
     size, dims, flat, spec = _stage("_process_batched_inputs")(in_dims, args, func)
     if chunk_size is None or size <= chunk_size:
         return _flat_vmap(func, size, dims, flat, spec, out_dims, randomness, **kwargs)
 
-    def run(n: int, piece: list[Any]) -> Any:
+    def run(n: int, piece: list[object]) -> Any:
         return _flat_vmap(func, n, dims, piece, spec, out_dims, randomness, **kwargs)
 
     return batching.in_chunks(run, size, dims, flat, out_dims, randomness, chunk_size)
 
 
 def _flat_vmap(
-    func: Callable[..., Any], batch_size: int, flat_in_dims: list[Any], flat_args: list[Any], args_spec: Any, out_dims: Any,
-    randomness: str, **kwargs: Any,
-) -> Any:  # fmt: skip
+    func: Callable[..., Any], batch_size: int, flat_in_dims: list[Any], flat_args: Sequence[object], args_spec: object, out_dims: object,
+    randomness: str, **kwargs: object,
+) -> object:  # fmt: skip
     """``func`` on examples of ``flat_args``, in one piece."""
     with vmap_increment_nesting(batch_size, randomness) as number:
         inside = _stage("_create_batched_inputs")(flat_in_dims, flat_args, number, args_spec)

@@ -27,7 +27,7 @@ from .trees import flatten, treespec_pprint, unflatten
 
 
 @contextmanager
-def inside(transform: Any = None, start: int | None = None, given: Sequence[Tensor] = ()) -> Iterator[None]:
+def inside(transform: object = None, start: int | None = None, given: Sequence[Tensor] = ()) -> Iterator[None]:
     """A block in which a function is transformed, where ``backward`` and ``requires_grad_`` are refused.
 
     With ``start``, the function is differentiated: it may write only into what was born since, and into what it was ``given``.
@@ -67,7 +67,7 @@ def _without_hooks() -> Iterator[None]:
         SAVING.disabled.pop()
 
 
-def _argnums(argnums: Any, count: int) -> tuple[int, ...]:
+def _argnums(argnums: tuple[int, ...] | int, count: int) -> tuple[int, ...]:
     """Argument numbers counted from the front.
 
     Raises:
@@ -90,13 +90,13 @@ def _argnums(argnums: Any, count: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _chosen(argnums: Any, args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+def _chosen(argnums: tuple[int, ...] | int, args: tuple[object, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """The chosen arguments (one, or a tuple of them), and a function that puts others in their place."""
     numbers = _argnums(argnums, len(args))
     single = isinstance(argnums, int)
     chosen = args[numbers[0]] if single else tuple([args[n] for n in numbers])
 
-    def replaced(new: Any) -> tuple[Any, ...]:
+    def replaced(new: tuple[Tensor, ...] | Tensor) -> tuple[object, ...]:
         full = list(args)
         for n, x in zip(numbers, (new,) if single else new, strict=True):
             full[n] = x
@@ -105,7 +105,7 @@ def _chosen(argnums: Any, args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], t
     return chosen, replaced
 
 
-def _split_aux(found: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
+def _split_aux(found: tuple[object, ...] | dict[str, Tensor] | Tensor, has_aux: bool, what: str) -> tuple[object, object]:
     if not has_aux:
         return found, None
     if not isinstance(found, tuple) or len(found) != 2:
@@ -116,7 +116,7 @@ def _split_aux(found: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
     return found
 
 
-def _gradients(outputs: Sequence[Any], inputs: Sequence[Any], cotangents: Sequence[Any], create_graph: bool) -> list[Any]:
+def _gradients(outputs: Sequence[Any], inputs: Sequence[Any], cotangents: Sequence[Any], create_graph: bool) -> list[Tensor]:
     """Gradients of the outputs that have history; zeros where there is none."""
     there = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if o._rg]
     if not there:
@@ -146,12 +146,12 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
         (tensor(6.), tensor(9.))
     """
 
-    def again(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def again(f: Callable[..., object], *args: object, **kwargs: object) -> Any:
         return grad_and_value(f, argnums, has_aux)(*args, **kwargs)
 
     @functools.wraps(func)
     @apart("torch.func.grad_and_value", func, again, (argnums, has_aux))
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Tensor, **kwargs: Any) -> tuple[object, ...]:
         chosen, replaced = _chosen(argnums, args)
         flat, spec = flatten(chosen)
         given = Given(given_beside(args, kwargs, chosen))
@@ -178,7 +178,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
     return wrapper
 
 
-def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
+def grad(func: Callable[..., object], argnums: object = 0, has_aux: bool = False) -> Callable[..., Any]:
     """A function that gives the gradient of ``func`` with respect to the arguments ``argnums``, with ``has_aux`` ``(gradient, aux)``.
 
     Example:
@@ -189,7 +189,7 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
     both = grad_and_value(func, argnums, has_aux)
 
     @functools.wraps(func)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Tensor, **kwargs: object) -> tuple[Tensor, ...] | Tensor:
         found, rest = both(*args, **kwargs)
         return (found, rest[1]) if has_aux else found
 
@@ -227,11 +227,11 @@ class _Pull:
             if t._node is None:
                 adopted(t)
 
-    def gradients(self, cotangents: Sequence[Any], create_graph: bool) -> list[Any]:
+    def gradients(self, cotangents: Sequence[object], create_graph: bool) -> list[Tensor]:
         """Gradients of the flat inputs."""
         return _gradients(self.outputs, self.inputs.tensors, cotangents, create_graph)
 
-    def push(self, tangents: Sequence[Any]) -> list[Any]:
+    def push(self, tangents: Sequence[Any]) -> list[Tensor]:
         """Tangents of the flat outputs: the derivative of the gradients with respect to their cotangents."""
         slots, gradients = self._transposed
         self._adopted(slots)
@@ -241,7 +241,7 @@ class _Pull:
         return [self.inputs.settled(t) for t in found]
 
     @functools.cached_property
-    def _transposed(self) -> tuple[list[Tensor], list[Any]]:
+    def _transposed(self) -> tuple[list[Tensor], list[Tensor]]:
         slots = [_zeros_like(o) for o in self.outputs]
         for s in slots:
             s._rg = s._aval.differentiable
@@ -250,7 +250,7 @@ class _Pull:
             return slots, self.gradients(slots, True)
 
 
-def _check_some(outputs: list[Any], what: str) -> None:
+def _check_some(outputs: list[Tensor], what: str) -> None:
     if not outputs or (len(outputs) == 1 and outputs[0] is None):
         raise RuntimeError(f"{what}: Expected f to be a function that has non-empty output (got output = {outputs})")
 
@@ -262,7 +262,7 @@ def _check_differentiable(outputs: Sequence[Tensor]) -> None:
 
 
 @apart_with_function("torch.func.vjp")
-def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+def vjp(func: Callable[..., object], *primals: object, has_aux: bool = False) -> Any:
     """The value of ``func`` at ``primals``, and a function from cotangents of the value to a tuple of gradients of the primals.
 
     Raises:
@@ -278,7 +278,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     _check_differentiable(pull.outputs)
 
     @apart("torch.func.vjp")
-    def vjp_fn(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+    def vjp_fn(cotangents: tuple[Tensor, ...] | Tensor, retain_graph: bool = True, create_graph: bool | None = None) -> tuple[Tensor, ...]:
         flat, spec = flatten(cotangents)
         if spec != pull.out_spec:
             raise RuntimeError(
@@ -299,7 +299,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 # ---- forward ---------------------------------------------------------------------------------------------------------------------
 
 
-def _check_primals(primals: Any, what: str) -> list[Any]:
+def _check_primals(primals: tuple[object, ...], what: str) -> list[Tensor]:
     """The flat primals.
 
     Raises:
@@ -320,7 +320,7 @@ def _check_primals(primals: Any, what: str) -> list[Any]:
 _WIDE = (dtypes.float32, dtypes.float64)
 
 
-def _widened(pair: tuple[Tensor, Tensor | None], wide: Any) -> tuple[Tensor, Tensor | None]:
+def _widened(pair: tuple[Tensor, Tensor | None], wide: dtypes.dtype | None) -> tuple[Tensor, Tensor | None]:
     """A value and its tangent, in the dtype that the tangents of the primals had if that is wider, as in torch."""
     value, tangent = pair
     if wide is None or tangent is None or not value.dtype.is_floating_point or dtypes.promote_types(value.dtype, wide) is value.dtype:
@@ -329,7 +329,7 @@ def _widened(pair: tuple[Tensor, Tensor | None], wide: Any) -> tuple[Tensor, Ten
 
 
 @apart_with_function("torch.func.jvp")
-def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
+def jvp(func: Callable[..., object], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
     """The value of ``func`` at ``primals``, and its derivative in the direction ``tangents``.
 
     Raises:
@@ -343,7 +343,14 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     return _jvp(func, primals, tangents, strict, has_aux, ())
 
 
-def _jvp(func: Callable[..., Any], primals: Any, tangents: Any, strict: bool, has_aux: bool, given: Sequence[Tensor]) -> Any:
+def _jvp(
+    func: Callable[..., Any],
+    primals: tuple[object, ...],
+    tangents: tuple[object, ...],
+    strict: bool,
+    has_aux: bool,
+    given: Sequence[Tensor],
+) -> tuple[object, ...]:
     """``jvp`` of a function that gets the tensors ``given`` beside its primals."""
     what = "jvp(f, primals, tangents)"
     if isinstance(primals, tuple) and flatten(primals)[1] != flatten(tangents)[1]:
@@ -394,7 +401,7 @@ def _jvp(func: Callable[..., Any], primals: Any, tangents: Any, strict: bool, ha
 
 
 @apart_with_function("torch.func.linearize")
-def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+def linearize(func: Callable[..., object], *primals: object) -> tuple[Any, Callable[..., Any]]:
     """The value of ``func`` at ``primals``, and a function from tangents to the derivative there, which does not run ``func`` again.
 
     Example:
@@ -410,7 +417,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     pull = _Pull(func, primals, False, what, True)
 
     @apart("torch.func.linearize")
-    def jvp_fn(*tangents: Any) -> Any:
+    def jvp_fn(*tangents: Tensor) -> Tensor:
         flat, spec = flatten(tangents)
         if spec != pull.spec:
             raise RuntimeError(f"Expected the tangents {spec} to have the same argspec as the primals {pull.spec}")
@@ -453,7 +460,7 @@ def _one_by_one(row: Callable[..., tuple[Tensor, ...]], directions: Sequence[Ten
     return [jtorch.stack(column) for column in zip(*rows, strict=True)]
 
 
-def _refuse_complex(what: str, tree: Any, is_input: bool) -> None:
+def _refuse_complex(what: str, tree: tuple[Tensor, ...] | list[Tensor], is_input: bool) -> None:
     for x in flatten(tree)[0]:
         if isinstance(x, Tensor) and x.dtype.is_complex:
             raise RuntimeError(
@@ -462,7 +469,9 @@ def _refuse_complex(what: str, tree: Any, is_input: bool) -> None:
             )
 
 
-def _one_argument(func: Callable[..., Any], argnums: Any, args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], Any]]:
+def _one_argument(
+    func: Callable[..., object], argnums: tuple[int, ...] | int, args: tuple[Tensor, ...]
+) -> tuple[Any, Callable[[Any], Any]]:
     chosen, replaced = _chosen(argnums, args)
     return chosen, lambda new: func(*replaced(new))
 
@@ -491,12 +500,12 @@ def jacrev(
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
     del _preallocate_and_copy  # how results are put together is the compiler's business
 
-    def again(f: Callable[..., Any], *args: Any) -> Any:
+    def again(f: Callable[..., object], *args: object) -> Any:
         return jacrev(f, argnums, has_aux=has_aux, chunk_size=chunk_size)(*args)
 
     @functools.wraps(func)
     @apart("torch.func.jacrev", func, again, (argnums, has_aux, chunk_size))
-    def wrapper(*args: Any) -> Any:
+    def wrapper(*args: Tensor) -> tuple[object, ...] | dict[str, object] | Tensor:
         _refuse_complex("jacrev", args, True)
         chosen, alone = _one_argument(func, argnums, args)
         pull = _Pull(alone, (chosen,), has_aux, "vjp(f, *primals)", given=given_beside(args, {}, chosen))
@@ -537,19 +546,19 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
     if randomness not in ("error", "different", "same"):
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
 
-    def again(f: Callable[..., Any], *args: Any) -> Any:
+    def again(f: Callable[..., object], *args: object) -> Any:
         return jacfwd(f, argnums, has_aux, randomness=randomness)(*args)
 
     @functools.wraps(func)
     @apart("torch.func.jacfwd", func, again, (argnums, has_aux, randomness))
-    def wrapper(*args: Any) -> Any:
+    def wrapper(*args: Tensor) -> tuple[object, ...] | dict[str, object] | Tensor:
         _refuse_complex("jacfwd", args, True)
         chosen, alone = _one_argument(func, argnums, args)
         inputs, spec = flatten(chosen)
         given = given_beside(args, {}, chosen)
         seen: dict[str, Any] = {}
 
-        def push(*tangents: Any) -> tuple[Any, ...]:
+        def push(*tangents: Tensor) -> tuple[Tensor, ...]:
             found = _jvp(alone, (chosen,), (unflatten(tangents, spec),), False, has_aux, given)
             outputs, seen["spec"] = flatten(found[0])
             _refuse_complex("jacfwd", outputs, False)
@@ -571,7 +580,7 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
     return wrapper
 
 
-def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
+def hessian(func: Callable[..., object], argnums: object = 0) -> Callable[..., Any]:
     """A function that gives the second derivatives of ``func``: forward over reverse.
 
     Example:
@@ -583,7 +592,7 @@ def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
     return jacfwd(jacrev(func, argnums), argnums)
 
 
-def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:
+def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     """The tensor that a transformation's tensor stands for, to be looked at: all examples of a ``vmap``, a value without its tangent.
 
     With ``recurse`` that of all transformations around, else of the innermost.

@@ -18,7 +18,7 @@ def unflatten(leaves: Any, spec: Any) -> Any:
     return tree_unflatten(leaves, spec)
 
 
-def broadcast_and_flatten(tree: Any, spec: Any) -> list[Any] | None:
+def broadcast_and_flatten(tree: object, spec: Any) -> list[Any] | None:
     """One leaf of ``tree`` for each leaf of ``spec``, which it is a prefix of; None if it is not."""
     return _broadcast_to_and_flatten(tree, spec)
 

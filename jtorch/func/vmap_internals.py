@@ -18,7 +18,7 @@ in_dims_t = int | tuple[Any, ...]
 out_dims_t = int | tuple[int, ...]
 
 
-def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
+def vmap(func: Callable[..., object], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
     """``func`` for each example; ``torch.vmap`` is what programs should use.
 
     Warns:
@@ -35,7 +35,7 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
     return _vmap(func, in_dims, out_dims)
 
 
-def _vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, allow_none_pass_through: bool = False) -> Callable[..., Any]:
+def _vmap(func: Callable[..., Any], in_dims: int = 0, out_dims: int = 0, allow_none_pass_through: bool = False) -> Callable[..., Any]:
     """``func`` for each example along ``in_dims``, its result or its tuple of results stacked along ``out_dims``.
 
     With ``allow_none_pass_through`` results that are None stay None.
@@ -52,7 +52,7 @@ def _vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, allow_n
         kept: list[Any] = []
         places: list[int] = []
 
-        def tensors(*examples: Any) -> list[Any]:
+        def tensors(*examples: object) -> list[Any]:
             result = func(*examples)
             if not allow_none_pass_through:
                 _check_outputs(result, func)
@@ -74,7 +74,7 @@ def _vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, allow_n
     return wrapped
 
 
-def _check_places(out_dims: Any, func: Callable[..., Any]) -> None:
+def _check_places(out_dims: object, func: Callable[..., object]) -> None:
     if not isinstance(out_dims, int) and not (isinstance(out_dims, tuple) and all(isinstance(d, int) for d in out_dims)):
         raise ValueError(
             f"vmap({_get_name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int or a tuple of int representing where in the "
@@ -82,7 +82,7 @@ def _check_places(out_dims: Any, func: Callable[..., Any]) -> None:
         )
 
 
-def _check_outputs(result: Any, func: Callable[..., Any]) -> None:
+def _check_outputs(result: object, func: Callable[..., object]) -> None:
     name = _get_name(func)
     if isinstance(result, Tensor):
         return
@@ -93,7 +93,7 @@ def _check_outputs(result: Any, func: Callable[..., Any]) -> None:
             raise ValueError(f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(one)} for return {i}.")
 
 
-def _places(out_dims: Any, results: tuple[Any, ...] | list[Any], func: Callable[..., Any]) -> tuple[int, ...]:
+def _places(out_dims: int, results: tuple[object, ...] | list[object], func: Callable[..., object]) -> tuple[int, ...]:
     """Where the examples lie in each result."""
     n = len(results)
     if not isinstance(out_dims, tuple):

@@ -9,7 +9,7 @@ import math
 import re
 import types
 import typing
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,7 +64,7 @@ class Namespace:
     """Names in use: new ones are made legal and different from all others."""
 
     def __init__(self) -> None:
-        self._obj_to_name: dict[Any, str] = {}
+        self._obj_to_name: dict[object, str] = {}
         self._used_names: set[str] = set()
         self._base_count: dict[str, int] = {}
 
@@ -95,11 +95,11 @@ class Namespace:
         """Gives an object a name that exists."""
         self._obj_to_name.setdefault(obj, name)
 
-    def _rename_object(self, obj: Any, name: str) -> None:
+    def _rename_object(self, obj: Node, name: str) -> None:
         self._obj_to_name[obj] = name
         self._used_names.add(name)
 
-    def _is_illegal(self, name: str, obj: Any) -> bool:
+    def _is_illegal(self, name: str, obj: Node | None) -> bool:
         if keyword.iskeyword(name):
             return True
         if name in builtins.__dict__:
@@ -107,7 +107,7 @@ class Namespace:
         return name in _BUILTINS and _BUILTINS[name] is not obj
 
 
-def is_from_torch(obj: Any) -> bool:
+def is_from_torch(obj: object) -> bool:
     """Whether generated code reaches an object through ``torch``."""
     module = getattr(obj, "__module__", None)
     if module is not None:
@@ -221,7 +221,7 @@ def _last_uses(nodes: list[Node]) -> dict[Node, list[Node]]:
     return found
 
 
-def _written(arg: Any, table: Globals) -> str:
+def _written(arg: object, table: Globals) -> str:
     """An argument as code."""
     if isinstance(arg, tuple):
         if hasattr(arg, "_fields"):
@@ -251,7 +251,7 @@ def _written(arg: Any, table: Globals) -> str:
     return repr(arg)
 
 
-def _arguments(args: tuple[Any, ...], kwargs: dict[str, Any], table: Globals) -> str:
+def _arguments(args: tuple[object, ...], kwargs: dict[str, object], table: Globals) -> str:
     return ", ".join([*(_written(a, table) for a in args), *(f"{k} = {_written(v, table)}" for k, v in kwargs.items())])
 
 
@@ -300,7 +300,7 @@ def _line(node: Node, root: str, table: Globals, free_vars: list[str], returns: 
     return generator.generate_output(node.args[0])
 
 
-def _receiver(arg: Any, table: Globals) -> str:
+def _receiver(arg: Node, table: Globals) -> str:
     return _written(arg, table)
 
 
@@ -327,9 +327,9 @@ def _call(node: Node, kind: str, table: Globals) -> str:
 
 
 #: Functions that ``wrap`` was given, which tracing takes as one step.
-WRAPPED: set[Any] = set()
+WRAPPED: set[object] = set()
 
 
-def _is_wrapped(target: Any) -> bool:
+def _is_wrapped(target: Callable[..., object]) -> bool:
     """Whether generated code must wrap a function again, so that it can itself be traced."""
     return target in WRAPPED or getattr(target, "__module__", None) == "math"

@@ -12,7 +12,7 @@ import itertools
 import math
 import sys
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -80,10 +80,10 @@ class PHWithMeta(PHBase):
 PH = PHBase()
 
 
-def _first_proxy(*args: Any) -> Proxy | None:
+def _first_proxy(*args: object) -> Proxy | None:
     found: list[Proxy] = []
 
-    def look(x: Any) -> None:
+    def look(x: object) -> None:
         if isinstance(x, Proxy):
             found.append(x)
         elif isinstance(x, (list, tuple)):
@@ -99,9 +99,9 @@ def _first_proxy(*args: Any) -> Proxy | None:
     return found[0] if found else None
 
 
-def _create_wrapped_func(orig_fn: Any) -> Any:
+def _create_wrapped_func(orig_fn: Callable[..., object]) -> Any:
     @functools.wraps(orig_fn)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: object, **kwargs: object) -> Any:
         proxy = _first_proxy(args, kwargs)
         if proxy is not None:
             return proxy.tracer.create_proxy("call_function", orig_fn, args, kwargs)
@@ -115,7 +115,7 @@ def _create_wrapped_method(cls: type, name: str) -> Any:
     method = getattr(cls, name)
 
     @functools.wraps(method)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: object, **kwargs: object) -> Proxy:
         proxy = _first_proxy(args, kwargs)
         if proxy is not None:
             return proxy.tracer.create_proxy("call_method", name, args, kwargs)
@@ -124,7 +124,7 @@ def _create_wrapped_method(cls: type, name: str) -> Any:
     return wrapped
 
 
-def wrap(fn_or_name: str | Callable[..., Any]) -> Any:
+def wrap(fn_or_name: str | Callable[..., object]) -> Any:
     """Says, at the top of a module, that a function of it (or its name) is a single node wherever it is called while tracing.
 
     Raises:
@@ -150,7 +150,7 @@ class _Patcher:
         self._made: list[tuple[Callable[[], None], Callable[[], None]]] = []
         self._seen: set[int] = set()
 
-    def patch(self, frame_dict: dict[str, Any], name: str, new_fn: Any, deduplicate: bool = True) -> None:
+    def patch(self, frame_dict: dict[str, object], name: str, new_fn: Callable[..., object], deduplicate: bool = True) -> None:
         """Puts ``new_fn`` into a dictionary. ``deduplicate`` changes nothing, as in PyTorch."""
         del deduplicate
         before = frame_dict.get(name, _Patcher)
@@ -163,7 +163,7 @@ class _Patcher:
 
         self._do(functools.partial(frame_dict.__setitem__, name, new_fn), undo)
 
-    def patch_method(self, cls: type, name: str, new_fn: Any, deduplicate: bool = True) -> None:
+    def patch_method(self, cls: type, name: str, new_fn: Callable[..., object], deduplicate: bool = True) -> None:
         """Gives a class a method. ``deduplicate`` changes nothing, as in PyTorch."""
         del deduplicate
         own = name in cls.__dict__
@@ -237,7 +237,7 @@ def _maybe_revert_all_patches() -> Iterator[None]:
         patcher.reapply_all_patches()
 
 
-def _autowrap_check(patcher: _Patcher, frame_dict: dict[str, Any], function_ids: set[int]) -> None:
+def _autowrap_check(patcher: _Patcher, frame_dict: dict[str, object], function_ids: set[int]) -> None:
     """Makes single nodes of the functions in a dictionary that are known by their identity."""
     if patcher.visit_once(frame_dict):
         for name, value in list(frame_dict.items()):
@@ -272,7 +272,7 @@ class Tracer(TracerBase):
     def __init__(
         self,
         autowrap_modules: tuple[ModuleType, ...] = (math,),
-        autowrap_functions: tuple[Callable[..., Any], ...] = (),
+        autowrap_functions: tuple[object, ...] = (),
         param_shapes_constant: bool = False,
     ) -> None:
         super().__init__()
@@ -280,9 +280,9 @@ class Tracer(TracerBase):
         self._autowrap_function_ids |= {id(f) for f in autowrap_functions}
         self._autowrap_search = list(autowrap_modules)
         self.param_shapes_constant = param_shapes_constant
-        self.submodule_paths: dict[Any, str] | None = None
+        self.submodule_paths: dict[object, str] | None = None
         self.root_module_name = ""
-        self.tensor_attrs: dict[Any, str] = {}
+        self.tensor_attrs: dict[object, str] = {}
         self._qualname_counter: dict[str, int] = collections.defaultdict(int)
         self.module_stack = collections.OrderedDict()
         self.num_calls: dict[str, int] = {}
@@ -328,7 +328,7 @@ class Tracer(TracerBase):
         return super().create_arg(a)
 
     @staticmethod
-    def _hashable(a: Any) -> bool:
+    def _hashable(a: object) -> bool:
         return a.__class__.__hash__ is not None
 
     def is_leaf_module(self, m: Any, module_qualified_name: str) -> bool:
@@ -370,7 +370,7 @@ class Tracer(TracerBase):
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
         """The fetching of an attribute of a module: a node for parameters, and for buffers if ``proxy_buffer_attributes``."""
 
-        def fetched(items: Any) -> Any:
+        def fetched(items: Any) -> object:
             for n, p in items:
                 if attr_val is p:
                     if n not in parameter_proxy_cache:
@@ -416,7 +416,7 @@ class Tracer(TracerBase):
             concrete = dict(zip(names[start:total], concrete))
         notes = _annotations(fn)
 
-        def placeholder(name: str) -> Any:
+        def placeholder(name: str) -> object:
             if concrete is not None and name in concrete:
                 return self._specialised(name, concrete[name], signature.parameters[name].default)
             default: tuple[Any, ...] = ()
@@ -443,17 +443,17 @@ class Tracer(TracerBase):
         self.graph._codegen = codegen = _PyTreeCodeGen(info)
 
         @functools.wraps(called)
-        def flat(*given: Any) -> Any:
+        def flat(*given: object) -> Any:
             result, out_spec = pytree.tree_flatten(called(*given[:start], *pytree.tree_unflatten(given[start:], spec)))
             codegen.pytree_info = info._replace(out_spec=out_spec)
             return result
 
         return flat, [*args[:start], *leaves]
 
-    def _specialised(self, name: str, value: Any, default: Any) -> Any:
+    def _specialised(self, name: str, value: object, default: object) -> object:
         numbers = itertools.count(1)
 
-        def one(x: Any) -> Any:
+        def one(x: object) -> object:
             number = next(numbers)
             given = () if default is inspect.Parameter.empty or _is_tree(value) else (default,)
             out = self.create_proxy("placeholder", f"{name}_{number}", given, {})
@@ -511,13 +511,13 @@ class Tracer(TracerBase):
         for k, child in m.named_children():
             self._collect_tensors(child, [*prefix, k])
 
-    def _patch(self, patcher: _Patcher, fn: Any) -> None:
+    def _patch(self, patcher: _Patcher, fn: Callable[..., object]) -> None:
         cache: dict[str, Any] = {}
         original_getattr, original_call = torch.nn.Module.__getattr__, torch.nn.Module.__call__  # those of a trace around this one
         tracer = self
 
         @functools.wraps(original_getattr)
-        def getattr_(mod: Any, name: str) -> Any:
+        def getattr_(mod: Any, name: str) -> object:
             return tracer.getattr(name, original_getattr(mod, name), cache)
 
         @functools.wraps(original_call)
@@ -537,7 +537,7 @@ class Tracer(TracerBase):
         return made
 
 
-def _check_traceable(fn: Any) -> None:
+def _check_traceable(fn: Callable[..., object]) -> None:
     """Raises for what has no body to trace: anything but functions written in Python, and what PyTorch has in C++."""
     kind: str | None = None
     if not isinstance(fn, (FunctionType, MethodType)):
@@ -548,8 +548,8 @@ def _check_traceable(fn: Any) -> None:
         raise AssertionError(f"Expected FunctionType, got <class '{kind}'>")
 
 
-def _annotations(fn: Any) -> dict[str, Any]:
-    """A function's annotations; those of this package, which are texts and say ``Any`` where PyTorch says nothing, as PyTorch has them."""
+def _annotations(fn: Callable[..., object]) -> dict[str, object]:
+    """A function's annotations; those of this package, texts that say ``Any`` or ``object`` where PyTorch says nothing, as it has them."""
     notes = getattr(fn, "__annotations__", {})
     if not (getattr(fn, "__module__", None) or "").startswith(("jtorch.", "torch.")):
         return notes
@@ -557,22 +557,22 @@ def _annotations(fn: Any) -> dict[str, Any]:
         found = typing.get_type_hints(fn, localns={"Array": torch.Tensor})  # what kernels call what they are given
     except Exception:
         return {}
-    return {k: v for k, v in found.items() if v is not Any}
+    return {k: v for k, v in found.items() if v is not Any and v is not object}
 
 
-def _assert_is_none(value: Any, msg: str) -> None:
+def _assert_is_none(value: object, msg: str) -> None:
     if value is not None:
         raise AssertionError(msg)
 
 
-def _is_tree(x: Any) -> bool:
+def _is_tree(x: object) -> bool:
     return not pytree.tree_structure(x).is_leaf()
 
 
-def _plain(fn: functools.partial[Any]) -> Callable[..., Any]:
+def _plain(fn: functools.partial[object]) -> Callable[..., Any]:
     inner = fn.func
 
-    def call(*args: Any) -> Any:
+    def call(*args: object) -> Any:
         return inner(*fn.args, *args, **fn.keywords)
 
     names = [n for n in inspect.signature(fn).parameters if n not in fn.keywords]
@@ -582,12 +582,14 @@ def _plain(fn: functools.partial[Any]) -> Callable[..., Any]:
     return eval(text, {"call": made})
 
 
-def _call_with(root_fn: Any, fn: Any, keywords: dict[str, Any], stars: list[Any], more: Any) -> Any:
+def _call_with(
+    root_fn: Callable[..., object], fn: Callable[..., object], keywords: Mapping[str, object], stars: list[object], more: object
+) -> Any:
     """A function that is called with the plain arguments and runs the body with proxies for ``*args`` and ``**kwargs`` themselves."""
     if not stars and more is None:
 
         @functools.wraps(root_fn)
-        def call(*args: Any) -> Any:
+        def call(*args: object) -> Any:
             return root_fn(*args, **keywords)
 
         return call
@@ -602,7 +604,7 @@ def _call_with(root_fn: Any, fn: Any, keywords: dict[str, Any], stars: list[Any]
     rest = [*keywords.values(), *stars, *([more] if more is not None else [])]
 
     @functools.wraps(fn)
-    def spread(*args: Any) -> Any:
+    def spread(*args: object) -> Any:
         return plain(*args, *rest)
 
     return spread

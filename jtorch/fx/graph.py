@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jtorch as torch
@@ -77,16 +77,16 @@ class _PyTreeCodeGen(CodeGen):
         given = f"[{', '.join(info.orig_args)}]"
         return f"{head}\n    {', '.join(leaves)}, = fx_pytree.tree_flatten_spec({given}, self._in_spec)" if leaves else head
 
-    def generate_output(self, output_args: Any, *, descs: Any = None) -> str:
+    def generate_output(self, output_args: Argument, *, descs: Sequence[str] | None = None) -> str:
         """The line that puts the result together."""
         written = super().generate_output(output_args, descs=descs).removeprefix("return ")
         return f"return {written}" if self.pytree_info.out_spec is None else f"return pytree.tree_unflatten({written}, self._out_spec)"
 
-    def process_inputs(self, *args: Any) -> Any:
+    def process_inputs(self, *args: object) -> object:
         """The leaves of the arguments."""
         return pytree.tree_flatten(args)[0]
 
-    def process_outputs(self, outputs: Any) -> Any:
+    def process_outputs(self, outputs: Iterable[object]) -> object:
         """The result in its containers."""
         spec = self.pytree_info.out_spec
         return outputs if spec is None else pytree.tree_unflatten(outputs, spec)
@@ -100,7 +100,7 @@ class Graph:
         tracer_cls: the tracer that made it.
     """
 
-    def __init__(self, owning_module: Any = None, tracer_cls: Any = None, tracer_extras: dict[str, Any] | None = None) -> None:
+    def __init__(self, owning_module: object = None, tracer_cls: Any = None, tracer_extras: dict[str, Any] | None = None) -> None:
         self._root = Node(self, "", "root", "", (), {})
         self._used_names: dict[str, int] = {}
         self._insert: Callable[[Node], None] = self._root.prepend
@@ -132,7 +132,7 @@ class Graph:
         assert node.op == "output"
         return node
 
-    def find_nodes(self, *, op: str, target: Any = None, sort: bool = True) -> list[Node]:
+    def find_nodes(self, *, op: str, target: Target | None = None, sort: bool = True) -> list[Node]:
         """The nodes of a kind (and target), in order."""
         del sort
         if op == "call_function" and target is None:
@@ -168,7 +168,7 @@ class Graph:
         self._len += 1
         return node
 
-    def _target_to_str(self, target: Any) -> str:
+    def _target_to_str(self, target: Callable[..., object] | str) -> str:
         if callable(target):
             return snake_case(getattr(target, "__name__", type(target).__name__))
         if target.startswith("__") and target.endswith("__"):
@@ -199,7 +199,13 @@ class Graph:
                 place = getattr(place, part)
         return self.create_node("get_attr", qualified_name, type_expr=type_expr)
 
-    def call_module(self, module_name: str, args: Any = None, kwargs: Any = None, type_expr: Any | None = None) -> Node:
+    def call_module(
+        self,
+        module_name: str,
+        args: tuple[Argument, ...] | None = None,
+        kwargs: dict[str, Argument] | None = None,
+        type_expr: Any | None = None,
+    ) -> Node:
         """Adds the call of a submodule."""
         if self.owning_module is not None and module_name not in dict(self.owning_module.named_modules()):
             import warnings
@@ -211,12 +217,23 @@ class Graph:
             )
         return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
 
-    def call_method(self, method_name: str, args: Any = None, kwargs: Any = None, type_expr: Any | None = None) -> Node:
+    def call_method(
+        self,
+        method_name: str,
+        args: tuple[Argument, ...] | None = None,
+        kwargs: dict[str, Argument] | None = None,
+        type_expr: Any | None = None,
+    ) -> Node:
         """Adds the call of a method of the first argument."""
         return self.create_node("call_method", method_name, args, kwargs, type_expr=type_expr)
 
     def call_function(
-        self, the_function: Callable[..., Any], args: Any = None, kwargs: Any = None, type_expr: Any | None = None, name: str | None = None
+        self,
+        the_function: Callable[..., Any],
+        args: tuple[Argument, ...] | None = None,
+        kwargs: dict[str, Argument] | None = None,
+        type_expr: Any | None = None,
+        name: str | None = None,
     ) -> Node:
         """Adds the call of a function."""
         return self.create_node("call_function", the_function, args, kwargs, name=name, type_expr=type_expr)
@@ -379,7 +396,7 @@ class Graph:
 
         return undo()
 
-    def process_inputs(self, *args: Any) -> Any:
+    def process_inputs(self, *args: Any) -> tuple[torch.Tensor, ...]:
         """The arguments of a call as the placeholders get them."""
         return self._codegen.process_inputs(*args)
 

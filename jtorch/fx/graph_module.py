@@ -35,7 +35,7 @@ def _method_from_src(name: str, src: str, table: dict[str, Any]) -> Callable[...
     return table[name]
 
 
-def _copy_attr(from_module: Any, to_module: Any, target: str) -> None:
+def _copy_attr(from_module: object, to_module: Any, target: str) -> None:
     """Copies the attribute at a dotted path, with empty modules on the way."""
     *prefix, field = target.split(".")
     for item in prefix:
@@ -53,7 +53,7 @@ def _copy_attr(from_module: Any, to_module: Any, target: str) -> None:
         setattr(to_module, field, original)
 
 
-def _assign_attr(value: Any, to_module: Any, target: str) -> None:
+def _assign_attr(value: object, to_module: Any, target: str) -> None:
     """Sets the attribute at a dotted path, with empty modules on the way."""
     *prefix, field = target.split(".")
     for item in prefix:
@@ -68,13 +68,13 @@ def _assign_attr(value: Any, to_module: Any, target: str) -> None:
         setattr(to_module, field, value)
 
 
-def _get_attr(module: Any, target: str) -> Any:
+def _get_attr(module: object, target: str) -> Any:
     for part in target.split("."):
         module = getattr(module, part)
     return module
 
 
-def _forward_from_src(src: str, table: dict[str, Any]) -> Callable[..., Any]:
+def _forward_from_src(src: str, table: dict[str, object]) -> Callable[..., Any]:
     return _method_from_src("forward", src, table)
 
 
@@ -92,7 +92,7 @@ def _keep_unused(made: nn.Module, body: dict[str, Any]) -> None:
 
 
 class _CodeOnlyModule(nn.Module):
-    def __init__(self, body: dict[str, Any]) -> None:
+    def __init__(self, body: dict[str, object]) -> None:
         super().__init__()
         self.__dict__ = body
 
@@ -104,7 +104,7 @@ def reduce_graph_module(body: dict[str, Any], import_block: str) -> nn.Module:
     return _deserialize(forward, body)
 
 
-def _deserialize(forward: Callable[..., Any], body: dict[str, Any], graph_module_cls: Any = None) -> nn.Module:
+def _deserialize(forward: Callable[..., object], body: dict[str, object], graph_module_cls: Any = None) -> nn.Module:
     from ._symbolic_trace import Tracer
 
     body.pop("_graphmodule_graph", None)
@@ -112,7 +112,7 @@ def _deserialize(forward: Callable[..., Any], body: dict[str, Any], graph_module
     _CodeOnlyModule.forward = forward
 
     class KeepModules(body.pop("_tracer_cls", None) or Tracer):  # type: ignore[misc]
-        def is_leaf_module(self, _: Any, __: str) -> bool:
+        def is_leaf_module(self, _: object, __: str) -> bool:
             return True
 
     root = _CodeOnlyModule(body)
@@ -162,7 +162,7 @@ class GraphModule(nn.Module):
         class_name: the name of the class, as it is printed.
     """
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: object, **kwargs: object) -> Any:
         """An instance of a new subclass."""
         # Every instance has a class of its own, because forward is a method of it.
         plain: Any = next(base for base in cls.__mro__ if base.__qualname__.split(".")[-1] != "GraphModuleImpl")
@@ -197,11 +197,11 @@ class GraphModule(nn.Module):
         self._tracer_cls = None
         if self.graph._tracer_cls and "<locals>" not in self.graph._tracer_cls.__qualname__:
             self._tracer_cls = self.graph._tracer_cls
-        self._tracer_extras: dict[str, Any] = {}
+        self._tracer_extras: dict[str, object] = {}
         self.meta: dict[str, Any] = {}
-        self._create_node_hooks: list[Any] = []
-        self._erase_node_hooks: list[Any] = []
-        self._replace_hooks: list[Any] = []
+        self._create_node_hooks: list[object] = []
+        self._erase_node_hooks: list[object] = []
+        self._replace_hooks: list[object] = []
 
     @property
     def graph(self) -> Graph:

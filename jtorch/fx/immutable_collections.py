@@ -17,7 +17,7 @@ _ADVICE = (
 )
 
 
-def _refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:  # noqa: ARG001 (it stands for methods with arguments)
+def _refuse(self: object, *args: Any, **kwargs: Any) -> NoReturn:  # noqa: ARG001 (it stands for methods with arguments)
     raise TypeError(f"'{type(self).__name__}' object does not support mutation. {_ADVICE}")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from jtorch import nn
 
+from ..core import Tensor
 from . import traceback as fx_traceback
 from ._compatibility import compatibility as compatibility
 from ._symbolic_trace import Tracer
@@ -136,7 +137,7 @@ class Interpreter:
     def map_nodes_to_values(self, args: Any, n: Node) -> Any:
         """Nested arguments with values in place of nodes."""
 
-        def load(arg: Node) -> Any:
+        def load(arg: Node) -> Tensor | Proxy:
             if arg not in self.env:
                 raise RuntimeError(f"Node {n} referenced nonexistent value {arg}! Run Graph.lint() to diagnose such issues")
             return self.env[arg]
@@ -158,7 +159,7 @@ class Transformer(Interpreter):
                 self.graph = graph
                 self.tensor_attrs = {}
 
-            def is_leaf_module(self, _: Any, __: str) -> bool:
+            def is_leaf_module(self, _: object, __: str) -> bool:
                 return True
 
         self.tracer = TransformerTracer(self.new_graph)
@@ -178,7 +179,7 @@ class Transformer(Interpreter):
         submodule = self.fetch_attr(target)
         return self.tracer.call_module(submodule, submodule.forward, args, kwargs)
 
-    def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+    def call_function(self, target: Any, args: Any, kwargs: Any) -> Proxy:
         """A function's call in the new graph."""
         return self.tracer.create_proxy("call_function", target, args, kwargs)
 
@@ -188,7 +189,7 @@ class Transformer(Interpreter):
             result = super().run(enable_io_processing=False)
         if result is not None:
 
-            def strip(a: Any) -> Any:
+            def strip(a: Proxy) -> Node:
                 return a.node if isinstance(a, Proxy) else a
 
             old = next(iter(reversed(self.graph.nodes)))

@@ -20,24 +20,24 @@ Argument = Any
 Target = Callable[..., Any] | str
 
 _LEGAL = frozenset(("placeholder", "call_method", "call_module", "call_function", "get_attr", "output", "root"))
-_side_effectful_functions: set[Callable[..., Any]] = {
+_side_effectful_functions: set[Callable[..., object]] = {
     torch._assert, torch._assert_async, torch.set_grad_enabled, torch._C._set_grad_enabled, operator.setitem,
 }  # fmt: skip
 
 
-def has_side_effect(fn: Callable[..., Any]) -> Callable[..., Any]:
+def has_side_effect(fn: Callable[..., object]) -> Callable[..., Any]:
     """Says that calls of ``fn`` stay even where nobody uses their result."""
     _side_effectful_functions.add(fn)
     return fn
 
 
-def _profiles(target: Any) -> bool:
+def _profiles(target: object) -> bool:
     """Whether an operator begins or ends what a profiler shows."""
     name = getattr(getattr(target, "_schema", None), "name", None) or getattr(target, "_qualified_op_name", "")
     return str(name).startswith("profiler::_record_function_")
 
 
-def _draws(target: Any) -> bool:
+def _draws(target: object) -> bool:
     """Whether a function draws from the generator: an operator that says so, or a function of ``torch`` whose operator takes one."""
     if isinstance(target, torch._ops.OpOverload):
         return Tag.nondeterministic_seeded in target.tags
@@ -46,7 +46,7 @@ def _draws(target: Any) -> bool:
     return packet is not None and any("generator" in getattr(packet, o)._schema.places for o in packet.overloads())
 
 
-def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:
+def map_aggregate(a: object, fn: Callable[[Any], Any]) -> Any:
     """``fn`` applied to everything in nested tuples, lists, dictionaries and slices, which become immutable."""
     if isinstance(a, tuple):
         made = [map_aggregate(x, fn) for x in a]
@@ -60,14 +60,14 @@ def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:
     return fn(a)
 
 
-def map_arg(a: Any, fn: Callable[[Node], Any]) -> Any:
+def map_arg(a: object, fn: Callable[[Node], object]) -> Any:
     """``fn`` applied to every node in nested arguments."""
     if not callable(fn):
         raise AssertionError("torch.fx.map_arg(a, fn): fn must be a callable")
     return map_aggregate(a, lambda x: fn(x) if isinstance(x, Node) else x)
 
 
-def _get_qualified_name(func: Callable[..., Any]) -> str:
+def _get_qualified_name(func: Callable[..., object]) -> str:
     """The dotted name by which generated code calls ``func``."""
     if hasattr(func, "overloadpacket") or hasattr(func, "_qualified_op_name"):  # an operator
         return f"torch.ops.{func}"
@@ -88,7 +88,7 @@ def _get_qualified_name(func: Callable[..., Any]) -> str:
     return f"{module}.{name}"
 
 
-def _type_repr(obj: Any) -> str:
+def _type_repr(obj: object) -> str:
     """How a type is written in code."""
     if isinstance(obj, type) and not isinstance(obj, types.GenericAlias):
         if obj.__module__ == "builtins":
@@ -106,7 +106,7 @@ def _type_repr(obj: Any) -> str:
     return repr(obj)
 
 
-def _format_arg(arg: Any, max_list_len: float = float("inf")) -> str:
+def _format_arg(arg: object, max_list_len: float = float("inf")) -> str:
     if hasattr(arg, "_custom_fx_repr_fn"):
         return arg._custom_fx_repr_fn()
     if isinstance(arg, list):
@@ -131,7 +131,7 @@ class Node:
     """
 
     def __init__(
-        self, graph: Any, name: str, op: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], return_type: Any = None
+        self, graph: Any, name: str, op: str, target: Any, args: tuple[object, ...], kwargs: dict[str, Any], return_type: Any = None
     ) -> None:
         if op not in _LEGAL:
             raise AssertionError(f"op '{op}' is not in _legal_ops")
@@ -153,8 +153,8 @@ class Node:
         self._erased = False
         self._repr_fn: Callable[[Node], str] | None = None
         self.meta: dict[str, Any] = {}
-        self._args: tuple[Any, ...] = ()
-        self._kwargs: dict[str, Any] = {}
+        self._args: tuple[object, ...] = ()
+        self._kwargs: dict[str, object] = {}
         self._update_args_kwargs(args, kwargs)
 
     # ---- place in the list -----------------------------------------------------------------------------------------------------
@@ -223,12 +223,12 @@ class Node:
     def kwargs(self, k: dict[str, Any]) -> None:
         self._update_args_kwargs(self._args, k)
 
-    def _update_args_kwargs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _update_args_kwargs(self, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
         for old in self._input_nodes:
             old.users.pop(self, None)
         self._input_nodes = {}
 
-        def use(x: Any) -> Any:
+        def use(x: object) -> object:
             if isinstance(x, Node):
                 self._input_nodes.setdefault(x)
                 x.users.setdefault(self)
@@ -276,8 +276,8 @@ class Node:
             user._replace_input_with(self, replace_with)
         return changed
 
-    def _replace_input_with(self, old: Node, new: Any) -> None:
-        def swap(n: Any) -> Any:
+    def _replace_input_with(self, old: Node, new: Node) -> None:
+        def swap(n: Node) -> Node:
             return new if n is old else n
 
         self._update_args_kwargs(map_arg(self.args, swap), map_arg(self.kwargs, swap))

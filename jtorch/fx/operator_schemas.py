@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import jtorch as torch
@@ -18,7 +19,7 @@ class ArgsKwargsPair(NamedTuple):
     kwargs: dict[str, Any]
 
 
-def _normalised(signature: inspect.Signature, args: Any, kwargs: Any, only_kwargs: bool) -> ArgsKwargsPair | None:
+def _normalised(signature: inspect.Signature, args: Iterable[object], kwargs: Any, only_kwargs: bool) -> ArgsKwargsPair | None:
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError:
@@ -33,7 +34,7 @@ def _normalised(signature: inspect.Signature, args: Any, kwargs: Any, only_kwarg
 
 
 def normalize_function(
-    target: Any, args: tuple[Any, ...], kwargs: Any = None, arg_types: Any = None, kwarg_types: Any = None,
+    target: Any, args: tuple[object, ...], kwargs: object = None, arg_types: object = None, kwarg_types: object = None,
     normalize_to_only_use_kwargs: bool = False,
 ) -> ArgsKwargsPair | None:  # fmt: skip
     """The arguments of a function by name; None where it has no signature, or they do not fit."""
@@ -46,7 +47,7 @@ def normalize_function(
 
 
 def normalize_module(
-    root: torch.nn.Module, target: str, args: tuple[Any, ...], kwargs: Any = None, normalize_to_only_use_kwargs: bool = False
+    root: torch.nn.Module, target: str, args: tuple[object, ...], kwargs: object = None, normalize_to_only_use_kwargs: bool = False
 ) -> ArgsKwargsPair | None:
     """The arguments of a submodule's ``forward`` by name; None where they do not fit."""
     module = root.get_submodule(target)

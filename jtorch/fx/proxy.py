@@ -147,8 +147,8 @@ class TracerBase:
             return a
         raise NotImplementedError(f"argument of type: {type(a)}")
 
-    def _key(self, k: Any) -> Any:
-        def refuse(x: Any) -> Any:
+    def _key(self, k: str) -> str:
+        def refuse(x: str) -> str:
             if isinstance(x, (Proxy, Node)):
                 raise RuntimeError(f"Keys for dictionaries used as an argument cannot contain a Node. Got key: {k}")
             return x
@@ -252,12 +252,12 @@ class Proxy:
         )
 
     @classmethod
-    def __torch_function__(cls, orig_method: Any, types: Any, args: Any = None, kwargs: Any = None) -> Any:
+    def __torch_function__(cls, orig_method: Any, types: Any, args: Any = None, kwargs: Any = None) -> Proxy:
         args = () if args is None else args
         kwargs = {} if kwargs is None else kwargs
         tracers: dict[Any, None] = {}
 
-        def find(a: Any) -> Any:
+        def find(a: Proxy | int | str) -> Any:
             if isinstance(a, cls):
                 tracers[a.tracer] = None
             return a
@@ -312,7 +312,7 @@ class ParameterProxy(Proxy):
         """The parameter's shape."""
         return self.param.shape
 
-    def size(self) -> Any:
+    def size(self) -> torch.Size:
         """The parameter's shape."""
         return self.param.size()
 
@@ -334,16 +334,16 @@ class ParameterProxy(Proxy):
         return self.param.nelement()
 
 
-def _operator(name: str, target: Any) -> Callable[..., Any]:
-    def method(*args: Any, **kwargs: Any) -> Any:
+def _operator(name: str, target: Callable[..., object]) -> Callable[..., Any]:
+    def method(*args: Any, **kwargs: object) -> Proxy:
         return args[0].tracer.create_proxy("call_function", target, args, kwargs)
 
     method.__name__ = name
     return method
 
 
-def _reflected(name: str, target: Any) -> Callable[..., Any]:
-    def method(self: Proxy, rhs: Any) -> Any:
+def _reflected(name: str, target: Callable[..., object]) -> Callable[..., Any]:
+    def method(self: Proxy, rhs: object) -> Any:
         return self.tracer.create_proxy("call_function", target, (rhs, self), {})
 
     method.__name__ = name

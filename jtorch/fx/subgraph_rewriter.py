@@ -32,7 +32,7 @@ class ReplacedPatterns:
     replacements: list[Node] = field(default_factory=list)
 
 
-def _graph_of(x: Any) -> Graph:
+def _graph_of(x: Callable[..., object]) -> Graph:
     if isinstance(x, GraphModule):
         return x.graph
     return x if isinstance(x, Graph) else symbolic_trace(x).graph
@@ -91,7 +91,7 @@ class _Matcher:
                 return None
         return mapping
 
-    def _same(self, p: Node, n: Any, mapping: dict[Node, Any]) -> bool:
+    def _same(self, p: Node, n: Node, mapping: dict[Node, Node]) -> bool:
         if p in mapping:
             return mapping[p] is n if isinstance(n, Node) else not isinstance(mapping[p], Node) and mapping[p] == n
         if not isinstance(n, Node):  # an argument of the pattern stands for a number or text, too
@@ -119,7 +119,7 @@ class _Matcher:
         mapping.update(before)
         return False
 
-    def _same_args(self, a: Any, b: Any, mapping: dict[Node, Any]) -> bool:
+    def _same_args(self, a: Any, b: Any, mapping: dict[Node, Node]) -> bool:
         if isinstance(a, Node):
             return self._same(a, b, mapping)
         if isinstance(a, (list, tuple)):
@@ -143,8 +143,8 @@ class InternalMatch:
 
 def _replace(
     gm: GraphModule,
-    pattern: Any,
-    replacement: Any,
+    pattern: Callable[..., object],
+    replacement: Callable[..., object],
     filters: list[Callable[..., bool]] | None = None,
     ignore_literals: bool = False,
     callback: Callable[..., Graph] | None = None,

@@ -44,7 +44,7 @@ class _DynType:
 Dyn = _DynType()
 
 
-def is_consistent(t1: Any, t2: Any) -> bool:
+def is_consistent(t1: object, t2: object) -> bool:
     """Whether two types agree wherever both are known."""
     if t1 in (t2, Dyn) or t2 == Dyn:
         return True
@@ -53,7 +53,7 @@ def is_consistent(t1: Any, t2: Any) -> bool:
     return False
 
 
-def is_more_precise(t1: Any, t2: Any) -> bool:
+def is_more_precise(t1: object, t2: object) -> bool:
     """Whether ``t1`` says all that ``t2`` says."""
     if t1 == t2 or t2 == Dyn:
         return True

@@ -54,7 +54,7 @@ _SWITCH = "switch to `torch.compile` or `torch.export`"
 Final = typing.Final
 
 
-def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> Any:
+def script(obj: object, optimize: None = None, _frames_up: int = 0, _rcb: object = None, example_inputs: object = None) -> Any:
     """A scripted copy of a module, a function as a ``ScriptFunction``, a class itself: all run as Python, and are compiled as recorded.
 
     Raises:
@@ -81,7 +81,7 @@ def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None
     return ScriptFunction(obj)
 
 
-def script_method(fn: Callable[..., Any]) -> Callable[..., Any]:
+def script_method(fn: Callable[..., object]) -> Callable[..., Any]:
     """The method itself."""
     _deprecated("script_method", _SWITCH)
     return fn
@@ -89,15 +89,15 @@ def script_method(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 def trace(
     func: Any = None,
-    example_inputs: Any = None,
-    optimize: Any = None,
+    example_inputs: object = None,
+    optimize: object = None,
     check_trace: bool = True,
-    check_inputs: Any = None,
+    check_inputs: object = None,
     check_tolerance: float = 1e-5,
     strict: bool = True,
     _force_outplace: bool = False,
-    _module_class: Any = None,
-    _compilation_unit: Any = None,
+    _module_class: object = None,
+    _compilation_unit: object = None,
     example_kwarg_inputs: Any = None,
     _store_inputs: bool = True,
 ) -> Any:
@@ -113,7 +113,7 @@ def trace(
     return made
 
 
-def _traced(func: Any, runs: list[Callable[[], Any]], check: bool) -> Any:
+def _traced(func: Any, runs: list[Callable[[], object]], check: bool) -> object:
     from jtorch import nn
 
     if isinstance(func, (ScriptModule, ScriptFunction)):
@@ -131,14 +131,14 @@ def _traced(func: Any, runs: list[Callable[[], Any]], check: bool) -> Any:
 def trace_module(
     mod: Any,
     inputs: dict[str, Any],
-    optimize: Any = None,
+    optimize: object = None,
     check_trace: bool = True,
-    check_inputs: Any = None,
+    check_inputs: object = None,
     check_tolerance: float = 1e-5,
     strict: bool = True,
     _force_outplace: bool = False,
-    _module_class: Any = None,
-    _compilation_unit: Any = None,
+    _module_class: object = None,
+    _compilation_unit: object = None,
     example_inputs_is_kwarg: bool = False,
     _store_inputs: bool = True,
 ) -> Any:
@@ -154,49 +154,49 @@ def trace_module(
     return _traced(mod, [runner(name, given) for name, given in inputs.items()], check_trace)
 
 
-def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:
+def script_if_tracing(fn: Callable[..., object]) -> Callable[..., Any]:
     """``fn`` itself."""
     return fn
 
 
-def _marker(fn: Any = None, **options: Any) -> Any:
+def _marker(fn: object = None, **options: object) -> object:
     return fn if callable(fn) else _marker
 
 
-def ignore(drop: Any = False, **kwargs: Any) -> Any:
+def ignore(drop: bool = False, **kwargs: object) -> Any:
     """``@ignore`` or ``@ignore(...)``: the function itself."""
     return _marker(drop)
 
 
-def unused(fn: Any) -> Any:
+def unused(fn: object) -> Any:
     """The function itself."""
     return fn
 
 
-def export(fn: Any) -> Any:
+def export(fn: object) -> Any:
     """The function itself."""
     return fn
 
 
-def interface(obj: Any) -> Any:
+def interface(obj: object) -> Any:
     """The class itself."""
     _deprecated("interface")
     return obj
 
 
-def _overload(func: Any) -> Any:
+def _overload(func: object) -> object:
     return func
 
 
-def _overload_method(func: Any) -> Any:
+def _overload_method(func: object) -> object:
     return func
 
 
-def _script_if_tracing(fn: Any) -> Any:
+def _script_if_tracing(fn: object) -> object:
     return fn
 
 
-def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:
+def freeze(mod: object, preserved_attrs: list[str] | None = None, optimize_numerics: bool = True) -> Any:
     """A scripted module, in evaluation mode, that has no parameters and submodules of its own; ``preserved_attrs`` stay attributes.
 
     Raises:
@@ -206,17 +206,17 @@ def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True
     return _script.frozen(mod, preserved_attrs)
 
 
-def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
+def optimize_for_inference(mod: ScriptModule, other_methods: list[str] | None = None) -> Any:
     """``freeze(mod)``: recorded execution does what else there is to be done."""
     _deprecated("optimize_for_inference")
     return _script.frozen(mod, other_methods)
 
 
-def run_frozen_optimizations(mod: Any, optimize_numerics: bool = True, preserved_methods: Any = None) -> None:
+def run_frozen_optimizations(mod: object, optimize_numerics: bool = True, preserved_methods: list[str] | None = None) -> None:
     """Without effect: recorded execution optimizes what it compiles."""
 
 
-def annotate(the_type: Any, the_value: Any) -> Any:
+def annotate(the_type: object, the_value: object) -> Any:
     """The value itself."""
     return the_value
 
@@ -262,7 +262,7 @@ def is_tracing() -> bool:
     return _answers._is_tracing()
 
 
-def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def fork(func: Callable[..., object], *args: object, **kwargs: object) -> Any:
     """Runs ``func`` at once; ``wait`` gives its result."""
     _deprecated("fork")
     future: Future[Any] = Future()
@@ -277,12 +277,12 @@ def wait(future: Any) -> Any:
     return future.wait()
 
 
-def save(m: Any, f: Any, _extra_files: Any = None) -> NoReturn:
+def save(m: object, f: object, _extra_files: object = None) -> NoReturn:
     """Not offered: there is no program to write. ``torch.save(module.state_dict(), f)`` writes what can be read everywhere."""
     raise _script.not_saved()
 
 
-def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> NoReturn:
+def load(f: object, map_location: object = None, _extra_files: object = None, _restore_shapes: bool = False) -> NoReturn:
     """Not offered."""
     raise not_offered("torch.jit.load", _script.NO_PROGRAM)
 
@@ -302,7 +302,7 @@ def fuser(name: str) -> Any:
 strict_fusion = contextlib.nullcontext
 
 
-def set_fusion_strategy(strategy: Any) -> Any:
+def set_fusion_strategy(strategy: list[tuple[str, int]]) -> list[tuple[str, int]]:
     """Without effect: XLA fuses by its own rules."""
     _deprecated("set_fusion_strategy")
     return strategy

@@ -131,7 +131,7 @@ class Value(_Shown):
         """Whether it is a tensor whose sizes are known."""
         return self._type._shape is not None
 
-    def toIValue(self) -> Any:
+    def toIValue(self) -> object:
         """The value of a constant; None for what is computed."""
         return self._node._value if self._node._kind == "prim::Constant" else None
 
@@ -150,7 +150,7 @@ class Node(_Shown):
         self._kind, self._inputs, self._scope, self._schema, self._pyname = kind, inputs, scope, schema, name
         self._outputs: list[Value] = []
         self._value: Any = None
-        self._attributes: dict[str, Any] = {}
+        self._attributes: dict[str, object] = {}
         #: Whether it is kept though nothing reads what it computes.
         self._kept = False
 
@@ -224,7 +224,7 @@ class Node(_Shown):
                 return letter
         return "ival"
 
-    def _attribute(self, name: str) -> Any:
+    def _attribute(self, name: str) -> object:
         return self._attributes[name]
 
     i = f = s = t = ival = _attribute
@@ -239,7 +239,7 @@ class Node(_Shown):
     __repr__ = __str__
 
 
-def _attribute_text(value: Any) -> str:
+def _attribute_text(value: object) -> str:
     if isinstance(value, torch.Tensor):
         return f"{{{value.item():g}}}" if value.numel() == 1 else "<Tensor>"
     return f'"{value}"' if isinstance(value, str) else str(int(value)) if isinstance(value, bool) else str(value)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 
 class _ConcreteTypeStore:
     def __init__(self) -> None:
-        self.type_store: dict[type, list[Any]] = {}
-        self.methods_compiled: set[Any] = set()
+        self.type_store: dict[type, list[object]] = {}
+        self.methods_compiled: set[object] = set()
 
 
 concrete_type_store = _ConcreteTypeStore()

@@ -59,7 +59,7 @@ class ScriptModule(nn.Module):
             return
 
         @functools.wraps(own)
-        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        def __init__(self: object, *args: Any, **kwargs: Any) -> None:
             own(self, *args, **kwargs)
             if type(self) is cls:
                 for name, child in self._modules.items():
@@ -203,7 +203,7 @@ def scripted(module: nn.Module, kind: type = RecursiveScriptModule, inner: type 
     return made
 
 
-def frozen(module: Any, preserved: Any = None) -> Any:
+def frozen(module: object, preserved: Any = None) -> Any:
     """A module that computes what ``module`` does, without parameters or submodules of its own.
 
     Raises:
@@ -236,7 +236,7 @@ class ScriptFunction:
     __name__ = "ScriptFunction"
     _example: Any = None
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., object]) -> None:
         self._function = function
         name = getattr(function, "__name__", type(function).__name__)
         self.name = "_lambda" if name == "<lambda>" else name
@@ -281,7 +281,7 @@ class ScriptFunction:
 ScriptFunction.__module__ = "torch.jit"
 
 
-def traced_runs(func: Any, run: Callable[[], Any], check: bool) -> None:
+def traced_runs(func: object, run: Callable[[], Any], check: bool) -> None:
     """Runs an example as often as tracing does, where that shows in buffers or in the random numbers that follow."""
     before: Any = torch.default_generator.get_state()
     run()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jtorch as torch
@@ -65,7 +65,7 @@ class _Functions(TorchFunctionMode):
         super().__init__()
         self.tracer = tracer
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> Any:
         if func in _READS and not self.tracer.quiet:
             warnings.warn(_FIXED.format(_READS[func]), torch.jit.TracerWarning, stacklevel=outside())
             with self.tracer.silent():
@@ -94,7 +94,7 @@ class Tracer(TorchDispatchMode):
         """The values of a node that is added."""
         return self.graph.add(Node(kind, inputs, self.state.current_scope(), **options), types)
 
-    def constant(self, value: Any) -> Value:
+    def constant(self, value: object) -> Value:
         """A constant."""
         if isinstance(value, torch.Tensor):
             kind = Type("Tensor", value)
@@ -106,7 +106,7 @@ class Tracer(TorchDispatchMode):
             made.node()._attributes["value"] = str(value) if isinstance(value, torch.device) else value
         return made
 
-    def value_of(self, x: Any, kind: str) -> Value:
+    def value_of(self, x: object, kind: str) -> Value:
         """What an operator is given for a parameter whose schema says ``kind``."""
         if isinstance(x, torch.Tensor):
             found = self.known.get(id(x)) or self.known.get(id(x._read()))
@@ -159,7 +159,7 @@ class Tracer(TorchDispatchMode):
         flags = [self.constant(flag) for flag in (False, False, True, True)]
         return [x, weight, bias, stride, padding, dilation, self.constant(transposed), output_padding, groups, *flags]
 
-    def _note(self, kind: str, inputs: list[Value], schema: Any, result: Any) -> None:
+    def _note(self, kind: str, inputs: list[Value], schema: Any, result: object) -> None:
         """Adds a node with what it computed."""
         several = isinstance(result, (list, tuple))
         a_list = several and len(schema.returns) == 1
@@ -173,7 +173,7 @@ class Tracer(TorchDispatchMode):
             if isinstance(x, torch.Tensor):
                 self.track(x, value)
 
-    def call_function(self, function: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call_function(self, function: Callable[..., object], name: str, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
         """Runs a scripted function as one node."""
         with self.silent():
             flat = [x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
@@ -195,7 +195,7 @@ class Tracer(TorchDispatchMode):
         finally:
             self.quiet = before
 
-    def run(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def run(self, f: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
         """What ``f`` returns; its operators are in the graph then."""
         before, _answers.TRACING.now = _answers.TRACING.now, self
         try:
@@ -207,7 +207,7 @@ class Tracer(TorchDispatchMode):
         self.graph.let_go()
         return result
 
-    def _returned(self, result: Any) -> Value:
+    def _returned(self, result: object) -> Value:
         if isinstance(result, dict):
             result = tuple(result.values())
         if not isinstance(result, (list, tuple)):
@@ -235,7 +235,7 @@ def state_of(module: nn.Module) -> dict[str, torch.Tensor]:
 
 def get_trace_graph(
     f: Any,
-    args: Any = (),
+    args: object = (),
     kwargs: Any = None,
     strict: bool = True,
     _force_outplace: bool = False,
@@ -264,7 +264,7 @@ def get_trace_graph(
     return (tracer.graph, out, tuple(given)) if return_inputs else (tracer.graph, out)
 
 
-def function_graph(function: Any, args: tuple[Any, ...], names: list[str]) -> Graph:
+def function_graph(function: Any, args: tuple[object, ...], names: list[str]) -> Graph:
     """The graph of a traced function, found by a call more on its example."""
     tracer = Tracer()
     for i, tensor in enumerate(x for x in pytree.tree_leaves(args) if isinstance(x, torch.Tensor)):
@@ -280,7 +280,7 @@ def _kind_of(module: nn.Module) -> Type:
     return Type(f"__torch__.{home[1:] if home.startswith('jtorch.') else home}.{original.__qualname__}")
 
 
-def module_graph(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Graph:
+def module_graph(module: nn.Module, args: tuple[object, ...], kwargs: dict[str, object]) -> Graph:
     """The graph of a traced module with its submodules' operators, found by a call of a copy."""
     module = copy.deepcopy(module)
     tracer, graph = Tracer(), None

@@ -24,7 +24,7 @@ class OpCheckError(Exception):
     """Raised by ``opcheck``: something that is registered for an operator is wrong."""
 
 
-def _map(fn: Callable[[Tensor], Any], x: Any) -> Any:
+def _map(fn: Callable[[Tensor], object], x: object) -> Any:
     if isinstance(x, Tensor):
         return fn(x)
     if isinstance(x, (list, tuple)):
@@ -34,20 +34,20 @@ def _map(fn: Callable[[Tensor], Any], x: Any) -> Any:
     return x
 
 
-def _tensors(x: Any) -> list[Tensor]:
+def _tensors(x: tuple[object, ...] | Tensor) -> list[Tensor]:
     found: list[Tensor] = []
     _map(found.append, x)
     return found
 
 
-def _copies(args: Any, kwargs: Any) -> tuple[Any, Any]:
+def _copies(args: tuple[object, ...], kwargs: object) -> tuple[Any, Any]:
     def copy(t: Tensor) -> Tensor:
         return t.detach().clone().requires_grad_(t.requires_grad)
 
     return _map(copy, args), _map(copy, kwargs)
 
 
-def _test_schema(op: Any, args: Any, kwargs: Any) -> None:
+def _test_schema(op: OpOverload | registry.UserOverload, args: Any, kwargs: Any) -> None:
     """Arguments change if and only if the schema says so; the kernel checks itself that results are no arguments."""
     args, kwargs = _copies(args, kwargs)
     before, _ = _copies((args, kwargs), {})
@@ -60,7 +60,7 @@ def _test_schema(op: Any, args: Any, kwargs: Any) -> None:
             raise OpCheckError(f"{op}: an argument was mutated that the schema {op._schema} does not declare to be")
 
 
-def _test_autograd_registration(op: Any, args: Any, kwargs: Any) -> None:
+def _test_autograd_registration(op: OpOverload | registry.UserOverload, args: Any, kwargs: Any) -> None:
     """With arguments that require grad, results do, by a derivative that is registered."""
     args, kwargs = _copies(args, kwargs)
     if op._schema.is_mutable or not any(t.requires_grad for t in _tensors((args, kwargs))):
@@ -75,7 +75,7 @@ def _test_autograd_registration(op: Any, args: Any, kwargs: Any) -> None:
         raise OpCheckError(f"{op}: an argument requires grad, but no result does")
 
 
-def _test_faketensor(op: Any, args: Any, kwargs: Any) -> None:
+def _test_faketensor(op: OpOverload | registry.UserOverload, args: Any, kwargs: Any) -> None:
     """Without data, results have the same shapes, dtypes, strides and devices; sizes that data decide may be any."""
     args, kwargs = _copies(args, kwargs)
     mode = torch._subclasses.FakeTensorMode(shape_env=ShapeEnv(), static_shapes=True)
@@ -97,11 +97,17 @@ def _test_faketensor(op: Any, args: Any, kwargs: Any) -> None:
             raise OpCheckError(f"{op}: result {i} has strides {r.stride()}, but the fake impl gives {f.stride()}")
 
 
-def _decided_by_data(sizes: Any) -> bool:
+def _decided_by_data(sizes: torch.Size) -> bool:
     return any(type(n) is not int for n in sizes)
 
 
-def _test_aot_dispatch_dynamic(op: Any, args: Any, kwargs: Any, atol: float | None = None, rtol: float | None = None) -> None:
+def _test_aot_dispatch_dynamic(
+    op: OpOverload | registry.UserOverload,
+    args: tuple[Tensor | float, ...],
+    kwargs: Any,
+    atol: float | None = None,
+    rtol: float | None = None,
+) -> None:
     """Recorded and run at once, results and gradients are the same."""
     if op._schema.is_mutable:
         return
@@ -121,8 +127,8 @@ def _test_aot_dispatch_dynamic(op: Any, args: Any, kwargs: Any, atol: float | No
 
 
 def opcheck(
-    op: Any,
-    args: tuple[Any, ...],
+    op: object,
+    args: tuple[object, ...],
     kwargs: dict[str, Any] | None = None,
     *,
     test_utils: str | Sequence[str] = _UTILS,

@@ -105,7 +105,7 @@ class CustomOpDef:
     def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
         """The rule for ``vmap``: ``func(info, in_dims, *args)`` gives ``(output, out_dims)``; also a decorator."""
 
-        def register(func: Callable[..., Any]) -> None:
+        def register(func: Callable[..., object]) -> None:
             self._user.vmap = func
 
         return register if func is None else register(func)
@@ -113,7 +113,7 @@ class CustomOpDef:
     def register_torch_dispatch(self, torch_dispatch_class: Any, fn: Callable[..., Any] | None = None, /) -> Callable[..., Any]:
         """What a dispatch mode or a tensor class does with the operator; also a decorator."""
 
-        def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+        def register(fn: Callable[..., object]) -> Callable[..., Any]:
             self._user.dispatch[torch_dispatch_class] = fn
             return fn
 
@@ -139,13 +139,13 @@ class CustomOpDef:
 
 def custom_op(
     name: str,
-    fn: Callable[..., Any] | None = None,
+    fn: Callable[..., object] | None = None,
     /,
     *,
     mutates_args: str | Iterable[str],
     device_types: str | Sequence[str] | None = None,
     schema: str | None = None,
-    tags: Any = None,
+    tags: object = None,
 ) -> Any:
     """Makes a function of tensors an operator, which autograd and other transformations do not see into; also a decorator.
 
@@ -157,7 +157,7 @@ def custom_op(
         NotImplementedError: for tensors that are given by name alone.
     """
 
-    def define(fn: Callable[..., Any]) -> CustomOpDef:
+    def define(fn: Callable[..., object]) -> CustomOpDef:
         namespace, opname, _ = registry.split_name(name)
         text = schema if schema is not None else infer_schema(fn, mutates_args=mutates_args)
         registry.refuse_named_tensors(registry.parsed(namespace, f"{opname}{text}"), f"{opname}{text}", "custom_op")
@@ -209,7 +209,7 @@ def jax_op(name: str, fn: Callable[..., Any] | None = None, /, *, schema: str | 
 _NO_TRITON = "there is no Triton for XLA's arrays here; write the kernel with jax.experimental.pallas and jax_op()"
 
 
-def triton_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: Any, schema: str | None = None) -> Any:
+def triton_op(name: str, fn: Callable[..., object] | None = None, /, *, mutates_args: Any, schema: str | None = None) -> Any:
     """Makes a function of tensors an operator, as ``custom_op`` does; also a decorator. It runs as long as it calls no Triton kernel.
 
     Packages define operators so that have other kernels for the CPU, by ``register_kernel`` or in the function itself.
@@ -217,7 +217,7 @@ def triton_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_arg
     return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
 
 
-def wrap_triton(triton_kernel: Callable[..., Any], /) -> Any:
+def wrap_triton(triton_kernel: Callable[..., object], /) -> Any:
     """Not offered: Triton kernels run on PyTorch's memory."""
     del triton_kernel
     raise not_offered("wrap_triton()", _NO_TRITON)

@@ -148,7 +148,7 @@ def _keep(lib: Any, overload: UserOverload) -> None:
         lib._mine.append(overload)
 
 
-def define(qualname: Any, schema: Any, alias_analysis: str = "", *, lib: Library | None = None, tags: Any = ()) -> Any:
+def define(qualname: object, schema: Any, alias_analysis: str = "", *, lib: Library | None = None, tags: object = ()) -> Any:
     """Defines ``torch.ops.<namespace>.<name>`` from its name and its schema ``"(Tensor x) -> Tensor"``.
 
     With a ``Library`` and a schema that has the name, a decorator for the operator's kernel: an older form.
@@ -158,7 +158,7 @@ def define(qualname: Any, schema: Any, alias_analysis: str = "", *, lib: Library
     """
     if isinstance(qualname, Library):
 
-        def decorate(fn: Callable[..., Any]) -> Callable[..., Any]:
+        def decorate(fn: Callable[..., object]) -> Callable[..., Any]:
             qualname.impl(qualname.define(schema, alias_analysis, tags=tags), fn)
             return fn
 
@@ -173,21 +173,21 @@ def define(qualname: Any, schema: Any, alias_analysis: str = "", *, lib: Library
     return None
 
 
-def impl(qualname: Any, types: Any, func: Any = None, *, lib: Library | None = None) -> Any:
+def impl(qualname: object, types: Any, func: Any = None, *, lib: Library | None = None) -> Any:
     """Registers the kernel of an operator for device types, or ``"default"`` for all; also a decorator.
 
     With a ``Library``, the operator's name and a dispatch key, a decorator for ``Library.impl``: an older form.
     """
     if isinstance(qualname, Library):
 
-        def decorate(fn: Callable[..., Any]) -> Callable[..., Any]:
+        def decorate(fn: Callable[..., object]) -> Callable[..., Any]:
             qualname.impl(types, fn, func or "")
             return fn
 
         return decorate
     del lib
 
-    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+    def register(fn: Callable[..., object]) -> Callable[..., Any]:
         for kind in (types,) if isinstance(types, str) else types:
             if kind == "default":
                 key = "CompositeExplicitAutograd"
@@ -203,7 +203,7 @@ def impl(qualname: Any, types: Any, func: Any = None, *, lib: Library | None = N
 
 
 def register_kernel(
-    op: Any, device_types: str | Sequence[str] | None, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None
+    op: object, device_types: str | Sequence[str] | None, func: Callable[..., object] | None = None, /, *, lib: Library | None = None
 ) -> Any:
     """The kernel of an operator for some device types; also a decorator.
 
@@ -221,7 +221,7 @@ def register_kernel(
     if isinstance(op, UserOverload):
         op = op._name
 
-    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+    def register(fn: Callable[..., object]) -> Callable[..., Any]:
         types = [device_types] if device_types is None or isinstance(device_types, str) else list(device_types)
         if "jax" in types:
             registry.when_defined(op, lambda overload: setattr(overload.user, "jax", JaxKernel(overload._schema, fn)))
@@ -232,26 +232,32 @@ def register_kernel(
 
 
 def register_fake(
-    op: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None, _stacklevel: int = 1, allow_override: bool = True
+    op: object,
+    func: Callable[..., object] | None = None,
+    /,
+    *,
+    lib: Library | None = None,
+    _stacklevel: int = 1,
+    allow_override: bool = True,
 ) -> Any:
     """The function that gives an operator's results for tensors without data; also a decorator."""
     del lib, _stacklevel, allow_override
     overload = registry.found(op)
 
-    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+    def register(fn: Callable[..., object]) -> Callable[..., Any]:
         overload.user.fake = fn
         return fn
 
     return register if func is None else register(func)
 
 
-def impl_abstract(qualname: str, func: Callable[..., Any] | None = None, *, lib: Library | None = None, _stacklevel: int = 1) -> Any:
+def impl_abstract(qualname: str, func: Callable[..., object] | None = None, *, lib: Library | None = None, _stacklevel: int = 1) -> Any:
     """The old name of ``register_fake``."""
     return register_fake(qualname, func, lib=lib, _stacklevel=_stacklevel)
 
 
 def register_autograd(
-    op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None, lib: Library | None = None
+    op: object, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None, lib: Library | None = None
 ) -> None:
     """The derivative of an operator: see ``CustomOpDef.register_autograd``."""
     del lib
@@ -266,33 +272,33 @@ def register_autograd(
     overload.user.rule = (backward, setup_context)
 
 
-def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None) -> Any:
+def register_vmap(op: object, func: Callable[..., object] | None = None, /, *, lib: Library | None = None) -> Any:
     """The rule of an operator for ``vmap``: see ``CustomOpDef.register_vmap``; also a decorator."""
     del lib
     overload = registry.found(op)
     registry.refuse_named_tensors(overload._schema, str(overload._schema), "register_vmap")
 
-    def register(fn: Callable[..., Any]) -> None:
+    def register(fn: Callable[..., object]) -> None:
         overload.user.vmap = fn
 
     return register if func is None else register(func)
 
 
 def register_torch_dispatch(
-    op: Any, torch_dispatch_class: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None
+    op: object, torch_dispatch_class: Any, func: Callable[..., object] | None = None, /, *, lib: Library | None = None
 ) -> Any:
     """What a dispatch mode or a tensor class does with an operator; also a decorator."""
     del lib
     overload = registry.found(op)
 
-    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+    def register(fn: Callable[..., object]) -> Callable[..., Any]:
         overload.user.dispatch[torch_dispatch_class] = fn
         return fn
 
     return register if func is None else register(func)
 
 
-def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Library | None = None) -> None:
+def register_autocast(op: object, device_type: str, cast_inputs: object, /, *, lib: Library | None = None) -> None:
     """Makes floating point arguments of an operator ``cast_inputs`` where autocasting is on for a device type."""
     del lib
     if device_type not in ("cpu", "cuda"):
@@ -300,7 +306,7 @@ def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Li
     registry.found(op).user.autocast[device_type] = cast_inputs
 
 
-def get_kernel(op: Any, dispatch_key: Any) -> Any:
+def get_kernel(op: object, dispatch_key: object) -> Any:
     """Not offered: kernels have no calling convention of their own."""
     del op, dispatch_key
     raise not_offered("get_kernel()", "there is no dispatcher whose kernels could be called past it")

@@ -17,7 +17,7 @@ __all__ = ["FakeImplCtx", "get_ctx"]
 class FakeImplCtx:
     """What a function that gives an operator's results without data may ask while it runs."""
 
-    def __init__(self, _fake_mode: Any, _op: Any) -> None:
+    def __init__(self, _fake_mode: Any, _op: object) -> None:
         self._fake_mode, self._op = _fake_mode, _op
         self._shape_env = _fake_mode.shape_env
 
@@ -55,7 +55,7 @@ class _OnMeta(FakeImplCtx):
     def __init__(self) -> None:
         pass
 
-    def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> Any:
+    def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> None:
         """Not possible: sizes of tensors on ``meta`` are numbers."""
         del min, max
         raise RuntimeError(

@@ -39,7 +39,7 @@ class JaxKernel:
             module=body.__module__,
         )
 
-    def _run(self, *args: Any, **kwargs: Any) -> Any:
+    def _run(self, *args: object, **kwargs: object) -> Any:
         out = self.body(*args, **kwargs)
         return tuple(out) if isinstance(out, list) else out
 
@@ -62,7 +62,7 @@ class JaxKernel:
         return apply(call, tensors, [t._read() for t in tensors])
 
 
-def _static(x: Any) -> Any:
+def _static(x: float) -> object:
     """An argument that is no tensor, as a kernel is given it: dtypes as NumPy's, lists as tuples."""
     if isinstance(x, dtype):
         return x.np

@@ -39,7 +39,7 @@ class _Kernels:
         """True: programs' own modes come before it."""
         return True
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(self, func: Any, types: object, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         del types
         kwargs = kwargs or {}
         values = func.complete(args, kwargs)
@@ -56,7 +56,7 @@ class _Kernels:
 _KERNELS = _Kernels()
 
 
-def override(library: Any, name: Any, fn: Callable[..., Any], key: str) -> None:
+def override(library: Any, name: object, fn: Callable[..., object], key: str) -> None:
     """Gives an operator another kernel for a device, as long as a library is there.
 
     Raises:

@@ -200,7 +200,7 @@ def define(namespace: str, text: str, tags: Any = ()) -> UserOverload:
 _PENDING: dict[tuple[str, str, str], list[Callable[[UserOverload], None]]] = {}
 
 
-def when_defined(op: Any, register: Callable[[UserOverload], None]) -> None:
+def when_defined(op: object, register: Callable[[UserOverload], None]) -> None:
     """Registers something for an operator now, or as soon as it is defined: a library may bring its kernels first."""
     if isinstance(op, str):
         namespace, name, overload = split_name(op)
@@ -222,7 +222,7 @@ def forget(overload: UserOverload) -> None:
         owner._packets.pop(packet.__name__, None)
 
 
-def found(op: Any) -> UserOverload:
+def found(op: object) -> UserOverload:
     """The user operator that a name, an overload, a packet or a ``CustomOpDef`` stands for.
 
     Raises:
@@ -324,18 +324,18 @@ class UserOp:
             return tuple(_nested(out[0], out[1:]))
         return list(out) if self.returns_list and isinstance(out, tuple) else out
 
-    def _remembered(self, values: list[Any]) -> bool:
+    def _remembered(self, values: list[object]) -> bool:
         """Whether somebody derives the call, or maps it."""
         tensors = operands(self.overload, values)
         if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
             return True
         return any(isinstance(t._read(), Lifted) for t in tensors) or traced_function.takes(tensors)
 
-    def _mapped(self, values: list[Any]) -> bool:
+    def _mapped(self, values: list[object]) -> bool:
         """Whether the rule for ``vmap`` that was registered has a say."""
         return self.vmap is not None and any(map(is_batchedtensor, operands(self.overload, values)))
 
-    def _seen_through(self, kernel: Callable[..., Any], values: list[Any]) -> Any:
+    def _seen_through(self, kernel: Callable[..., Any], values: list[object]) -> object:
         """A kernel in whose functions autograd sees: nothing was registered that says otherwise."""
         args, kwargs = self.given(values)
         out = kernel(*args, **kwargs)
@@ -344,7 +344,7 @@ class UserOp:
         if not any(t.requires_grad for t in operands(self.overload, values)):
             return out
 
-        def noted(x: Any) -> Any:
+        def noted(x: Tensor) -> Tensor:
             """A result that no function of PyTorch's made of the operands has a gradient that nobody knows."""
             if not isinstance(x, Tensor) or x.requires_grad or not (x.dtype.is_floating_point or x.dtype.is_complex):
                 return x
@@ -440,7 +440,9 @@ class UserOp:
         """The operator as messages name it."""
         return f"<CustomOpDef({self.overload._namespace}::{self.overload._opname})>"
 
-    def _check_results(self, out: Any, tensors: Sequence[Tensor], before: Sequence[int], values: list[Any]) -> None:
+    def _check_results(
+        self, out: list[Tensor] | Tensor | None, tensors: Sequence[Tensor], before: Sequence[int], values: list[Any]
+    ) -> None:
         schema = self.overload._schema
         written = set()
         for i in schema.writes:
@@ -471,21 +473,21 @@ class UserOp:
 
     # ---- what is registered for modes, classes and autocast -------------------------------------------------------------------------
 
-    def _cast(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _cast(self, args: tuple[object, ...], kwargs: dict[str, object]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         tensors = operands(self.overload, self.overload.complete(args, kwargs))
         device = tensors[0].device.type if tensors else "cpu"
         dtype = self.autocast.get(device)
         if dtype is None or not torch.is_autocast_enabled(device):
             return args, kwargs
 
-        def cast(x: Any) -> Any:
+        def cast(x: object) -> Any:
             if isinstance(x, (list, tuple)):
                 return [cast(i) for i in x]
             return x.to(dtype) if isinstance(x, Tensor) and x.is_floating_point() and x.dtype is not torch.float64 else x
 
         return tuple([cast(x) for x in args]), {n: cast(x) for n, x in kwargs.items()}
 
-    def _dispatched(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _dispatched(self, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
         types = tuple(
             dict.fromkeys(type(t) for t in operands(self.overload, self.overload.complete(args, kwargs)) if type(t) is not Tensor)
         )
@@ -532,7 +534,7 @@ class UserOp:
         results = ["result"] if len(schema.returns) == 1 else [f"result{j}" for j in range(len(schema.returns))]
         uses = ("grads", *[a.name for a in schema.arguments], *results)
 
-        def formula(grads: list[Any], *given: Any) -> Any:
+        def formula(grads: list[object], *given: object) -> Any:
             values, outs = list(given[: len(schema.arguments)]), given[len(schema.arguments) :]
             ctx = _Noted()
             self.set_up(ctx, values, outs[0] if len(outs) == 1 else tuple(outs))
@@ -557,11 +559,11 @@ class _Unknown(torch.autograd.Function):
         return result.view_as(result)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: object) -> Any:
         raise RuntimeError(ctx.words)
 
 
-def _memory(t: Tensor) -> Any:
+def _memory(t: Tensor) -> Tensor | int:
     """What two tensors that share memory have in common."""
     return t._al.storage.address if t._al is not None else t
 
@@ -572,22 +574,22 @@ class _Noted:
     needs_input_grad: tuple[bool, ...] = ()
     saved_tensors: tuple[Any, ...] = ()
 
-    def save_for_backward(self, *tensors: Any) -> None:
+    def save_for_backward(self, *tensors: object) -> None:
         """Keeps tensors."""
         self.saved_tensors = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
         """Without effect: what is missing comes as zeros."""
 
-    def mark_non_differentiable(self, *tensors: Any) -> None:
+    def mark_non_differentiable(self, *tensors: object) -> None:
         """Without effect here."""
 
 
-def _function_of(op: UserOp) -> Any:
+def _function_of(op: UserOp) -> type:
     """The ``autograd.Function`` that records a call of the operator."""
     overload = op.overload
 
-    def forward(counts: Any, *flat: Any) -> Any:
+    def forward(counts: list[int | None], *flat: object) -> Any:
         out = op.compute(op.regroup(counts, flat))
         if op.returns_lists:  # Function sees tensors among its results only
             return _spread(out)
@@ -605,7 +607,7 @@ def _function_of(op: UserOp) -> Any:
         ctx._needed = _given(overload, values)
         op.set_up(ctx, values, list(output) if op.returns_list and isinstance(output, tuple) else output)
 
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: object) -> tuple[Tensor | None, ...]:
         if op.returns_lists:
             grads = tuple(_nested(ctx._lengths, grads[1:]))
         got = op.gradients(ctx, (list(grads),) if op.returns_list else grads)
@@ -629,7 +631,7 @@ def _function_of(op: UserOp) -> Any:
                 flat.append(g)
         return tuple(flat)
 
-    def vmap(info: Any, in_dims: Any, counts: Any, *flat: Any) -> Any:
+    def vmap(info: object, in_dims: tuple[object, ...], counts: Sequence[int | None], *flat: object) -> object:
         out, dims = over_examples(op, info, in_dims[1:], counts, flat)
         if not op.returns_lists:
             return out, dims
@@ -645,7 +647,7 @@ def _function_of(op: UserOp) -> Any:
     return kind(name, (torch.autograd.Function,), methods)
 
 
-def _given(overload: Any, values: Sequence[Any]) -> int:
+def _given(overload: UserOverload, values: Sequence[object]) -> int:
     """How many arguments PyTorch hands to the kernel by position: the last ones that have their default values are left out."""
     many = overload._schema.count
     while many:
@@ -656,20 +658,20 @@ def _given(overload: Any, values: Sequence[Any]) -> int:
     return many
 
 
-def _spread(results: Sequence[Any]) -> tuple[Any, ...]:
+def _spread(results: Sequence[object]) -> tuple[Any, ...]:
     """How long the lists among several results are (None for what is no list), and all of them one by one."""
     lengths = tuple([len(x) if isinstance(x, (list, tuple)) else None for x in results])
     flat = [t for x in results for t in (x if isinstance(x, (list, tuple)) else (x,))]
     return (lengths, *flat)
 
 
-def _nested(lengths: Sequence[int | None], flat: Sequence[Any]) -> list[Any]:
+def _nested(lengths: Sequence[int | None], flat: Sequence[object]) -> list[object]:
     """The inverse of ``_spread``."""
     rest = iter(flat)
     return [next(rest) if n is None else [next(rest) for _ in range(n)] for n in lengths]
 
 
-def _grouped(op: UserOp, counts: Sequence[int | None], flat: Sequence[Any]) -> tuple[Any, ...]:
+def _grouped(op: UserOp, counts: Sequence[int | None], flat: Sequence[object]) -> tuple[object, ...]:
     return tuple(op.regroup(counts, flat))
 
 
@@ -696,5 +698,5 @@ def over_examples(op: UserOp, info: Any, in_dims: Sequence[Any], counts: Sequenc
     return torch.stack(rows), 0
 
 
-def _tupled(out: Any) -> Any:
+def _tupled(out: object) -> object:
     return tuple(out) if isinstance(out, list) else out

@@ -7,13 +7,12 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import jax
 
 import jtorch as torch
 
-_PLAIN: dict[Any, str] = {
+_PLAIN: dict[object, str] = {
     torch.Tensor: "Tensor", jax.Array: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str", torch.dtype: "ScalarType",
     torch.device: "Device",
 }  # fmt: skip
@@ -22,11 +21,11 @@ _LISTS = (list, collections.abc.Sequence)
 _RETURNS = {torch.Tensor: "Tensor", jax.Array: "Tensor", int: "SymInt", float: "float", bool: "bool"}
 
 
-def _is_union(kind: Any) -> bool:
+def _is_union(kind: object) -> bool:
     return typing.get_origin(kind) in (typing.Union, types.UnionType)
 
 
-def type_of(kind: Any) -> str | None:
+def type_of(kind: object) -> str | None:
     """The schema's name of an annotated type, or None if there is none."""
     if kind in _PLAIN:
         return _PLAIN[kind]
@@ -47,7 +46,7 @@ def type_of(kind: Any) -> str | None:
     return None
 
 
-def _default_text(value: Any) -> str | None:
+def _default_text(value: float | int | str | None) -> str | None:
     """A default value as a schema writes it; None if it cannot."""
     if value is None or isinstance(value, (bool, int, float)):
         return repr(value)
@@ -61,12 +60,12 @@ def _default_text(value: Any) -> str | None:
 
 
 def infer_schema(
-    prototype_function: Callable[..., Any],
+    prototype_function: Callable[..., object],
     /,
     *,
     mutates_args: str | Iterable[str],
     op_name: str | None = None,
-    tags: Any = (),
+    tags: object = (),
 ) -> str:
     """The schema of an operator that has the parameters of ``prototype_function``, all annotated.
 
@@ -136,7 +135,7 @@ def infer_schema(
     return f"{op_name or ''}({', '.join(parts)}) -> {returns}"
 
 
-def _return_text(kind: Any) -> str | None:
+def _return_text(kind: object) -> str | None:
     if kind is None or kind is type(None):
         return "()"
     if kind in _RETURNS:

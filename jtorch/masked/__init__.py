@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import jtorch as torch
 
@@ -66,7 +65,7 @@ __all__ = [
 _HELPERS = (_canonical_dim, _input_mask, _output_mask, _reduction_identity, _where)  # names that libraries import from here
 
 
-def _combine_input_and_mask(op: Callable[..., Any], input: torch.Tensor, mask: torch.Tensor | None, *args: Any) -> torch.Tensor:
+def _combine_input_and_mask(op: Callable[..., object], input: torch.Tensor, mask: torch.Tensor | None, *args: object) -> torch.Tensor:
     """``input`` with absent elements replaced by what changes nothing in ``op``."""
     if is_masked_tensor(input):
         input, mask = input.get_data(), input.get_mask()

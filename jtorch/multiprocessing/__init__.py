@@ -111,7 +111,7 @@ class Process(_python.Process):
     _start_method = None
 
     @staticmethod
-    def _Popen(process_obj: Any) -> Any:
+    def _Popen(process_obj: object) -> object:
         return _default.get_context().Process._Popen(process_obj)
 
 

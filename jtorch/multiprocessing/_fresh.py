@@ -160,7 +160,7 @@ class FreshProcess(_contexts.SpawnProcess):
     """A process of ``FreshContext``."""
 
     @staticmethod
-    def _Popen(process_obj: Any) -> Any:
+    def _Popen(process_obj: object) -> object:
         return start(process_obj)
 
 

@@ -6,7 +6,7 @@ import multiprocessing.resource_sharer  # loaded before a fork could find it hal
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing import reduction
 from multiprocessing.context import get_spawning_popen
 from multiprocessing.reduction import ForkingPickler
@@ -85,7 +85,7 @@ class SharedCache(dict[Any, StorageWeakRef]):
 shared_cache = SharedCache()
 
 
-def storage_from_cache(cls: Any, key: Any) -> Any:
+def storage_from_cache(cls: object, key: object) -> Any:
     """The storage that is known by a key; None if there is none, or it has gone."""
     del cls
     reference = shared_cache.get(key)
@@ -178,12 +178,12 @@ def reduce_storage(storage: Any) -> Reduced:
     return rebuild_storage_fd, (cls, reduction.DupFd(fd) if starts_process else Handed(fd, size), size)
 
 
-def rebuild_storage_empty(cls: Any) -> Any:
+def rebuild_storage_empty(cls: Callable[..., object]) -> Any:
     """A storage without elements."""
     return cls()
 
 
-def rebuild_storage_fd(cls: Any, df: Any, size: int) -> Any:
+def rebuild_storage_fd(cls: object, df: Any, size: int) -> Any:
     """The storage behind a descriptor that was sent."""
     if isinstance(df, Handed):
         return df.storage(cls)
@@ -204,7 +204,7 @@ def storage_behind(cls: Any, fd: int, size: int) -> Any:
     return storage
 
 
-def rebuild_storage_filename(cls: Any, manager: bytes, handle: bytes, size: int, dtype: torch.dtype | None = None) -> Any:
+def rebuild_storage_filename(cls: object, manager: bytes, handle: bytes, size: int, dtype: torch.dtype | None = None) -> Any:
     """The storage in memory whose name was sent; with ``dtype``, of ``size`` elements."""
     storage = storage_from_cache(cls, handle)
     if storage is None:
@@ -220,7 +220,7 @@ def reduce_typed_storage(storage: Any) -> Reduced:
     return rebuild_typed_storage, (storage.untyped(), storage.dtype)
 
 
-def rebuild_typed_storage(storage: Any, dtype: torch.dtype) -> Any:
+def rebuild_typed_storage(storage: object, dtype: torch.dtype) -> Any:
     """A storage as one of a dtype."""
     return torch.storage.TypedStorage(wrap_storage=storage, dtype=dtype, _internal=True)
 
@@ -230,7 +230,7 @@ def reduce_typed_storage_child(storage: Any) -> Reduced:
     return rebuild_typed_storage_child, (storage.untyped(), type(storage))
 
 
-def rebuild_typed_storage_child(storage: Any, storage_type: Any) -> Any:
+def rebuild_typed_storage_child(storage: object, storage_type: Callable[..., object]) -> Any:
     """A storage as one of an old class."""
     return storage_type(wrap_storage=storage)
 
@@ -238,13 +238,13 @@ def rebuild_typed_storage_child(storage: Any, storage_type: Any) -> Any:
 # ---- tensors ---------------------------------------------------------------------------------------------------------------------
 
 
-def _finished(cls: Any, tensor: torch.Tensor, requires_grad: bool) -> torch.Tensor:
+def _finished(cls: object, tensor: torch.Tensor, requires_grad: bool) -> torch.Tensor:
     if cls is torch.nn.Parameter:
         return torch.nn.Parameter(tensor, requires_grad)
     return tensor.requires_grad_() if requires_grad else tensor
 
 
-def rebuild_tensor(cls: Any, storage: Any, metadata: tuple[int, Any, Any, bool]) -> torch.Tensor:
+def rebuild_tensor(cls: object, storage: Any, metadata: tuple[int, object, object, bool]) -> torch.Tensor:
     """The tensor that looks at a storage with a dtype, a parameter if that is ``cls``; ``metadata`` are offset, size, stride and
     ``requires_grad``."""
     offset, size, stride, requires_grad = metadata
@@ -252,7 +252,7 @@ def rebuild_tensor(cls: Any, storage: Any, metadata: tuple[int, Any, Any, bool])
     return _finished(cls, tensor, requires_grad)
 
 
-def _rebuild_copied(cls: Any, tensor: torch.Tensor, device: str, requires_grad: bool) -> torch.Tensor:
+def _rebuild_copied(cls: object, tensor: torch.Tensor, device: str, requires_grad: bool) -> torch.Tensor:
     """The copy of a tensor of ``device``; on the CPU where that is not there."""
     try:
         tensor = tensor.to(device)
@@ -261,7 +261,7 @@ def _rebuild_copied(cls: Any, tensor: torch.Tensor, device: str, requires_grad: 
     return _finished(cls, tensor, requires_grad)
 
 
-def _rebuild_meta(cls: Any, dtype: torch.dtype, size: Any, stride: Any, requires_grad: bool) -> torch.Tensor:
+def _rebuild_meta(cls: object, dtype: torch.dtype, size: Sequence[int], stride: Sequence[int], requires_grad: bool) -> torch.Tensor:
     return _finished(cls, torch.empty_strided(size, stride, dtype=dtype, device="meta"), requires_grad)
 
 

@@ -62,7 +62,7 @@ def _end_with_parent() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
 
 
-def _run(fn: Callable[..., Any], i: int, args: tuple[Any, ...], error_file: str) -> None:
+def _run(fn: Callable[..., object], i: int, args: tuple[object, ...], error_file: str) -> None:
     _end_with_parent()
     try:
         fn(i, *args)
@@ -154,14 +154,14 @@ class ProcessContext:
 class SpawnContext(ProcessContext):
     """The old name of ``ProcessContext``."""
 
-    def __init__(self, processes: Sequence[Any], error_files: Sequence[str]) -> None:
+    def __init__(self, processes: Sequence[object], error_files: Sequence[str]) -> None:
         warnings.warn("SpawnContext is renamed to ProcessContext since 1.4 release.", stacklevel=2)
         super().__init__(processes, error_files)
 
 
 def start_processes(
-    fn: Callable[..., Any],
-    args: tuple[Any, ...] = (),
+    fn: Callable[..., object],
+    args: tuple[object, ...] = (),
     nprocs: int = 1,
     join: bool = True,
     daemon: bool = False,
@@ -199,8 +199,8 @@ def start_processes(
 
 
 def spawn(
-    fn: Callable[..., Any],
-    args: tuple[Any, ...] = (),
+    fn: Callable[..., object],
+    args: tuple[object, ...] = (),
     nprocs: int = 1,
     join: bool = True,
     daemon: bool = False,

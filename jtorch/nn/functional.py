@@ -69,7 +69,7 @@ def boolean_dispatch(arg_name: str, arg_index: int, default: bool, if_true: Any,
         module_name, func_name: where the function says it comes from.
     """
 
-    def fn(*args: Any, **kwargs: Any) -> Any:
+    def fn(*args: object, **kwargs: object) -> Any:
         flag = kwargs.get(arg_name, args[arg_index] if arg_index < len(args) else default)
         return (if_true if flag else if_false)(*args, **kwargs)
 
@@ -78,7 +78,7 @@ def boolean_dispatch(arg_name: str, arg_index: int, default: bool, if_true: Any,
     return fn
 
 
-def assert_int_or_pair(arg: Any, arg_name: str, message: str) -> None:
+def assert_int_or_pair(arg: list[int], arg_name: str, message: str) -> None:
     """Checks that an argument is a number or two of them.
 
     Raises:
@@ -88,7 +88,7 @@ def assert_int_or_pair(arg: Any, arg_name: str, message: str) -> None:
         raise AssertionError(message.format(arg_name))
 
 
-def _threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Any:
+def _threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """``threshold``, under its old name."""
     return globals()["threshold"](input, threshold, value, inplace)
 

@@ -13,7 +13,7 @@ from . import functional as F
 Ints = int | Sequence[int]
 
 
-def _gradient(conv: Callable[..., Tensor], input: Any, weight: Any, grad_output: Tensor, wrt: int, settings: tuple[Any, ...]) -> Tensor:
+def _gradient(conv: Callable[..., Tensor], input: Any, weight: Any, grad_output: Tensor, wrt: int, settings: tuple[object, ...]) -> Tensor:
     """The gradient of ``conv`` for operand ``wrt`` (0 input, 1 weight); the other is given, of this one only the shape matters."""
     shape, other = (input, weight) if wrt == 0 else (weight, input)
     with torch.enable_grad():

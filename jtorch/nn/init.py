@@ -6,7 +6,7 @@ import functools
 import math
 import warnings
 from collections.abc import Callable
-from typing import Any, ParamSpec
+from typing import ParamSpec
 
 import jtorch as torch
 from jtorch import Tensor
@@ -130,7 +130,7 @@ def trunc_normal_(
         return _truncate_uniform_draws(tensor, mean, std, a, b, generator)
 
 
-def _truncate_normal_draws(tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Any) -> Tensor:
+def _truncate_normal_draws(tensor: Tensor, mean: float, std: float, a: float, b: float, generator: torch.Generator | None) -> Tensor:
     """Rejection from the normal distribution itself: most draws are inside the limits."""
     low, high = (tensor.new_tensor(limit, device="cpu").item() for limit in (a, b))  # as the tensor's dtype rounds them
     result = tensor.normal_(mean, std, generator=generator)
@@ -139,7 +139,7 @@ def _truncate_normal_draws(tensor: Tensor, mean: float, std: float, a: float, b:
     return tensor if result is tensor else tensor.copy_(result)
 
 
-def _truncate_uniform_draws(tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Any) -> Tensor:
+def _truncate_uniform_draws(tensor: Tensor, mean: float, std: float, a: float, b: float, generator: torch.Generator | None) -> Tensor:
     """Rejection from the uniform distribution on [a, b], for limits far out or close together."""
     log_peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2  # so that the mode is always accepted
     chance = torch.empty_like(tensor)

@@ -19,7 +19,7 @@ __all__ = ["Parameter", "UninitializedParameter", "is_lazy", "Buffer", "Uninitia
 class _ParameterMeta(type(Tensor)):
     """Lets instances of other Tensor subclasses that ``Parameter(...)`` has marked count as Parameters."""
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         if cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False):
             return True
         return super().__instancecheck__(instance)
@@ -70,19 +70,19 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
 
-    def __reduce_ex__(self, proto: Any) -> tuple[Any, ...]:
+    def __reduce_ex__(self, proto: object) -> tuple[Any, ...]:
         state = _instance_state(self)
         if not state:
             return _rebuild_parameter, (self.data, self.requires_grad, OrderedDict())
         return _rebuild_parameter_with_state, (self.data, self.requires_grad, OrderedDict(), state)
 
 
-def _instance_state(parameter: Any) -> dict[str, Any]:
+def _instance_state(parameter: Tensor) -> dict[str, object]:
     """What a program has set on the instance: the attributes that are not the Tensor class's own."""
     return {k: v for k, v in vars(parameter).items() if not hasattr(Tensor, k)}
 
 
-def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -> Parameter:  # noqa: ARG001 (always empty)
+def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: object) -> Parameter:  # noqa: ARG001 (always empty)
     """Makes a Parameter again when one is unpickled."""
     return Parameter(data, requires_grad)
 
@@ -90,8 +90,8 @@ def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -
 def _rebuild_parameter_with_state(
     data: Tensor,
     requires_grad: bool,
-    backward_hooks: Any,  # noqa: ARG001 (always empty)
-    state: dict[str, Any],
+    backward_hooks: object,  # noqa: ARG001 (always empty)
+    state: dict[str, object],
 ) -> Parameter:
     """Makes a Parameter again, with the attributes that were set on it."""
     made = Parameter(data, requires_grad)
@@ -134,7 +134,7 @@ class UninitializedTensorMixin:
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
 
-    def __reduce_ex__(self, proto: Any) -> tuple[Any, ...]:
+    def __reduce_ex__(self, proto: object) -> tuple[Any, ...]:
         return type(self), (self.requires_grad,)
 
     @classmethod
@@ -149,7 +149,7 @@ class UninitializedTensorMixin:
         )
 
 
-def is_lazy(param: Any) -> bool:
+def is_lazy(param: Tensor) -> bool:
     """Whether ``param`` is an uninitialized parameter or buffer."""
     return isinstance(param, UninitializedTensorMixin)
 
@@ -186,7 +186,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 class _BufferMeta(type(Tensor)):
     """Lets the tensors that ``Buffer(...)`` returns count as Buffers."""
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         if cls is Buffer and isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False):
             return True
         return super().__instancecheck__(instance)

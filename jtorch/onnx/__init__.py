@@ -32,7 +32,7 @@ def _refusing(module: str) -> Callable[[str], Any]:
         if name.startswith("__"):
             raise AttributeError(f"module 'torch.onnx.{module}' has no attribute '{name}'")
 
-        def refused(*args: Any, **kwargs: Any) -> Any:
+        def refused(*args: object, **kwargs: object) -> Any:
             raise _refused(f"{module}.{name}")
 
         return refused
@@ -40,7 +40,7 @@ def _refusing(module: str) -> Callable[[str], Any]:
     return __getattr__
 
 
-def export(*args: Any, **kwargs: Any) -> Any:
+def export(*args: object, **kwargs: object) -> ONNXProgram | None:
     """Not offered."""
     raise _refused("export")
 
@@ -53,7 +53,7 @@ def is_in_onnx_export() -> bool:
 class _Refused:
     """A class that cannot be instantiated."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         raise _refused(type(self).__name__)
 
 
@@ -126,10 +126,10 @@ class TensorProtoDataType(enum.IntEnum):
 
 
 #: Functions that programs registered, by operator and version: they would be called by an export.
-_registered: dict[tuple[str, int], Callable[..., Any]] = {}
+_registered: dict[tuple[str, int], Callable[..., object]] = {}
 
 
-def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Callable[..., Any], opset_version: int) -> None:
+def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Callable[..., object], opset_version: int) -> None:
     """Notes how a program would export an operator. No export ever asks for it."""
     _registered[symbolic_name, opset_version] = symbolic_fn
 

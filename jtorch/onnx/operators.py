@@ -7,7 +7,7 @@ from typing import Any
 import jtorch as torch
 
 
-def shape_as_tensor(x: Any) -> torch.Tensor:
+def shape_as_tensor(x: object) -> torch.Tensor:
     """The sizes as a tensor."""
     return torch._shape_as_tensor(x)
 

@@ -71,7 +71,7 @@ class Adafactor(Optimizer):
         super().__setstate__(state)
         self._set_group_defaults(foreach=None)
 
-    def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, Any]:
+    def _init_state(self, group: dict[str, object], p: torch.Tensor) -> dict[str, torch.Tensor]:
         grad: Any = p.grad
         state = {"step": new_step(group)}
         if grad.dim() > 1:
@@ -141,7 +141,7 @@ class Adafactor(Optimizer):
         )
 
 
-def _buffers_of(state: dict[str, Any], _key: None) -> tuple[str, ...]:
+def _buffers_of(state: dict[str, torch.Tensor], _key: None) -> tuple[str, ...]:
     return ("row_var", "col_var", "step") if "row_var" in state else ("variance", "step")
 
 

@@ -56,12 +56,12 @@ def zeros(p: torch.Tensor) -> torch.Tensor:
     return torch.zeros_like(p, memory_format=torch.preserve_format)
 
 
-def pick(states: Iterable[dict[str, Any]], name: str) -> list[Any]:
+def pick(states: Iterable[dict[str, object]], name: str) -> list[Any]:
     """One buffer of every state; None where there is none."""
     return [state.get(name) for state in states]
 
 
-def advance(step: torch.Tensor) -> Any:
+def advance(step: torch.Tensor) -> torch.Tensor:
     """Counts one step and returns the count, a tensor in float64."""
     step += 1
     return step.double()
@@ -112,7 +112,7 @@ _FLAGS = frozenset(("centered", "decoupled_weight_decay", "maximize"))
 
 def update_lists(
     optimizer: Optimizer,
-    closure: Callable[[], Any] | None,
+    closure: Callable[[], object] | None,
     rule: Callable[..., None],
     whole: Callable[..., tuple[torch.Tensor, ...]],
     buffers: str,
@@ -159,11 +159,13 @@ def update_lists(
     return loss
 
 
-def _named(_state: dict[str, Any], names: tuple[str, ...]) -> tuple[str, ...]:
+def _named(_state: dict[str, torch.Tensor], names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def _write(params: list[torch.Tensor], held: list[list[torch.Tensor]], names: Iterable[str], new: Any, writes: tuple[int, ...]) -> None:
+def _write(
+    params: list[torch.Tensor], held: list[list[torch.Tensor]], names: Iterable[str], new: tuple[torch.Tensor, ...], writes: tuple[int, ...]
+) -> None:
     """Writes what was computed for a bucket; results for numbers go into those of all its parameters."""
     begin = len(params)
     tensors, news, counts = list(params), list(new[:begin]), [writes[0]] * begin
@@ -182,7 +184,7 @@ def in_one_way(functional: Callable[..., None]) -> Callable[..., None]:
     ``functional`` is all of them here.
     """
 
-    def run(*lists: Any, **options: Any) -> None:
+    def run(*lists: object, **options: object) -> None:
         parameters = inspect.signature(functional).parameters
         names = [n for n, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty]
         names += [n for n in ("grad_scale", "found_inf") if n in parameters]

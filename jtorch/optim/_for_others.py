@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import jtorch as torch
@@ -17,19 +17,19 @@ _differentiable_doc = "differentiable (bool, optional): whether autograd goes th
 _maximize_doc = "maximize (bool, optional): maximize the objective, instead of minimizing it"
 
 
-def _get_value(x: Any) -> Any:
+def _get_value(x: object) -> object:
     """A step count as a number; itself while a program is being recorded."""
     if isinstance(x, torch.Tensor):
         return x if torch.compiler.is_compiling() else x.item()
     return x
 
 
-def _stack_if_compiling(x: Any) -> Any:
+def _stack_if_compiling(x: Sequence[torch.Tensor]) -> object:
     """A list of tensors as one while a program is being recorded; itself otherwise."""
     return torch.stack(x) if torch.compiler.is_compiling() else x
 
 
-def _disable_dynamo_if_unsupported(single_tensor_fn: Any = None) -> Callable[[_F], _F]:
+def _disable_dynamo_if_unsupported(single_tensor_fn: object = None) -> Callable[[_F], _F]:
     """A decorator that returns what it is given: every step may be part of a program."""
     del single_tensor_fn
     return lambda func: func

@@ -36,7 +36,7 @@ class Bucket:
         self.stepped = self.buffers.get("step")
         self.common = [tensors for name, tensors in self.buffers.items() if name in COMMON]
 
-    def holds(self, state: dict[torch.Tensor, dict[str, Any]]) -> bool:
+    def holds(self, state: dict[torch.Tensor, dict[str, object]]) -> bool:
         """Whether the optimiser's state is still what the lists were made from."""
         if not self.getters:
             return True
@@ -56,7 +56,9 @@ class Plan:
 
     __slots__ = ("buckets", "idle", "key", "params", "plain")
 
-    def __init__(self, key: Any, params: list[torch.Tensor], idle: list[torch.Tensor], buckets: list[Bucket], plain: bool) -> None:
+    def __init__(
+        self, key: tuple[str, ...] | bool | None, params: list[torch.Tensor], idle: list[torch.Tensor], buckets: list[Bucket], plain: bool
+    ) -> None:
         self.key, self.params, self.idle, self.buckets, self.plain = key, params, idle, buckets, plain
 
     def gradients(self, optimizer: Any, group: dict[str, Any]) -> list[list[torch.Tensor]] | None:
@@ -91,7 +93,7 @@ def share_value(tensors: list[torch.Tensor]) -> None:
     torch._C._swap_(tensors, [tensors[0]] * len(tensors), repeat(0))
 
 
-def plan_for(optimizer: Any, group: dict[str, Any], key: Any, names: Names) -> tuple[Plan, list[list[torch.Tensor]]]:
+def plan_for(optimizer: Any, group: dict[str, object], key: Any, names: Names) -> tuple[Plan, list[list[torch.Tensor]]]:
     """The plan of a group and its gradients of this step; ``names(state, key)`` gives a state's buffers, ``key`` what it depends on.
 
     ``plan.plain`` is false for parameters that the fused operation does not take: it stays on the per-parameter path.
@@ -110,7 +112,7 @@ def plan_for(optimizer: Any, group: dict[str, Any], key: Any, names: Names) -> t
     return plan, grads
 
 
-def _build(optimizer: Any, group: dict[str, Any], key: Any, names: Names, fresh: bool) -> Plan:
+def _build(optimizer: Any, group: dict[str, Any], key: tuple[str, ...] | bool | None, names: Names, fresh: bool) -> Plan:
     known = {id(p) for p, state in optimizer.state.items() if state}
     params, _grads, states = optimizer._collect(group)
     chosen = {id(p) for p in params}
@@ -140,7 +142,7 @@ def _build(optimizer: Any, group: dict[str, Any], key: Any, names: Names, fresh:
     return Plan(key, list(group["params"]), idle, [Bucket(ps, ss, shared[0]) for shared, (ps, ss) in members.items()], plain)
 
 
-def _is_plain(p: torch.Tensor, state: dict[str, Any], names: Sequence[str]) -> bool:
+def _is_plain(p: torch.Tensor, state: dict[str, torch.Tensor | None], names: Sequence[str]) -> bool:
     """Whether the operation on lists takes a parameter: an ordinary one of floats, with buffers of its dtype."""
     if type(p) not in (torch.Tensor, torch.nn.Parameter) or not p.is_floating_point():
         return False
@@ -159,7 +161,7 @@ def plain_gradients(grads: list[torch.Tensor]) -> bool:
     return all(map(is_, map(type, grads), repeat(torch.Tensor)))
 
 
-def unscaled(optimizer: Any, grads: list[torch.Tensor]) -> bool:
+def unscaled(optimizer: object, grads: list[torch.Tensor]) -> bool:
     """Divides gradients by the scale that a ``GradScaler`` left on the optimiser; False where they overflowed: the step is skipped."""
     found_inf, scale = getattr(optimizer, "found_inf", None), getattr(optimizer, "grad_scale", None)
     if found_inf is not None and found_inf.item() != 0:

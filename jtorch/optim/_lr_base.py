@@ -24,7 +24,7 @@ EPOCH_DEPRECATION_WARNING = (
 _SEE = "See more details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
 
 
-def _copied(value: Any) -> Any:
+def _copied(value: float) -> torch.Tensor | float:
     return value.clone() if isinstance(value, torch.Tensor) else value
 
 
@@ -41,19 +41,19 @@ def _format_param(name: str, optimizer: Optimizer, param: Any) -> list[Any]:
     return [_copied(p) for p in param]
 
 
-def _param_groups_val_list(optimizer: Optimizer, key: str) -> list[Any]:
+def _param_groups_val_list(optimizer: Optimizer, key: str) -> list[torch.Tensor | float]:
     """An option of each group; tensors are copied, since they are changed in place."""
     return [_copied(group[key]) for group in optimizer.param_groups]
 
 
-def _update_param_group_val(param_group: dict[str, Any], key: str, val: Any) -> None:
+def _update_param_group_val(param_group: dict[str, Any], key: str, val: torch.Tensor | float) -> None:
     if isinstance(param_group[key], torch.Tensor):
         param_group[key].fill_(_to_scalar(val))
     else:
         param_group[key] = val
 
 
-def _check_optimizer(optimizer: Any) -> None:
+def _check_optimizer(optimizer: Optimizer) -> None:
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
 
@@ -66,7 +66,7 @@ def _count_steps(optimizer: Optimizer) -> None:
     owner = ref(optimizer)  # no cycle: the wrapper lies in the optimiser itself
 
     @wraps(func)
-    def step(*args: Any, **kwargs: Any) -> Any:
+    def step(*args: object, **kwargs: object) -> None:
         opt = owner()
         opt._opt_called = True
         return func(opt, *args, **kwargs)
@@ -76,7 +76,7 @@ def _count_steps(optimizer: Optimizer) -> None:
 
 
 @contextmanager
-def _flag(scheduler: Any, name: str) -> Iterator[None]:
+def _flag(scheduler: object, name: str) -> Iterator[None]:
     setattr(scheduler, name, True)
     try:
         yield
@@ -84,12 +84,12 @@ def _flag(scheduler: Any, name: str) -> Iterator[None]:
         setattr(scheduler, name, False)
 
 
-def _enable_get_lr_call(o: Any) -> Any:
+def _enable_get_lr_call(o: object) -> object:
     """A block in which ``get_lr`` of a scheduler does not warn that it is called by the program."""
     return _flag(o, "_get_lr_called_within_step")
 
 
-def _initial_mode(o: Any) -> Any:
+def _initial_mode(o: object) -> object:
     """A block in which a scheduler takes its first step."""
     return _flag(o, "_is_initial")
 

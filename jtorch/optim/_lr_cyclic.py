@@ -232,15 +232,15 @@ class OneCycleLR(_CyclesMomentum):
                 raise ValueError(f"Expected positive integer {name}, but got {value}")
         return math.prod(given.values())
 
-    def _anneal_func(self, start: Any, end: Any, pct: float) -> Any:
+    def _anneal_func(self, start: float, end: float, pct: float) -> Any:
         return (self._annealing_cos if self._anneal_func_type == "cos" else self._annealing_linear)(start, end, pct)
 
     @staticmethod
-    def _annealing_cos(start: Any, end: Any, pct: float) -> Any:
+    def _annealing_cos(start: float, end: float, pct: float) -> float:
         return end + (start - end) / 2.0 * (math.cos(math.pi * pct) + 1)
 
     @staticmethod
-    def _annealing_linear(start: Any, end: Any, pct: float) -> Any:
+    def _annealing_linear(start: Any, end: Any, pct: float) -> object:
         return (end - start) * pct + start
 
     def get_lr(self) -> Rates:

@@ -38,7 +38,7 @@ def _zeropower_via_newtonschulz(grad: torch.Tensor, ns_coefficients: tuple[float
     return x.T if tall else x
 
 
-def _adjust_lr(lr: Any, adjust_lr_fn: str | None, param_shape: Sequence[int]) -> Any:
+def _adjust_lr(lr: float, adjust_lr_fn: str | None, param_shape: Sequence[int]) -> float:
     """The learning rate that gives updates of matrices of any shape a similar size."""
     rows, columns = param_shape[:2]
     if adjust_lr_fn is None or adjust_lr_fn == "original":
@@ -102,7 +102,7 @@ class Muon(Optimizer):
                 if p.ndim != 2:
                     raise ValueError(f"Muon only supports 2D parameters whereas we found a parameter with size: {p.size()}")
 
-    def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, Any]:
+    def _init_state(self, group: dict[str, object], p: torch.Tensor) -> dict[str, torch.Tensor]:
         grad: Any = p.grad
         return {"momentum_buffer": torch.zeros_like(grad, memory_format=torch.preserve_format)}
 

@@ -67,7 +67,7 @@ class Adadelta(Optimizer):
         super().__setstate__(state)
         self._set_group_defaults(foreach=None, maximize=False, differentiable=False, capturable=False)
 
-    def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, Any]:
+    def _init_state(self, group: dict[str, object], p: torch.Tensor) -> dict[str, torch.Tensor]:
         return {"step": new_step(group), "square_avg": zeros(p), "acc_delta": zeros(p)}
 
     @_use_grad_for_differentiable

@@ -85,7 +85,7 @@ class Adagrad(Optimizer):
         super().__setstate__(state)
         self._set_group_defaults(foreach=None, maximize=False, differentiable=False, fused=None)
 
-    def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, Any]:
+    def _init_state(self, group: dict[str, object], p: torch.Tensor) -> dict[str, torch.Tensor]:
         value = self.defaults["initial_accumulator_value"]
         value = complex(value, value) if torch.is_complex(p) else value
         return {"step": new_step(group), "sum": torch.full_like(p, value, memory_format=torch.preserve_format)}

@@ -118,7 +118,7 @@ class Adam(Optimizer):
             amsgrad=False, maximize=False, foreach=None, capturable=False, differentiable=False, decoupled_weight_decay=False, fused=None
         )
 
-    def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, Any]:
+    def _init_state(self, group: dict[str, object], p: torch.Tensor) -> dict[str, torch.Tensor]:
         state = {"step": new_step(group), "exp_avg": zeros(p), "exp_avg_sq": zeros(p)}
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = zeros(p)
@@ -191,7 +191,7 @@ class Adam(Optimizer):
             changed_in_parts(lists[0], *lists[2:])
 
 
-def _buffers_of(_state: dict[str, Any], amsgrad: bool) -> tuple[str, ...]:
+def _buffers_of(_state: dict[str, torch.Tensor], amsgrad: bool) -> tuple[str, ...]:
     return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq", "step") if amsgrad else ("exp_avg", "exp_avg_sq", "step")
 
 

@@ -66,7 +66,7 @@ class Adamax(Optimizer):
         super().__setstate__(state)
         self._set_group_defaults(foreach=None, maximize=False, differentiable=False, capturable=False)
 
-    def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, Any]:
+    def _init_state(self, group: dict[str, object], p: torch.Tensor) -> dict[str, torch.Tensor]:
         return {"step": new_step(group), "exp_avg": zeros(p), "exp_inf": zeros(p)}
 
     @_use_grad_for_differentiable

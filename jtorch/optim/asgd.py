@@ -72,7 +72,7 @@ class ASGD(Optimizer):
                     if name in p_state and not torch.is_tensor(p_state[name]):
                         p_state[name] = torch.tensor(p_state[name], dtype=p_state["step"].dtype)
 
-    def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, Any]:
+    def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, torch.Tensor]:
         step = new_step(group)
         eta = torch.as_tensor(_to_scalar(group["lr"]), dtype=step.dtype).clone().detach()
         return {"step": step, "eta": eta, "mu": torch.ones_like(step), "ax": zeros(p)}

@@ -51,7 +51,7 @@ class _Point:
 
 def _strong_wolfe(
     obj_func: Evaluate,
-    x: Any,
+    x: list[torch.Tensor] | torch.Tensor,
     t: float,
     d: torch.Tensor,
     f: float,
@@ -204,7 +204,7 @@ class LBFGS(Optimizer):
         return loss, flat_grad
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Any]) -> Any:
+    def step(self, closure: Callable[[], Any]) -> torch.Tensor:
         """Updates the parameters by up to ``max_iter`` iterations; returns the loss before them."""
         closure = torch.enable_grad()(closure)
         group = self.param_groups[0]
@@ -260,7 +260,7 @@ class LBFGS(Optimizer):
                     raise RuntimeError("only 'strong_wolfe' is supported")
                 x = [p.clone() for p in self._params]
 
-                def evaluate(x: Any, t: float, d: torch.Tensor) -> tuple[float, torch.Tensor]:
+                def evaluate(x: list[torch.Tensor], t: float, d: torch.Tensor) -> tuple[float, torch.Tensor]:
                     return self._directional_evaluate(closure, x, d, t)
 
                 loss, flat_grad, t, spent = _strong_wolfe(evaluate, x, t, d, loss, flat_grad, gtd, max_ls=max_eval - evaluations)

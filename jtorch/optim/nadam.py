@@ -78,7 +78,7 @@ class NAdam(Optimizer):
                 if p_state and not torch.is_tensor(p_state["mu_product"]):
                     p_state["mu_product"] = torch.tensor(p_state["mu_product"], dtype=p_state["step"].dtype)
 
-    def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, Any]:
+    def _init_state(self, group: dict[str, object], p: torch.Tensor) -> dict[str, torch.Tensor]:
         step = new_step(group)
         return {"step": step, "mu_product": torch.ones_like(step), "exp_avg": zeros(p), "exp_avg_sq": zeros(p)}
 

@@ -33,8 +33,8 @@ __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer
 StateDict: TypeAlias = dict[str, Any]
 ParamsT: TypeAlias = "Iterable[torch.Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, torch.Tensor]]"
 
-_global_optimizer_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
-_global_optimizer_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+_global_optimizer_pre_hooks: OrderedDict[int, Callable[..., object]] = OrderedDict()
+_global_optimizer_post_hooks: OrderedDict[int, Callable[..., object]] = OrderedDict()
 
 
 class _RequiredParameter:
@@ -47,7 +47,7 @@ class _RequiredParameter:
 required = _RequiredParameter()
 
 
-def _register(hooks: OrderedDict[int, Callable[..., Any]], hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+def _register(hooks: OrderedDict[int, Callable[..., object]], hook: Callable[..., object], prepend: bool = False) -> RemovableHandle:
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     if prepend:
@@ -55,7 +55,7 @@ def _register(hooks: OrderedDict[int, Callable[..., Any]], hook: Callable[..., A
     return handle
 
 
-def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+def register_optimizer_step_pre_hook(hook: Callable[..., object]) -> RemovableHandle:
     """Calls ``hook(optimizer, args, kwargs)`` before each step of every optimiser; it may return new ``(args, kwargs)``."""
     return _register(_global_optimizer_pre_hooks, hook)
 
@@ -65,18 +65,18 @@ def register_optimizer_step_post_hook(hook: Callable[..., None]) -> RemovableHan
     return _register(_global_optimizer_post_hooks, hook)
 
 
-def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]:
+def _use_grad_for_differentiable(func: Callable[..., object]) -> Callable[..., Any]:
     """A ``step`` that autograd sees only if the optimiser was made with ``differentiable=True``."""
 
     @functools.wraps(func)
-    def step(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+    def step(self: Optimizer, *args: object, **kwargs: object) -> Any:
         with torch.set_grad_enabled(self.defaults["differentiable"]):
             return func(self, *args, **kwargs)
 
     return step
 
 
-def _run_closure(closure: Callable[[], Any] | None) -> Any:
+def _run_closure(closure: Callable[[], object] | None) -> object:
     if closure is None:
         return None
     with torch.enable_grad():
@@ -88,7 +88,7 @@ def _get_scalar_dtype(is_fused: bool | None = None) -> torch.dtype:
     return torch.float64 if torch.get_default_dtype() == torch.float64 and not is_fused else torch.float32
 
 
-def _to_scalar(x: Any) -> Any:
+def _to_scalar(x: float | torch.Tensor) -> Any:
     """``x``, a one-element tensor made 0-dimensional."""
     return x.squeeze() if isinstance(x, torch.Tensor) and x.dim() != 0 else x
 
@@ -150,7 +150,7 @@ class Optimizer:
         return text + ")"
 
     @staticmethod
-    def _group_tensors_by_device_and_dtype(tensorlistlist: list[Any], with_indices: bool = False) -> Any:
+    def _group_tensors_by_device_and_dtype(tensorlistlist: list[list[torch.Tensor | None]], with_indices: bool = False) -> object:
         """The tensors of some lists by device and dtype."""
         return _group_tensors_by_device_and_dtype(tensorlistlist, with_indices)
 
@@ -159,7 +159,7 @@ class Optimizer:
         """``func``, a ``step`` method, with the hooks around it and the recorded trace ended after it."""
 
         @functools.wraps(func)
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: object) -> torch.Tensor | None:
             self = args[0]
             for pre_hook in chain(_global_optimizer_pre_hooks.values(), self._optimizer_step_pre_hooks.values()):
                 result = pre_hook(self, args, kwargs)
@@ -260,7 +260,7 @@ class Optimizer:
             zip(chain.from_iterable(g["params"] for g in saved_groups), chain.from_iterable(g["params"] for g in groups), strict=True)
         )
 
-        def cast(param: torch.Tensor, value: Any, param_id: int, key: Hashable = None) -> Any:
+        def cast(param: torch.Tensor, value: object, param_id: int, key: Hashable = None) -> Any:
             if isinstance(value, torch.Tensor):
                 return self._process_value_according_to_param_policy(param, value, param_id, state_dict["param_groups"], key)
             if isinstance(value, dict):
@@ -306,7 +306,7 @@ class Optimizer:
         if plain:
             torch._foreach_zero_(plain)
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:
         """Updates the parameters once. ``closure`` evaluates the model anew and returns the loss."""
         raise NotImplementedError
 
@@ -364,7 +364,7 @@ class Optimizer:
 
     # What the optimisers of this package share ------------------------------------------------------------------------
 
-    def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, Any]:
+    def _init_state(self, group: dict[str, object], p: torch.Tensor) -> dict[str, Any]:
         """The state of ``p`` before its first step."""
         raise NotImplementedError
 
@@ -393,7 +393,7 @@ class Optimizer:
     _sparse_grads = False
     _no_sparse_grads = "{} does not support sparse gradients"
 
-    def _set_group_defaults(self, **defaults: Any) -> None:
+    def _set_group_defaults(self, **defaults: object) -> None:
         """For ``__setstate__``: options that an older state lacks; step counts that were plain numbers become tensors."""
         for group in self.param_groups:
             for name, value in defaults.items():

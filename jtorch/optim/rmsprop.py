@@ -72,7 +72,7 @@ class RMSprop(Optimizer):
         super().__setstate__(state)
         self._set_group_defaults(momentum=0, centered=False, foreach=None, maximize=False, differentiable=False, capturable=False)
 
-    def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, Any]:
+    def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, torch.Tensor]:
         state = {"step": new_step(group), "square_avg": zeros(p)}
         if group["momentum"] > 0:
             state["momentum_buffer"] = zeros(p)

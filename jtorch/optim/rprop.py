@@ -62,7 +62,7 @@ class Rprop(Optimizer):
         super().__setstate__(state)
         self._set_group_defaults(foreach=None, maximize=False, differentiable=False, capturable=False)
 
-    def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, Any]:
+    def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, torch.Tensor]:
         lr = _to_scalar(group["lr"])
         grad: Any = p.grad
         size = torch.full_like(grad, complex(lr, lr)) if p.dtype.is_complex else torch.full_like(grad, lr)

@@ -76,7 +76,7 @@ class SGD(Optimizer):
         super().__setstate__(state)
         self._set_group_defaults(nesterov=False, maximize=False, foreach=None, differentiable=False, fused=False)
 
-    def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, Any]:
+    def _init_state(self, group: dict[str, object], p: torch.Tensor) -> dict[str, object]:
         return {"momentum_buffer": None} if group["momentum"] != 0 else {}  # filled by the first step
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -142,7 +142,7 @@ class SGD(Optimizer):
             self._plans.pop(id(group), None)
 
 
-def _buffers_of(state: dict[str, Any], momentum: bool) -> tuple[str, ...]:
+def _buffers_of(state: dict[str, torch.Tensor | None], momentum: bool) -> tuple[str, ...]:
     return ("momentum_buffer",) if momentum and state["momentum_buffer"] is not None else ()
 
 

@@ -50,7 +50,7 @@ class SparseAdam(Optimizer):
         if is_complex:
             raise ValueError(f"Complex params at indices {is_complex}: SparseAdam does not support complex parameters")
 
-    def _init_state(self, group: dict[str, Any], p: torch.Tensor) -> dict[str, Any]:
+    def _init_state(self, group: dict[str, object], p: torch.Tensor) -> dict[str, torch.Tensor | int]:
         return {"step": 0, "exp_avg": zeros(p), "exp_avg_sq": zeros(p)}
 
     @torch.no_grad()

@@ -33,7 +33,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[[Tensors, Tensors, An
     _check_decay(decay)
 
     @torch.no_grad()
-    def ema_update(ema_param_list: Tensors, current_param_list: Tensors, _: Any) -> None:
+    def ema_update(ema_param_list: Tensors, current_param_list: Tensors, _: object) -> None:
         for average, current in zip(ema_param_list, current_param_list, strict=True):
             if _inexact(average):
                 average.lerp_(current, 1 - decay)
@@ -63,7 +63,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable[[torch.Tensor, torch.Tensor
     _check_decay(decay)
 
     @torch.no_grad()
-    def ema_update(ema_param: torch.Tensor, current_param: torch.Tensor, num_averaged: Any) -> torch.Tensor:  # noqa: ARG001
+    def ema_update(ema_param: torch.Tensor, current_param: torch.Tensor, num_averaged: object) -> torch.Tensor:  # noqa: ARG001
         return decay * ema_param + (1 - decay) * current_param
 
     return ema_update
@@ -91,7 +91,7 @@ class AveragedModel(Module):
         self,
         model: Module,
         device: int | torch.device | None = None,
-        avg_fn: Callable[[torch.Tensor, torch.Tensor, Any], torch.Tensor] | None = None,
+        avg_fn: Callable[[torch.Tensor, torch.Tensor, torch.Tensor | int], torch.Tensor] | None = None,
         multi_avg_fn: Callable[[Tensors, Tensors, Any], None] | None = None,
         use_buffers: bool = False,
     ) -> None:

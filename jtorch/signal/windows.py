@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-def _check(name: str, M: int, dtype: Any, layout: Any) -> Any:
+def _check(name: str, M: int, dtype: object, layout: object) -> Any:
     """The dtype of a window.
 
     Raises:
@@ -43,7 +43,9 @@ def _check(name: str, M: int, dtype: Any, layout: Any) -> Any:
     return wanted
 
 
-def _made(M: int, values: Any, dtype: Any, device: Any, requires_grad: bool) -> torch.Tensor:
+def _made(
+    M: int, values: Callable[..., object], dtype: torch.dtype | None, device: torch.device | int | str | None, requires_grad: bool
+) -> torch.Tensor:
     """The window; of one element it is 1, whatever the formula says."""
     array = np.ones(M) if M <= 1 else np.asarray(values(np.arange(M, dtype=np.float64)))
     return torch.tensor(array, dtype=dtype, device=device, requires_grad=requires_grad)
@@ -61,7 +63,7 @@ def exponential(
     tau: float = 1.0,
     sym: bool = True,
     dtype: torch.dtype | None = None,
-    layout: Any = torch.strided,
+    layout: object = torch.strided,
     device: torch.device | str | int | None = None,
     requires_grad: bool = False,
 ) -> torch.Tensor:
@@ -84,7 +86,7 @@ def cosine(
     *,
     sym: bool = True,
     dtype: torch.dtype | None = None,
-    layout: Any = torch.strided,
+    layout: object = torch.strided,
     device: torch.device | str | int | None = None,
     requires_grad: bool = False,
 ) -> torch.Tensor:
@@ -99,7 +101,7 @@ def gaussian(
     std: float = 1.0,
     sym: bool = True,
     dtype: torch.dtype | None = None,
-    layout: Any = torch.strided,
+    layout: object = torch.strided,
     device: torch.device | str | int | None = None,
     requires_grad: bool = False,
 ) -> torch.Tensor:
@@ -121,7 +123,7 @@ def kaiser(
     beta: float = 12.0,
     sym: bool = True,
     dtype: torch.dtype | None = None,
-    layout: Any = torch.strided,
+    layout: object = torch.strided,
     device: torch.device | str | int | None = None,
     requires_grad: bool = False,
 ) -> torch.Tensor:
@@ -146,7 +148,7 @@ def bartlett(
     *,
     sym: bool = True,
     dtype: torch.dtype | None = None,
-    layout: Any = torch.strided,
+    layout: object = torch.strided,
     device: torch.device | str | int | None = None,
     requires_grad: bool = False,
 ) -> torch.Tensor:
@@ -161,7 +163,7 @@ def general_cosine(
     a: Iterable[float],
     sym: bool = True,
     dtype: torch.dtype | None = None,
-    layout: Any = torch.strided,
+    layout: object = torch.strided,
     device: torch.device | str | int | None = None,
     requires_grad: bool = False,
 ) -> torch.Tensor:
@@ -191,7 +193,7 @@ def general_hamming(
     alpha: float = 0.54,
     sym: bool = True,
     dtype: torch.dtype | None = None,
-    layout: Any = torch.strided,
+    layout: object = torch.strided,
     device: torch.device | str | int | None = None,
     requires_grad: bool = False,
 ) -> torch.Tensor:
@@ -204,7 +206,7 @@ def hamming(
     *,
     sym: bool = True,
     dtype: torch.dtype | None = None,
-    layout: Any = torch.strided,
+    layout: object = torch.strided,
     device: torch.device | str | int | None = None,
     requires_grad: bool = False,
 ) -> torch.Tensor:
@@ -217,7 +219,7 @@ def hann(
     *,
     sym: bool = True,
     dtype: torch.dtype | None = None,
-    layout: Any = torch.strided,
+    layout: object = torch.strided,
     device: torch.device | str | int | None = None,
     requires_grad: bool = False,
 ) -> torch.Tensor:
@@ -230,7 +232,7 @@ def blackman(
     *,
     sym: bool = True,
     dtype: torch.dtype | None = None,
-    layout: Any = torch.strided,
+    layout: object = torch.strided,
     device: torch.device | str | int | None = None,
     requires_grad: bool = False,
 ) -> torch.Tensor:
@@ -243,7 +245,7 @@ def nuttall(
     *,
     sym: bool = True,
     dtype: torch.dtype | None = None,
-    layout: Any = torch.strided,
+    layout: object = torch.strided,
     device: torch.device | str | int | None = None,
     requires_grad: bool = False,
 ) -> torch.Tensor:

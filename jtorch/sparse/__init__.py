@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .._src.bind.everything import PUBLIC
@@ -35,7 +36,7 @@ def spsolve(input: Tensor, other: Tensor, *, left: bool = True) -> Tensor:
     raise not_offered("sparse.spsolve", "it needs a sparse direct solver, which JAX has not; use torch.linalg.solve with to_dense()")
 
 
-def as_sparse_gradcheck(gradcheck: Any) -> Any:
+def as_sparse_gradcheck(gradcheck: Any) -> Callable[..., bool]:
     """``gradcheck`` for functions of sparse tensors: their specified elements are the variables.
 
     >>> import jtorch as torch
@@ -45,12 +46,12 @@ def as_sparse_gradcheck(gradcheck: Any) -> Any:
     True
     """
 
-    def check(func: Any, inputs: Any, **kwargs: Any) -> bool:
+    def check(func: Callable[..., object], inputs: object, **kwargs: Any) -> bool:
         kwargs.pop("masked", None)
         given = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
         flat: list[Any] = [x._vals.detach().requires_grad_(x.requires_grad) if isinstance(x, SparseTensor) else x for x in given]
 
-        def rebuilt(*values: Any) -> Any:
+        def rebuilt(*values: Any) -> object:
             from ._tensor import like
 
             made = [like(x, v) if isinstance(x, SparseTensor) else v for x, v in zip(given, values, strict=True)]

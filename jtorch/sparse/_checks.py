@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._src.facts import layouts
+from ..core import Tensor
 from ._tensor import BY_ROW, host, nnz
 
 BLOCKS = (layouts.sparse_bsr, layouts.sparse_bsc)
@@ -59,14 +60,14 @@ class check_sparse_tensor_invariants:
         """``func`` within such a block."""
 
         @functools.wraps(func)
-        def checked(*args: Any, **kwargs: Any) -> Any:
+        def checked(*args: object, **kwargs: object) -> Any:
             with type(self)(self.state):
                 return func(*args, **kwargs)
 
         return checked
 
 
-def coo(indices: Any, size: tuple[int, ...], coalesced: bool) -> None:
+def coo(indices: Tensor, size: tuple[int, ...], coalesced: bool) -> None:
     """Checks that indices lie within the size, and are sorted and unique where that was claimed.
 
     Raises:
@@ -89,7 +90,7 @@ def coo(indices: Any, size: tuple[int, ...], coalesced: bool) -> None:
             raise RuntimeError("cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor")
 
 
-def _shapes(t: Any, a: str, b: str) -> None:
+def _shapes(t: Tensor, a: str, b: str) -> None:
     """Checks that the parts of a compressed layout, whose indices are called ``a`` and ``b``, fit each other and the size.
 
     Raises:
@@ -122,7 +123,7 @@ def _shapes(t: Any, a: str, b: str) -> None:
             )
 
 
-def in_pieces(first: Any, second: Any, kind: Any) -> None:
+def in_pieces(first: Tensor, second: Tensor, kind: object) -> None:
     """Checks that the indices of a compressed layout are in one piece for each matrix of a batch.
 
     Raises:
@@ -136,11 +137,11 @@ def in_pieces(first: Any, second: Any, kind: Any) -> None:
             raise RuntimeError(f"expected {name} to be a contiguous tensor per batch")
 
 
-def _names(kind: Any) -> tuple[str, str]:
+def _names(kind: object) -> tuple[str, str]:
     return ("crow_indices", "col_indices") if kind in BY_ROW else ("ccol_indices", "row_indices")
 
 
-def _dtypes(t: Any, a: str, b: str) -> None:
+def _dtypes(t: Tensor, a: str, b: str) -> None:
     first, second = [i.dtype.scalar_name for i in t._at]
     if first != second:
         raise RuntimeError(f"{a} and {b} must have the same dtype, bot got {first} and {second}, respectively")

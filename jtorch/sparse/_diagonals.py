@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .._src.facts import dtypes, layouts
+from ..core import Tensor
 from ._make import index_tensor, to_compressed
 from ._tensor import coo, host
 
 
-def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any) -> Any:
+def spdiags(diagonals: Tensor, offsets: Tensor, shape: tuple[int, ...], layout: object) -> object:
     """The matrix whose diagonal ``offsets[k]`` is ``diagonals[k]``, an element in column ``j`` being ``diagonals[k, j]``.
 
     Raises:

@@ -40,7 +40,7 @@ LINEAR = "neg positive conj conj_physical".split()
 
 
 def _unary(name: str, adds_up: bool) -> None:
-    def apply(input: Any, *args: Any, **kwargs: Any) -> Any:
+    def apply(input: SparseTensor, *args: Any, **kwargs: Any) -> Any:
         function = PUBLIC.get(name) or getattr(Tensor, name)
         out = kwargs.pop("out", None)
         if input._kind is layouts.sparse_coo and adds_up:
@@ -51,7 +51,7 @@ def _unary(name: str, adds_up: bool) -> None:
     sparse_op(name)(apply if adds_up else following(PUBLIC.get(name) or getattr(Tensor, name))(apply))
     if adds_up and hasattr(Tensor, f"{name}_"):
 
-        def written(input: Any, *args: Any, **kwargs: Any) -> Any:
+        def written(input: Any, *args: Any, **kwargs: Any) -> SparseTensor:
             if input._kind is layouts.sparse_coo and not input._sorted:
                 raise RuntimeError(f"{name}_ requires coalesced input")
             return become(input, apply(input, *args, **kwargs))
@@ -66,7 +66,7 @@ for _name in LINEAR:
 
 
 @sparse_op("nn.functional.relu")
-def _functional_relu(input: Any, inplace: bool = False) -> Any:
+def _functional_relu(input: object, inplace: bool = False) -> Any:
     return torch.relu_(input) if inplace else torch.relu(input)
 
 
@@ -77,7 +77,7 @@ def _dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = 
     return input
 
 
-def _is_number(x: Any) -> bool:
+def _is_number(x: Tensor | float) -> bool:
     return isinstance(x, (bool, int, float, complex, np.number)) or (
         isinstance(x, Tensor) and not isinstance(x, SparseTensor) and x.dim() == 0
     )
@@ -87,7 +87,7 @@ def _is_number(x: Any) -> bool:
 
 
 @sparse_op("add")
-def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+def add(input: Any, other: object, *, alpha: object = 1, out: Any = None) -> Tensor:
     """``input + alpha * other``: of two sparse tensors, or of a dense one and a sparse one."""
     found = _add(input, other, alpha)
     if out is None:
@@ -95,7 +95,7 @@ def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     return become(out, found) if isinstance(out, SparseTensor) else out.copy_(found)
 
 
-def _add(a: Any, b: Any, alpha: Any) -> Any:
+def _add(a: Tensor, b: Any, alpha: Any) -> Any:
     if isinstance(a, SparseTensor):
         if not isinstance(b, SparseTensor):
             if a._kind in COMPRESSED and isinstance(b, Tensor):
@@ -107,14 +107,14 @@ def _add(a: Any, b: Any, alpha: Any) -> Any:
     return _dense_plus(a, b, alpha)
 
 
-def _scaled(values: Tensor, alpha: Any, dtype: Any) -> Tensor:
+def _scaled(values: Tensor, alpha: float, dtype: jtorch.dtype) -> Tensor:
     """``alpha * values`` in the dtype of the sum: unsigned numbers must have a sign before they are multiplied by -1."""
     if values.dtype is not dtype:
         values = converted(values, dtype)
     return values if type(alpha) is int and alpha == 1 else values * alpha
 
 
-def _dense_plus(a: Any, s: SparseTensor, alpha: Any) -> Any:
+def _dense_plus(a: Tensor, s: SparseTensor, alpha: float) -> Tensor:
     shape = list(a.shape) if isinstance(a, Tensor) else []
     if shape != list(s._dims):
         raise RuntimeError(
@@ -132,7 +132,7 @@ def _dense_plus(a: Any, s: SparseTensor, alpha: Any) -> Any:
     return through(added, s, lambda grad: _scaled(grad, alpha.conjugate() if isinstance(alpha, complex) else alpha, dtype).to(own))
 
 
-def _sparse_sum(a: SparseTensor, b: SparseTensor, alpha: Any) -> SparseTensor:
+def _sparse_sum(a: SparseTensor, b: SparseTensor, alpha: int) -> SparseTensor:
     if a._dims != b._dims:
         raise RuntimeError(f"add: expected sizes of 'self' and 'other' to match, but {list(a._dims)} != {list(b._dims)}")
     dtype = torch.result_type(a._vals, b._vals)
@@ -167,7 +167,7 @@ def _same_positions(a: SparseTensor, b: SparseTensor) -> bool:
 
 
 @sparse_op("add_")
-def add_(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+def add_(input: Any, other: Any, *, alpha: Any = 1) -> SparseTensor | Tensor:
     """``add`` in place."""
     if isinstance(input, SparseTensor):
         return become(input, _add(input, other, alpha))
@@ -178,7 +178,7 @@ def add_(input: Any, other: Any, *, alpha: Any = 1) -> Any:
 
 
 @sparse_op("sub")
-def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+def sub(input: Tensor, other: Tensor, *, alpha: int = 1, out: object = None) -> Tensor:
     """``input - alpha * other``."""
     for x in (input, other):
         if isinstance(x, SparseTensor) and x._kind in COMPRESSED:
@@ -187,7 +187,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
 
 
 @sparse_op("sub_")
-def sub_(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+def sub_(input: Tensor, other: Tensor, *, alpha: int = 1) -> Tensor:
     """``sub`` in place."""
     return add_(input, other, alpha=-alpha)
 
@@ -203,13 +203,13 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
 
 @sparse_op("mul")
 @following(lambda whole, other, **_: whole * other if _is_number(other) else None)
-def mul(input: Any, other: Any, *, out: Any = None) -> Any:
+def mul(input: Tensor, other: Tensor | float, *, out: SparseTensor | None = None) -> SparseTensor:
     """The product by a number, a dense tensor (at the specified elements), or a sparse tensor (at those of both)."""
     found = _mul(input, other)
     return found if out is None else become(out, found)
 
 
-def _mul(a: Any, b: Any) -> Any:
+def _mul(a: Any, b: Any) -> SparseTensor:
     if not isinstance(a, SparseTensor):
         a, b = b, a
     if not a._dims and isinstance(b, Tensor) and not b.dim():  # the dtypes of both count, but values are a row beside a single number
@@ -293,7 +293,7 @@ def _times_dense(s: SparseTensor, d: Tensor) -> SparseTensor:
 
 
 @sparse_op("_sparse_broadcast_to")
-def _broadcast(s: SparseTensor, shape: Any) -> SparseTensor:
+def _broadcast(s: SparseTensor, shape: tuple[int, ...]) -> SparseTensor:
     """A sparse tensor repeated along new dimensions and those of size 1."""
     s = coalesce(s)
     n, lead = sparse_dim(s), len(shape) - len(s._dims)
@@ -313,7 +313,7 @@ def _broadcast(s: SparseTensor, shape: Any) -> SparseTensor:
 
 
 @sparse_op("mul_")
-def mul_(input: Any, other: Any) -> Any:
+def mul_(input: Tensor, other: float) -> SparseTensor | Tensor:
     """``mul`` in place."""
     if isinstance(input, SparseTensor):
         if _is_number(other) and not input._vals._rg:
@@ -330,7 +330,7 @@ def _divisor(t: Tensor) -> RuntimeError:
 
 @sparse_op("div")
 @following(lambda whole, other, rounding_mode=None, **_: None if rounding_mode else whole / other)
-def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
+def div(input: Any, other: Tensor, *, rounding_mode: str | None = None, out: SparseTensor | None = None) -> SparseTensor:
     """The quotient by a number or a 0-dim dense tensor."""
     if not isinstance(input, SparseTensor):
         if other._kind in COMPRESSED:
@@ -347,7 +347,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
 
 
 @sparse_op("floor_divide")
-def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:
+def floor_divide(input: object, other: Any, *, out: SparseTensor | None = None) -> SparseTensor:
     """The quotient by a number, rounded down."""
     if not isinstance(input, SparseTensor) or not _is_number(other):
         shape = list(other.shape) if isinstance(other, Tensor) else []
@@ -358,12 +358,12 @@ def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:
 
 
 @sparse_op("__rtruediv__")
-def _rtruediv(input: Any, other: Any) -> Any:
+def _rtruediv(input: Any, other: object) -> Any:
     raise could_not_run("reciprocal", input)
 
 
 @sparse_op("pow")
-def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
+def pow(input: Any, exponent: Any, *, out: SparseTensor | None = None) -> SparseTensor:
     """The power with a number as exponent."""
     if not isinstance(input, SparseTensor) or not _is_number(exponent) or input._kind in COMPRESSED:
         t = input if isinstance(input, SparseTensor) else exponent
@@ -378,13 +378,13 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
 
 
 @sparse_op("square")
-def square(input: Any) -> Any:
+def square(input: Tensor) -> Tensor:
     """The squares."""
     return pow(input, 2)
 
 
 @sparse_op("__rpow__")
-def _rpow(input: Any, other: Any) -> Any:
+def _rpow(input: Any, other: object) -> Any:
     raise could_not_run("pow.Scalar", input)
 
 
@@ -392,7 +392,7 @@ def _rpow(input: Any, other: Any) -> Any:
 
 
 @sparse_op("sparse_mask")
-def sparse_mask(input: Any, mask: Any) -> Any:
+def sparse_mask(input: Tensor, mask: Tensor) -> SparseTensor:
     """The elements of ``input`` at the places that ``mask`` specifies.
 
     Raises:

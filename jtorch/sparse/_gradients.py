@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jtorch
@@ -21,14 +22,14 @@ class Embedding(Function):
     """Rows of a table, whose gradient names the rows that were used, each as often as it was."""
 
     @staticmethod
-    def forward(ctx: Any, weight: Any, indices: Any, padding_idx: int, scale_grad_by_freq: bool) -> Any:
+    def forward(ctx: Any, weight: jtorch.Tensor, indices: object, padding_idx: int, scale_grad_by_freq: bool) -> jtorch.Tensor:
         """``weight[indices]``."""
         ctx.save_for_backward(indices)
         ctx.size, ctx.padding_idx, ctx.by_freq = tuple(weight.shape), padding_idx, scale_grad_by_freq
         return PUBLIC["embedding"](weight, indices, padding_idx, False)
 
     @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
+    def backward(ctx: Any, grad: jtorch.Tensor) -> tuple[jtorch.Tensor | None, ...]:
         """A COO gradient of the table."""
         (indices,) = ctx.saved_tensors
         _unscaled(ctx.by_freq)
@@ -40,7 +41,7 @@ def _unscaled(by_freq: bool) -> None:
         raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
 
 
-def _rows(indices: Any, values: Any, size: tuple[int, ...], padding_idx: int) -> Any:
+def _rows(indices: jtorch.Tensor, values: jtorch.Tensor, size: tuple[int, ...], padding_idx: int) -> jtorch.Tensor:
     if padding_idx >= 0:
         kept = torch.nonzero(indices != padding_idx).squeeze(1)
         indices, values = indices.index_select(0, kept), values.index_select(0, kept)
@@ -53,22 +54,22 @@ class EmbeddingBag(Function):
     @staticmethod
     def forward(
         ctx: Any,
-        weight: Any,
-        indices: Any,
-        offsets: Any,
-        per_sample_weights: Any,
+        weight: object,
+        indices: object,
+        offsets: object,
+        per_sample_weights: object,
         scale_grad_by_freq: bool,
         mode: str,
         last: bool,
         padding_idx: int,
-    ) -> Any:
+    ) -> jtorch.Tensor:
         """What ``embedding_bag`` gives."""
         ctx.save_for_backward(weight, indices, offsets, per_sample_weights)
         ctx.options = (scale_grad_by_freq, mode, last, padding_idx)
         return _C._embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, per_sample_weights, last, padding_idx)
 
     @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
+    def backward(ctx: Any, grad: jtorch.Tensor) -> tuple[jtorch.Tensor | None, ...]:
         """A COO gradient of the table, and a dense one of the weights."""
         weight, indices, offsets, samples = ctx.saved_tensors
         by_freq, mode, last, padding_idx = ctx.options
@@ -98,16 +99,16 @@ class Gather(Node):
 
     __slots__ = ()
 
-    def apply(self, grads: list[Any]) -> list[Any]:
+    def apply(self, grads: Sequence[object]) -> list[Any]:
         """A COO gradient of the input."""
         with unrecorded():
             return [_item(self._gradient(from_value(grads[0])), False), None]
 
-    def apply_tracked(self, grads: list[Any]) -> list[Any]:
+    def apply_tracked(self, grads: Sequence[object]) -> list[object]:
         """The same, with the history of its values."""
         return [_item(self._gradient(_tensor(grads[0], True)), True), None]
 
-    def _gradient(self, grad: Any) -> Any:
+    def _gradient(self, grad: jtorch.Tensor) -> jtorch.Tensor:
         if self.saved is None:
             raise RuntimeError(FREED)
         size, taken = self.avals[0].shape, self.avals[1].shape or (1,)

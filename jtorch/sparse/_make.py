@@ -39,14 +39,14 @@ torch: Any = jtorch  # to a type checker, the Tensor of the stubs is another cla
 # ---- from parts ------------------------------------------------------------------------------------------------------------------
 
 
-def _index_tensor(data: Any, device: Any) -> Tensor:
+def _index_tensor(data: object, device: jtorch.device) -> Tensor:
     made = data.detach() if isinstance(data, Tensor) else torch.tensor(data)
     if made.dtype not in (dtypes.int64, dtypes.int32):
         made = made.to(dtypes.int64)
     return made if device is None else made.to(device)
 
 
-def _value_tensor(data: Any, dtype: Any, device: Any) -> Tensor:
+def _value_tensor(data: object, dtype: object, device: object) -> Tensor:
     if not isinstance(data, Tensor):
         return torch.tensor(data, dtype=dtype, device=device)
     if dtype is not None or device is not None:
@@ -68,8 +68,15 @@ def _finish(t: SparseTensor, requires_grad: bool) -> SparseTensor:
 
 
 def coo_tensor(
-    indices: Any, values: Any, size: Any, dtype: Any, device: Any, requires_grad: bool, check: bool | None, is_coalesced: bool | None
-) -> Any:
+    indices: object,
+    values: list[bool | complex | float] | Tensor,
+    size: tuple[int, ...] | jtorch.Size | None,
+    dtype: dtypes.dtype | None,
+    device: Any,
+    requires_grad: bool,
+    check: bool | None,
+    is_coalesced: bool | None,
+) -> SparseTensor:
     """A COO tensor of indices ``(sparse_dim, nnz)`` and values ``(nnz, *dense)``; the size is found from the indices if not given."""
     v = _value_tensor(values, dtype, device)
     if device is None:
@@ -114,8 +121,17 @@ def _smallest(i: Tensor, v: Tensor) -> tuple[int, ...]:
 
 
 def compressed_tensor(
-    name: str, first: Any, second: Any, values: Any, size: Any, kind: Any, dtype: Any, device: Any, requires_grad: bool, check: bool | None
-) -> Any:
+    name: str,
+    first: list[int] | Tensor,
+    second: list[int] | Tensor,
+    values: list[object] | Tensor,
+    size: tuple[int, ...] | jtorch.Size | None,
+    kind: dtypes.layout,
+    dtype: object,
+    device: Any,
+    requires_grad: bool,
+    check: bool | None,
+) -> SparseTensor:
     """A tensor of a compressed layout: where rows (columns) begin, the columns (rows) of the elements, and their values."""
     if kind not in COMPRESSED:
         raise RuntimeError(f"{name} expected sparse compressed tensor layout but got {'none' if kind is None else NAMES[kind]}")
@@ -137,7 +153,7 @@ def compressed_tensor(
     return _finish(made, requires_grad)
 
 
-def check_parts(first: Tensor, second: Tensor, values: Tensor, size: Any, kind: Any) -> None:
+def check_parts(first: Tensor, second: Tensor, values: Tensor, size: tuple[int, ...], kind: dtypes.layout) -> None:
     """Checks that the parts of a compressed layout fit each other and the size, as ``check_invariants=True`` does.
 
     Raises:
@@ -151,7 +167,7 @@ def check_parts(first: Tensor, second: Tensor, values: Tensor, size: Any, kind: 
     _checks.compressed(made)
 
 
-def _compressed_size(starts: Tensor, others: Tensor, v: Tensor, kind: Any) -> tuple[int, ...]:
+def _compressed_size(starts: Tensor, others: Tensor, v: Tensor, kind: dtypes.layout) -> tuple[int, ...]:
     batch = tuple(starts.shape[:-1])
     rows, cols = max(starts.shape[-1] - 1, 0), int(host(others).max()) + 1 if others.numel() else 0
     at = len(batch) + 1
@@ -161,7 +177,9 @@ def _compressed_size(starts: Tensor, others: Tensor, v: Tensor, kind: Any) -> tu
     return (*batch, pair[0] * blocks[0], pair[1] * blocks[1], *dense)
 
 
-def empty_like(t: SparseTensor, kind: Any, dtype: Any, device: Any, requires_grad: bool = False) -> SparseTensor:
+def empty_like(
+    t: SparseTensor, kind: dtypes.layout, dtype: dtypes.dtype, device: jtorch.device, requires_grad: bool = False
+) -> SparseTensor:
     """A sparse tensor of the size of another without specified elements, in the same blocks."""
     if kind is t._kind and kind in COMPRESSED - BLOCKED:
         batch = batch_dims(t)
@@ -178,7 +196,14 @@ def empty_like(t: SparseTensor, kind: Any, dtype: Any, device: Any, requires_gra
     return empty(tuple(t._dims), kind, dtype, device, dense_dim(t), requires_grad)
 
 
-def empty(size: Sequence[int], kind: Any, dtype: Any, device: Any, dense: int = 0, requires_grad: bool = False) -> SparseTensor:
+def empty(
+    size: Sequence[int],
+    kind: dtypes.layout,
+    dtype: dtypes.dtype | None,
+    device: jtorch.device | None,
+    dense: int = 0,
+    requires_grad: bool = False,
+) -> SparseTensor:
     """A sparse tensor without specified elements; the last ``dense`` dimensions are dense."""
     size = tuple(int(n) for n in size)
     if kind is layouts.sparse_coo:
@@ -225,7 +250,7 @@ def index_tensor(array: np.ndarray, t: Tensor) -> Tensor:
 
 @sparse_op("coalesce")
 @following()
-def coalesce(input: Any) -> Any:
+def coalesce(input: Any) -> Tensor:
     """The tensor with indices sorted and unique, values of equal indices added up."""
     if input._kind is not layouts.sparse_coo:
         raise expected("coalesce", "sparse coordinate tensor", input)
@@ -248,7 +273,7 @@ def coalesce(input: Any) -> Any:
 
 
 @sparse_op("to_dense", "Tensor._to_dense", "_to_dense")
-def to_dense(input: Any, dtype: dtypes.dtype | None = None, *, masked_grad: bool | None = None) -> Any:
+def to_dense(input: SparseTensor, dtype: dtypes.dtype | None = None, *, masked_grad: bool | None = None) -> Tensor:
     """The same tensor with all its elements."""
     if dtype is not None:
         raise RuntimeError("dtype argument is not supported by sparse_to_dense")
@@ -324,8 +349,13 @@ def _dense_dims(name: str, t: Tensor, dense: int | None, batch: int = 0) -> int:
 @sparse_op("to_sparse", "to_sparse_coo")
 @following()
 def to_sparse(
-    input: Any, *args: Any, layout: layouts.layout | None = None, blocksize: Any = None, dense_dim: int | None = None, **kwargs: Any
-) -> Any:
+    input: Tensor,
+    *args: Any,
+    layout: layouts.layout | None = None,
+    blocksize: tuple[int, ...] | None = None,
+    dense_dim: int | None = None,
+    **kwargs: Any,
+) -> Tensor:
     """The tensor in a sparse layout, COO unless told otherwise; ``to_sparse(sparse_dim)`` leaves the last dimensions dense."""
     sparse = kwargs.pop("sparse_dim", None) if not args else args[0]
     if sparse is not None:
@@ -343,11 +373,11 @@ def to_sparse(
     return to_compressed(input, layout, blocksize, dense_dim, asked="to_sparse")
 
 
-def _word(t: Any) -> str:
+def _word(t: object) -> str:
     return NAMES[t._kind] if isinstance(t, SparseTensor) else "Strided"
 
 
-def canonical_sparse_dim(input: Any, s: int) -> int:
+def canonical_sparse_dim(input: Tensor, s: int) -> int:
     """Checks the number of sparse dimensions."""
     if isinstance(input, SparseTensor):
         if input._kind is layouts.sparse_coo and s != sparse_dim(input):
@@ -358,7 +388,7 @@ def canonical_sparse_dim(input: Any, s: int) -> int:
     return s
 
 
-def _to_coo(t: Any, s: int) -> Any:
+def _to_coo(t: Tensor, s: int) -> SparseTensor:
     if isinstance(t, SparseTensor):
         if t._kind is layouts.sparse_coo:
             return t
@@ -380,7 +410,7 @@ def _to_coo(t: Any, s: int) -> Any:
     return coo(indices, values, t.shape, True)
 
 
-def _where(input: Any, kind: Any, asked: str) -> str:
+def _where(input: Tensor, kind: dtypes.layout, asked: str) -> str:
     """What PyTorch calls the conversion in its errors."""
     if not isinstance(input, SparseTensor):
         return f"dense_{asked}"
@@ -389,7 +419,7 @@ def _where(input: Any, kind: Any, asked: str) -> str:
     return asked if input._kind is kind else f"sparse_compressed_{asked}"
 
 
-def _block(input: Any, kind: Any, blocksize: Any, asked: str) -> tuple[int, ...]:
+def _block(input: Tensor, kind: dtypes.layout, blocksize: Any, asked: str) -> tuple[int, ...]:
     """The sizes of blocks; one number is both.
 
     Raises:
@@ -407,7 +437,7 @@ def _block(input: Any, kind: Any, blocksize: Any, asked: str) -> tuple[int, ...]
     return sizes
 
 
-def _refuse_conversion(input: SparseTensor, kind: Any, blocksize: Any, asked: str, name: str) -> None:
+def _refuse_conversion(input: SparseTensor, kind: dtypes.layout, blocksize: tuple[int, ...] | None, asked: str, name: str) -> None:
     """Refuses the conversions between sparse layouts that PyTorch does not have.
 
     Raises:
@@ -429,7 +459,9 @@ def _refuse_conversion(input: SparseTensor, kind: Any, blocksize: Any, asked: st
             raise RuntimeError(f"{words} with blocksize changed from {now} to {wanted} is not supported")
 
 
-def to_compressed(input: Any, kind: Any, blocksize: Any = None, dense_dim: int | None = None, asked: str = "") -> Any:
+def to_compressed(
+    input: Tensor, kind: dtypes.layout, blocksize: tuple[int, ...] | None = None, dense_dim: int | None = None, asked: str = ""
+) -> SparseTensor:
     """The tensor in a compressed layout, with indices of the dtype that those of another one have. ``asked`` is the function that was
     called: what PyTorch's refuses is refused."""
     found = _compressed(input, kind, blocksize, dense_dim, asked)
@@ -438,7 +470,7 @@ def to_compressed(input: Any, kind: Any, blocksize: Any = None, dense_dim: int |
     return make(kind, tuple([x.to(input._at[0].dtype) for x in found._at]), found._vals, found._dims)
 
 
-def _compressed(input: Any, kind: Any, blocksize: Any, dense_dim: int | None, asked: str) -> Any:
+def _compressed(input: Tensor, kind: dtypes.layout, blocksize: tuple[int, ...] | None, dense_dim: int | None, asked: str) -> SparseTensor:
     name = {
         layouts.sparse_csr: "to_sparse_csr", layouts.sparse_csc: "to_sparse_csc", layouts.sparse_bsr: "to_sparse_bsr",
         layouts.sparse_bsc: "to_sparse_bsc",
@@ -471,7 +503,7 @@ def _compressed(input: Any, kind: Any, blocksize: Any, dense_dim: int | None, as
     return _batched(kind, [_to_coo(flat[k], 2) for k in range(flat.shape[0])], tuple(input.shape), name)
 
 
-def _batched(kind: Any, parts: list[Any], size: tuple[int, ...], name: str) -> SparseTensor:
+def _batched(kind: dtypes.layout, parts: list[Any], size: tuple[int, ...], name: str) -> SparseTensor:
     """A batch of matrices with as many elements each."""
     if not parts:
         raise RuntimeError(f"{name}: Expected product of batch dimensions to be non-zero.")
@@ -488,7 +520,7 @@ def _batched(kind: Any, parts: list[Any], size: tuple[int, ...], name: str) -> S
     return make(kind, (starts, others), values, size)
 
 
-def _compress(c: SparseTensor, kind: Any) -> SparseTensor:
+def _compress(c: SparseTensor, kind: dtypes.layout) -> SparseTensor:
     """A coalesced COO matrix with its rows (or columns) compressed."""
     indices = host(c._at[0])
     major, minor = (indices[0], indices[1]) if kind in BY_ROW else (indices[1], indices[0])
@@ -509,7 +541,7 @@ def blocks_by_place(dense: Tensor, batch: int, p: int, q: int) -> Tensor:
     return dense.reshape(*dense.shape[:batch], m // p, p, n // q, q, *tail).transpose(batch + 1, batch + 2)
 
 
-def _to_blocks(where: str, name: str, input: Any, kind: Any, blocksize: Any, dense_dims: int | None) -> SparseTensor:
+def _to_blocks(where: str, name: str, input: Tensor, kind: dtypes.layout, blocksize: Any, dense_dims: int | None) -> SparseTensor:
     """The tensor in blocks; its last ``dense_dims`` dimensions are those of the elements."""
     if blocksize is None:
         raise RuntimeError(f"{where}: conversion from {_word(input)} to {NAMES[kind]} without blocksize argument given is not supported")
@@ -546,28 +578,28 @@ def _with_zeros(source: SparseTensor, tiles: Tensor, found: SparseTensor, p: int
 
 @sparse_op("to_sparse_csr")
 @following()
-def to_sparse_csr(input: Any, dense_dim: int | None = None) -> Any:
+def to_sparse_csr(input: Tensor, dense_dim: int | None = None) -> SparseTensor:
     """The tensor with compressed rows."""
     return to_compressed(input, layouts.sparse_csr, None, dense_dim, asked="to_sparse_csr")
 
 
 @sparse_op("to_sparse_csc")
 @following()
-def to_sparse_csc(input: Any, dense_dim: int | None = None) -> Any:
+def to_sparse_csc(input: Tensor, dense_dim: int | None = None) -> SparseTensor:
     """The tensor with compressed columns."""
     return to_compressed(input, layouts.sparse_csc, None, dense_dim, asked="to_sparse_csc")
 
 
 @sparse_op("to_sparse_bsr")
 @following()
-def to_sparse_bsr(input: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
+def to_sparse_bsr(input: Tensor, blocksize: tuple[int, ...], dense_dim: int | None = None) -> SparseTensor:
     """The tensor in blocks with compressed rows of blocks."""
     return to_compressed(input, layouts.sparse_bsr, blocksize, dense_dim, asked="to_sparse_bsr")
 
 
 @sparse_op("to_sparse_bsc")
 @following()
-def to_sparse_bsc(input: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
+def to_sparse_bsc(input: Tensor, blocksize: tuple[int, ...], dense_dim: int | None = None) -> SparseTensor:
     """The tensor in blocks with compressed columns of blocks."""
     return to_compressed(input, layouts.sparse_bsc, blocksize, dense_dim, asked="to_sparse_bsc")
 
@@ -585,7 +617,7 @@ def _alias(values: Tensor) -> Tensor:
 
 
 @sparse_op("indices")
-def indices(input: Any) -> Any:
+def indices(input: Tensor) -> Tensor:
     """The indices of a coalesced COO tensor."""
     if input._kind is not layouts.sparse_coo:
         raise expected("indices", "sparse coordinate tensor", input)
@@ -595,7 +627,7 @@ def indices(input: Any) -> Any:
 
 
 @sparse_op("values")
-def values(input: Any) -> Any:
+def values(input: Tensor) -> Any:
     """The values, with history."""
     if input._kind is layouts.sparse_coo and not input._sorted:
         raise RuntimeError("Cannot get values on an uncoalesced tensor, please call .coalesce() first")
@@ -603,21 +635,21 @@ def values(input: Any) -> Any:
 
 
 @sparse_op("_indices")
-def _indices(input: Any) -> Any:
+def _indices(input: Tensor) -> Tensor:
     if input._kind is not layouts.sparse_coo:
         raise could_not_run("_indices", input)
     return input._at[0]
 
 
 @sparse_op("_values")
-def _values(input: Any) -> Any:
+def _values(input: Tensor) -> Any:
     if input._kind is not layouts.sparse_coo:
         raise could_not_run("_values", input)
     return input._vals.detach() if input._vals._rg else input._vals
 
 
 @sparse_op("is_coalesced")
-def is_coalesced(input: Any) -> Any:
+def is_coalesced(input: Tensor) -> bool:
     """Whether indices are sorted and unique."""
     if input._kind is not layouts.sparse_coo:
         raise expected("is_coalesced", "sparse coordinate tensor", input)
@@ -637,7 +669,7 @@ sparse_op("sparse_dim", "_dimI")(sparse_dim)
 
 
 @sparse_op("dense_dim", "_dimV")
-def dense_dim(input: Any) -> Any:
+def dense_dim(input: SparseTensor) -> int:
     """How many of the last dimensions are dense."""
     if input._kind is layouts.sparse_coo:
         return input._vals.dim() - 1
@@ -645,7 +677,7 @@ def dense_dim(input: Any) -> Any:
 
 
 def _part(name: str, by_row: bool, which: int) -> None:
-    def part(input: Any) -> Any:
+    def part(input: Tensor) -> Tensor:
         if input._kind is layouts.sparse_coo or (input._kind in BY_ROW) is not by_row:
             raise expected(name, f"sparse {'row' if by_row else 'column'} compressed tensor", input)
         return input._at[which]

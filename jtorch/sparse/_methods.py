@@ -71,7 +71,7 @@ def to(input: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _by_values(name: str) -> None:
-    def method(input: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(input: SparseTensor, *args: Any, **kwargs: Any) -> SparseTensor:
         return _moved(input, getattr(input._vals, name)(*args, **kwargs))
 
     sparse_op(name)(method)
@@ -108,7 +108,7 @@ def type_(input: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 
 @sparse_op("detach")
-def detach(input: Any) -> Any:
+def detach(input: SparseTensor) -> Any:
     """The same elements without history."""
     return like(input, input._vals.detach())
 
@@ -121,7 +121,7 @@ def detach_(input: Any) -> Any:
 
 
 @sparse_op("requires_grad_")
-def requires_grad_(input: Any, requires_grad: bool = True) -> Any:
+def requires_grad_(input: SparseTensor, requires_grad: bool = True) -> Tensor:
     """Sets ``requires_grad`` in place."""
     if requires_grad and not input._vals._aval.differentiable:
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
@@ -148,7 +148,7 @@ def _as_gradient(t: SparseTensor, values: Tensor | None) -> SparseTensor | None:
     return make(t._kind, at, values, t._dims, t._sorted)
 
 
-def _values_of_gradient(t: SparseTensor, grad: Any) -> Tensor:
+def _values_of_gradient(t: SparseTensor, grad: Tensor) -> Tensor:
     """The part of a gradient that meets the specified elements of ``t``."""
     if tuple(grad.shape) != tuple(t._dims):
         raise RuntimeError(f"Mismatch in shape: grad_output[0] has a shape of {grad.shape} and output[0] has a shape of {t._dims}.")
@@ -157,11 +157,11 @@ def _values_of_gradient(t: SparseTensor, grad: Any) -> Tensor:
     return sparse_mask(grad, t)._vals
 
 
-def _get_grad(t: SparseTensor) -> Any:
+def _get_grad(t: SparseTensor) -> SparseTensor | None:
     return _as_gradient(t, t._vals.grad)
 
 
-def _set_grad(t: SparseTensor, value: Any) -> None:
+def _set_grad(t: SparseTensor, value: Tensor | None) -> None:
     t._vals.grad = None if value is None else _values_of_gradient(t, value)
 
 
@@ -171,7 +171,9 @@ SETTERS["requires_grad"] = _set_requires_grad
 
 
 @sparse_op("backward", "autograd.backward")
-def backward(input: Any, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None) -> None:
+def backward(
+    input: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: object = None
+) -> None:
     """Adds gradients to the leaves that the tensor depends on."""
     if isinstance(input, SparseTensor):
         if gradient is None:
@@ -185,7 +187,7 @@ def backward(input: Any, gradient: Any = None, retain_graph: Any = None, create_
 
 
 @sparse_op("register_hook")
-def register_hook(input: Any, hook: Callable[[Any], Any]) -> Any:
+def register_hook(input: SparseTensor, hook: Callable[[Any], Any]) -> Any:
     """Calls ``hook`` with the gradient, a sparse tensor."""
 
     def run(grad: Tensor) -> Any:
@@ -196,12 +198,14 @@ def register_hook(input: Any, hook: Callable[[Any], Any]) -> Any:
 
 
 @sparse_op("retain_grad")
-def retain_grad(input: Any) -> Any:
+def retain_grad(input: Tensor) -> None:
     """Makes a tensor that is no leaf keep its gradient."""
     input._vals.retain_grad()
 
 
-def _dense_parts(layout: Any, roots: Any, targets: Any, given: Any) -> tuple[Any, Any, Any]:
+def _dense_parts(
+    layout: _Layout, roots: tuple[Tensor, ...], targets: tuple[Tensor, ...] | None, given: tuple[Tensor | None, ...]
+) -> tuple[object, ...]:
     """Roots, targets and given gradients of a walk with the values of sparse tensors in their place."""
     grads = []
     for root, g in zip(roots, given, strict=True):
@@ -215,19 +219,21 @@ def _dense_parts(layout: Any, roots: Any, targets: Any, given: Any) -> tuple[Any
     return tuple(values), wanted, tuple(grads)
 
 
-def _grad(layout: Any, outs: Any, targets: Any, given: Any, *options: Any) -> tuple[Any, ...]:
+def _grad(
+    layout: _Layout, outs: tuple[Tensor, ...], targets: tuple[Tensor, ...], given: tuple[Tensor | None, ...], *options: Any
+) -> tuple[Any, ...]:
     """``autograd.grad`` where outputs or inputs are sparse; gradients of sparse inputs are sparse."""
     values, wanted, grads = _dense_parts(layout, outs, targets, given)
     found = autograd_engine.grad(values, wanted, grads, *options)
     return tuple(_as_gradient(t, g) if isinstance(t, SparseTensor) else g for t, g in zip(targets, found, strict=True))
 
 
-def _laid(layout: Any, t: SparseTensor, grad: Tensor | None) -> SparseTensor:
+def _laid(layout: _Layout, t: SparseTensor, grad: Tensor | None) -> SparseTensor:
     """The gradient of the values as one of the whole; zeros for None."""
     return like(t, torch.zeros_like(t._vals) if grad is None else grad)
 
 
-def _fitted(layout: Any, t: SparseTensor, grad: Tensor, wrong: str) -> Tensor:
+def _fitted(layout: _Layout, t: SparseTensor, grad: Tensor, wrong: str) -> Tensor:
     """A gradient of the whole as one of the values.
 
     Raises:
@@ -253,7 +259,7 @@ for _name in "requires_grad is_leaf grad_fn output_nr retains_grad _version _bac
 
 
 @getter("data")
-def _data(t: Any) -> Any:
+def _data(t: SparseTensor) -> SparseTensor:
     return like(t, t._vals.data)
 
 
@@ -275,7 +281,7 @@ GETTERS["is_sparse_csr"] = lambda t: t._kind is layouts.sparse_csr
 
 
 @getter("nbytes")
-def _nbytes(t: Any) -> Any:
+def _nbytes(t: object) -> Any:
     raise RuntimeError(
         "nbytes is not defined for sparse tensors.  If you want the size of the constituent tensors, add the nbytes of the indices and "
         "values.  If you want the size of the  equivalent dense tensor, multiply numel() by element_size()"
@@ -283,12 +289,12 @@ def _nbytes(t: Any) -> Any:
 
 
 @getter("real")
-def _real(t: Any) -> Any:
+def _real(t: SparseTensor) -> SparseTensor:
     return like(t, t._vals.real)
 
 
 @getter("imag")
-def _imag(t: Any) -> Any:
+def _imag(t: SparseTensor) -> SparseTensor:
     return like(t, t._vals.imag)
 
 
@@ -297,7 +303,7 @@ def _imag(t: Any) -> Any:
 
 @sparse_op("clone")
 @following()
-def clone(input: Any, *, memory_format: Any = None) -> Any:
+def clone(input: Tensor, *, memory_format: object = None) -> Tensor:
     """A copy with its own memory."""
     if memory_format not in (None, layouts.preserve_format):
         raise RuntimeError(
@@ -307,7 +313,7 @@ def clone(input: Any, *, memory_format: Any = None) -> Any:
 
 
 @sparse_op("copy_")
-def copy_(input: Any, src: Any, non_blocking: bool = False) -> Any:
+def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Any:
     """Takes over the elements of another sparse tensor of the layout.
 
     Raises:
@@ -329,7 +335,7 @@ def copy_(input: Any, src: Any, non_blocking: bool = False) -> Any:
     return become(input, copied)
 
 
-def _copy_compressed(input: Any, src: Any, own: Any, other: Any) -> Any:
+def _copy_compressed(input: Any, src: Any, own: Any, other: Any) -> SparseTensor:
     if own not in COMPRESSED:
         raise RuntimeError(f"copy_sparse_compressed_ expected sparse compressed tensor layout but got {NAMES[own]}")
     if own is not other:
@@ -360,13 +366,13 @@ def _copy_compressed(input: Any, src: Any, own: Any, other: Any) -> Any:
 
 
 @sparse_op("zero_")
-def zero_(input: Any) -> Any:
+def zero_(input: SparseTensor) -> SparseTensor:
     """Forgets all elements."""
     return become(input, empty_like(input, input._kind, input.dtype, input.device))
 
 
 @sparse_op("fill_")
-def fill_(input: Any, value: Any) -> Any:
+def fill_(input: SparseTensor, value: object) -> SparseTensor:
     """Writes a number to the specified elements of a compressed layout."""
     if input._kind not in COMPRESSED:
         raise could_not_run("fill_.Scalar", input)
@@ -374,14 +380,14 @@ def fill_(input: Any, value: Any) -> Any:
 
 
 @sparse_op("resize_")
-def resize_(input: Any, *size: Any, **kwargs: Any) -> Any:
+def resize_(input: Tensor, *size: Any, **kwargs: Any) -> Any:
     """Not for COO tensors."""
     if input._rg:
         raise RuntimeError("cannot resize variables that require grad")
     raise could_not_run("resize_", input)
 
 
-def _same_layout(input: Any, layout: Any) -> None:
+def _same_layout(input: Tensor, layout: Any) -> None:
     """Raises RuntimeError where a tensor like one of a compressed layout is to have another."""
     if layout not in (None, input._kind):
         raise RuntimeError(
@@ -390,7 +396,7 @@ def _same_layout(input: Any, layout: Any) -> None:
         )
 
 
-def _check_format(input: Any, memory_format: Any) -> None:
+def _check_format(input: Tensor, memory_format: object) -> None:
     """Raises RuntimeError for memory formats, which sparse tensors do not have."""
     if memory_format is None:
         return
@@ -405,9 +411,9 @@ def _check_format(input: Any, memory_format: Any) -> None:
 
 @sparse_op("empty_like")
 def empty_like_(
-    input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: bool = False,
-    memory_format: Any = None,
-) -> Any:  # fmt: skip
+    input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    memory_format: object = None,
+) -> Tensor:  # fmt: skip
     """A tensor with the same size; of a compressed layout, with the same positions and any numbers, else without elements."""
     dtype, device = dtype or input.dtype, device or input.device
     if input._kind in COMPRESSED:
@@ -427,8 +433,8 @@ def _alike(t: SparseTensor, values: Tensor) -> SparseTensor:
 
 @sparse_op("zeros_like")
 def zeros_like(
-    input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: bool = False,
-    memory_format: Any = None,
+    input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    memory_format: object = None,
 ) -> Any:  # fmt: skip
     """A tensor of the same size and layout without specified elements."""
     dtype, device = dtype or input.dtype, device or input.device
@@ -444,7 +450,7 @@ def zeros_like(
 def _filled_like(name: str) -> None:
     refused = {"ones_like": "fill_.Scalar", "full_like": "fill_.Scalar", "rand_like": "uniform_", "randn_like": "normal_"}[name]
 
-    def filled(input: Any, *args: Any, layout: Any = None, **kwargs: Any) -> Any:
+    def filled(input: SparseTensor, *args: Any, layout: object = None, **kwargs: Any) -> Tensor:
         options = {"dtype": input.dtype, "device": input.device, **{k: v for k, v in kwargs.items() if v is not None}}
         memory_format = options.pop("memory_format", None)
         if input._kind in COMPRESSED:
@@ -466,7 +472,7 @@ for _name in ("ones_like", "full_like", "rand_like", "randn_like"):
 
 @sparse_op("new_zeros", "new_empty")
 def new_zeros(
-    input: Any, *size: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, **_: Any
+    input: Any, *size: Any, dtype: Any = None, layout: object = None, device: Any = None, requires_grad: bool = False, **_: Any
 ) -> Any:
     """A tensor of another size in the same layout without specified elements."""
     shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
@@ -476,7 +482,7 @@ def new_zeros(
 
 
 @sparse_op("new")
-def new(input: Any, *args: Any, device: Any = None) -> Any:
+def new(input: Any, *args: Any, device: object = None) -> Any:
     """A COO tensor in the same dtype: empty, of a size, or of indices and values."""
     dtype, device = input.dtype, device or input.device
     if len(args) in (2, 3) and all(isinstance(x, Tensor) for x in args[:2]):
@@ -499,7 +505,7 @@ def new(input: Any, *args: Any, device: Any = None) -> Any:
 
 
 @sparse_op("new_tensor")
-def new_tensor(input: Any, data: Any, **options: Any) -> Any:
+def new_tensor(input: Any, data: object, **options: Any) -> Any:
     """A dense tensor of data in the same dtype and on the same device."""
     return input._vals.new_tensor(data, **options)
 
@@ -508,18 +514,18 @@ def new_tensor(input: Any, data: Any, **options: Any) -> Any:
 
 
 def _raising(name: str, error: Callable[[Any], Exception]) -> None:
-    def refuse(input: Any, *args: Any, **kwargs: Any) -> Any:
+    def refuse(input: Tensor, *args: Any, **kwargs: Any) -> Any:
         raise error(input)
 
     sparse_op(name)(refuse)
 
 
-def _strides_error(t: Any) -> Exception:
+def _strides_error(t: Tensor) -> Exception:
     return RuntimeError("Sparse CSR tensors do not have strides")
 
 
 @sparse_op("stride")
-def stride(input: Any, dim: int | None = None) -> Any:
+def stride(input: Tensor, dim: int | None = None) -> Any:
     """COO tensors have strides of zero."""
     if input._kind in COMPRESSED:
         raise _strides_error(input)
@@ -543,7 +549,7 @@ def storage_offset(input: Any) -> int:
 
 
 @sparse_op("item")
-def item(input: Any) -> Any:
+def item(input: Tensor) -> Any:
     """The only element."""
     if input.numel() != 1:
         raise RuntimeError(f"a Tensor with {input.numel()} elements cannot be converted to Scalar")
@@ -551,7 +557,7 @@ def item(input: Any) -> Any:
 
 
 def _from_item(name: str, kind: Callable[[Any], Any]) -> None:
-    def convert(input: Any) -> Any:
+    def convert(input: Tensor) -> Any:
         if input.numel() != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         return kind(item(input))
@@ -564,14 +570,14 @@ for _name, _kind in {"__float__": float, "__int__": int, "__complex__": complex,
 
 
 @sparse_op("__bool__", "is_nonzero")
-def _bool(input: Any) -> bool:
+def _bool(input: Tensor) -> bool:
     if input.numel() != 1:
         words = "no values" if input.numel() == 0 else "more than one value"
         raise RuntimeError(f"Boolean value of Tensor with {words} is ambiguous")
     return bool(item(input))
 
 
-def _no_numpy(t: Any) -> Exception:
+def _no_numpy(t: Tensor) -> Exception:
     return TypeError(f"can't convert {NAMES[t._kind]} layout tensor to numpy. Use Tensor.to_dense() first.")
 
 
@@ -590,7 +596,7 @@ for _name in ("storage", "untyped_storage", "_typed_storage", "is_shared", "shar
 
 
 @sparse_op("__deepcopy__")
-def __deepcopy__(self: Any, memo: Any) -> Any:
+def __deepcopy__(self: Tensor, memo: Any) -> Tensor:
     """A copy with its own memory."""
     if id(self) in memo:
         return memo[id(self)]
@@ -601,14 +607,14 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
     return made
 
 
-def parts_for_saving(t: SparseTensor) -> tuple[Any, Any]:
+def parts_for_saving(t: SparseTensor) -> tuple[object, ...]:
     """The layout and the parts of a tensor, as torch's files have them."""
     if t._kind is layouts.sparse_coo:
         return t._kind, (t._at[0], t._vals.detach(), t._dims, t._sorted)
     return t._kind, (*t._at, t._vals.detach(), t._dims)
 
 
-def rebuild(layout: Any, data: tuple[Any, ...]) -> SparseTensor:
+def rebuild(layout: jtorch.layout, data: tuple[object, ...]) -> SparseTensor:
     """The tensor of what ``parts_for_saving`` gave."""
     if layout is layouts.sparse_coo:
         if len(data) == 3:  # written before torch noted whether a tensor was coalesced
@@ -621,7 +627,9 @@ def rebuild(layout: Any, data: tuple[Any, ...]) -> SparseTensor:
     raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
 
 
-def _rebuild_leaf(layout: Any, data: tuple[Any, ...], attributes: dict[str, Any], requires_grad: bool = False) -> SparseTensor:
+def _rebuild_leaf(
+    layout: jtorch.layout, data: tuple[jtorch.Size | Tensor | bool, ...], attributes: dict[str, object], requires_grad: bool = False
+) -> SparseTensor:
     made = rebuild(layout, data)
     if requires_grad:
         made.requires_grad_()
@@ -630,7 +638,7 @@ def _rebuild_leaf(layout: Any, data: tuple[Any, ...], attributes: dict[str, Any]
 
 
 @sparse_op("__reduce_ex__")
-def __reduce_ex__(self: Any, protocol: Any) -> Any:
+def __reduce_ex__(self: Any, protocol: int) -> tuple[object, ...]:
     """Pickles layout and parts; only parameters require grad afterwards, as in PyTorch."""
     attributes = attributes_of(self)
     return _rebuild_leaf, (*parts_for_saving(self), attributes, "_is_param" in attributes and self.requires_grad)
@@ -646,13 +654,13 @@ SparseTensor.__copy__ = _copied
 
 
 @sparse_op("__repr__")
-def __repr__(self: Any, *, tensor_contents: Any = None) -> str:
+def __repr__(self: SparseTensor, *, tensor_contents: object = None) -> str:
     """The text that torch prints."""
     return describe(self, tensor_contents)
 
 
 @sparse_op("__format__")
-def __format__(self: Any, format_spec: str) -> str:
+def __format__(self: object, format_spec: str) -> str:
     """The ``repr``."""
     return object.__format__(self, format_spec)
 
@@ -660,12 +668,12 @@ def __format__(self: Any, format_spec: str) -> str:
 # ---- indexing --------------------------------------------------------------------------------------------------------------------
 
 
-def _item(layout: Any, t: SparseTensor, index: Any) -> Any:
+def _item(layout: _Layout, t: SparseTensor, index: object) -> Tensor:
     with calling("index.Tensor"):
         return item_at(t, index)
 
 
-def _set_item(layout: Any, t: SparseTensor, index: Any, value: Any) -> None:
+def _set_item(layout: object, t: SparseTensor, index: object, value: object) -> None:
     raise could_not_run("copy_" if isinstance(index, (int, slice)) else "index_put_", t)
 
 
@@ -692,6 +700,6 @@ jax.tree_util.register_pytree_node(SparseTensor, _flatten, _unflatten)
 
 
 @sparse_op("resolve_conj", "resolve_neg")
-def resolved(input: Any) -> Any:
+def resolved(input: Tensor) -> Any:
     """The tensor itself, which has no bits of its own: its values know theirs."""
     return input

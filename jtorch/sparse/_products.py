@@ -34,7 +34,7 @@ def _pairs(s: SparseTensor) -> tuple[Tensor, Tensor]:
     return rows_and_columns(s)
 
 
-def _same_dtype(a: Any, b: Any) -> None:
+def _same_dtype(a: Tensor, b: Tensor) -> None:
     if a.dtype is not b.dtype:
         raise RuntimeError(f"expected scalar type {a.dtype.scalar_name} but found {b.dtype.scalar_name}")
 
@@ -86,13 +86,13 @@ def sparse_sparse(a: SparseTensor, b: SparseTensor) -> SparseTensor:
 
 
 @sparse_op("_sparse_mm")
-def sparse_mm(input: Any, mat2: Any) -> Any:
+def sparse_mm(input: object, mat2: object) -> Any:
     """The matrix product, with derivatives of the specified elements only."""
     return mm(bare(input), bare(mat2))
 
 
 @sparse_op("mm")
-def mm(input: Any, mat2: Any, out_dtype: Any = None, *, out: Any = None) -> Any:
+def mm(input: Tensor, mat2: Tensor, out_dtype: object = None, *, out: object = None) -> SparseTensor | Tensor:
     """The matrix product; sparse if both operands are."""
     if out is not None or out_dtype is not None:
         raise could_not_run("mm.out" if out is not None else "mm.dtype", input if isinstance(input, SparseTensor) else mat2)
@@ -110,7 +110,7 @@ def mm(input: Any, mat2: Any, out_dtype: Any = None, *, out: Any = None) -> Any:
 
 
 @sparse_op("mv")
-def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
+def mv(input: SparseTensor, vec: Tensor, *, out: object = None) -> Tensor:
     """A sparse matrix times a vector."""
     if isinstance(vec, SparseTensor) or out is not None:
         raise could_not_run("mv", vec if isinstance(vec, SparseTensor) else input)
@@ -124,7 +124,7 @@ def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
 
 
 @sparse_op("matmul", "__rmatmul__", "linalg.matmul")
-def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
+def matmul(input: Tensor, other: Tensor, *, out: object = None) -> Tensor:
     """The product of matrices, vectors, or batches of matrices."""
     if out is not None:
         raise could_not_run("matmul.out", input if isinstance(input, SparseTensor) else other)
@@ -146,7 +146,7 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
 
 
 @sparse_op("bmm")
-def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
+def bmm(input: Tensor, mat2: Tensor, *, out: object = None) -> Tensor:
     """Products of a batch of sparse matrices and a dense batch."""
     if not isinstance(input, SparseTensor) or isinstance(mat2, SparseTensor) or out is not None:
         raise could_not_run("bmm", input if isinstance(input, SparseTensor) else mat2)
@@ -171,13 +171,13 @@ def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
 
 
 @sparse_op("_sparse_addmm")
-def sparse_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def sparse_addmm(input: object, mat1: object, mat2: object, *, beta: object = 1, alpha: object = 1) -> Any:
     """``addmm``, with derivatives of the specified elements only."""
     return addmm(input, bare(mat1), bare(mat2), beta=beta, alpha=alpha)
 
 
 @sparse_op("addmm")
-def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: int = 1, alpha: int = 1, out: object = None) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``."""
     sparse = next(t for t in (input, mat1, mat2) if isinstance(t, SparseTensor))
     if out is not None:
@@ -196,14 +196,14 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, ou
 
 
 @sparse_op("addmm_")
-def addmm_(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def addmm_(input: Any, mat1: object, mat2: object, *, beta: object = 1, alpha: object = 1) -> Any:
     """``addmm`` in place."""
     found = addmm(input, mat1, mat2, beta=beta, alpha=alpha)
     return become(input, found) if isinstance(input, SparseTensor) else input.copy_(found)
 
 
 @sparse_op("addmv")
-def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: object = 1, out: object = None) -> Any:
     """``beta * input + alpha * (mat @ vec)``."""
     if out is not None or not isinstance(mat, SparseTensor) or mat._kind not in COMPRESSED:
         raise could_not_run("addmv", mat if isinstance(mat, SparseTensor) else vec)
@@ -211,14 +211,14 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out:
 
 
 @sparse_op("nn.functional.linear")
-def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias`` with a sparse input or weight."""
     found = matmul(input, transpose(weight, 0, 1) if isinstance(weight, SparseTensor) else weight.t())
     return found if bias is None else found + bias
 
 
 @sparse_op("smm")
-def smm(input: Any, mat: Any) -> Any:
+def smm(input: Tensor, mat: Tensor) -> Tensor:
     """A sparse matrix times a dense one, as a sparse matrix."""
     if not isinstance(input, SparseTensor):
         raise RuntimeError("sspaddmm: expected 'mat1' to have sparse layout, got 'mat1' with layout Strided")
@@ -226,7 +226,7 @@ def smm(input: Any, mat: Any) -> Any:
 
 
 @sparse_op("sspaddmm")
-def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+def sspaddmm(input: SparseTensor, mat1: Tensor, mat2: Tensor, *, beta: int = 1, alpha: int = 1, out: object = None) -> SparseTensor:
     """``beta * input + alpha * (mat1 @ mat2)`` as a sparse matrix, whose rows are full where ``mat1`` has any element."""
     if out is not None:
         raise could_not_run("sspaddmm.out", mat1)
@@ -246,7 +246,7 @@ def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1,
 
 
 @sparse_op("hspmm")
-def hspmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
+def hspmm(input: Tensor, mat2: Tensor, *, out: object = None) -> SparseTensor:
     """A sparse matrix times a dense one, as a tensor with sparse rows of dense elements."""
     if not isinstance(input, SparseTensor) or out is not None:
         raise could_not_run("hspmm", input)
@@ -259,7 +259,7 @@ def hspmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     return coo(index_tensor(rows[None], c), values, (input._dims[0], mat2.shape[1]), True)
 
 
-def sampled_addmm(input: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
+def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: int, alpha: int) -> SparseTensor:
     """``beta * input + alpha * (mat1 @ mat2)`` at the elements that the CSR tensor ``input`` specifies."""
     if not isinstance(input, SparseTensor) or input._kind is not layouts.sparse_csr:
         kind = NAMES[input._kind] if isinstance(input, SparseTensor) else "Strided"
@@ -291,7 +291,7 @@ def sampled_addmm(input: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> An
     return like(input, input._vals * beta + picked * alpha)
 
 
-def mm_reduce(input: Any, mat2: Any, reduce: str) -> Any:
+def mm_reduce(input: Any, mat2: Any, reduce: str) -> Tensor:
     """The product with sums replaced by means, maxima or minima over the specified elements of a row."""
     if not isinstance(input, SparseTensor) or input._kind is not layouts.sparse_csr:
         raise could_not_run("_sparse_mm_reduce_impl", input)

@@ -18,14 +18,16 @@ from ._whole import through
 torch: Any = jtorch  # to a type checker, the Tensor of the stubs is another class than that of the core
 
 
-def _dims(dim: Any, ndim: int) -> tuple[int, ...]:
+def _dims(dim: int, ndim: int) -> tuple[int, ...]:
     if dim is None:
         return tuple(range(ndim))
     return canonical_dims((dim,) if isinstance(dim, int) else tuple(dim), ndim)
 
 
 @sparse_op("sum")
-def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
+def sum(
+    input: SparseTensor, dim: int | None = None, keepdim: bool = False, *, dtype: jtorch.dtype | None = None, out: object = None
+) -> Any:
     """The sum of all elements (dense), or over dimensions (sparse if sparse dimensions remain)."""
     if out is not None:
         raise could_not_run("sum.IntList_out", input)
@@ -42,7 +44,7 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
     return found
 
 
-def sparse_sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:
+def sparse_sum(input: jtorch.Tensor, dim: int | None = None, dtype: object = None) -> jtorch.Tensor:
     """The sum over dimensions, or of all elements."""
     if not isinstance(input, SparseTensor):
         raise (
@@ -72,7 +74,7 @@ def sparse_sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:
     return coalesce(coo(input._at[0].index_select(0, kept), values, size))
 
 
-def _compressed_sum(input: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+def _compressed_sum(input: SparseTensor, dim: int, keepdim: bool, dtype: Any) -> object:
     if input._kind is not layouts.sparse_csr:
         raise could_not_run("sum.dim_IntList", input)
     if not keepdim:
@@ -83,7 +85,7 @@ def _compressed_sum(input: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     return to_compressed(made, input._kind)
 
 
-def sparse_sum_keeping(made: Any, d: int, dtype: Any) -> Any:
+def sparse_sum_keeping(made: jtorch.Tensor, d: int, dtype: object) -> jtorch.Tensor:
     """The sum over one sparse dimension, which stays with size 1."""
     values = made._vals if dtype is None else made._vals.to(dtype)
     indices = made._at[0].clone()
@@ -94,7 +96,9 @@ def sparse_sum_keeping(made: Any, d: int, dtype: Any) -> Any:
 
 
 @sparse_op("norm", "native_norm", "functional.norm")
-def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
+def norm(
+    input: jtorch.Tensor, p: str = "fro", dim: Any = None, keepdim: bool = False, out: object = None, dtype: object = None
+) -> jtorch.Tensor:
     """The norm of all elements."""
     if input._kind in COMPRESSED:
         raise could_not_run("norm.ScalarOpt_dim", input)
@@ -111,7 +115,7 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out
 
 
 @sparse_op("any")
-def any_(input: Any, *dims: Any, **kwargs: Any) -> Any:
+def any_(input: jtorch.Tensor, *dims: object, **kwargs: object) -> object:
     """Whether any element is not zero."""
     if dims or kwargs:
         raise could_not_run("any.dim", input)
@@ -119,16 +123,16 @@ def any_(input: Any, *dims: Any, **kwargs: Any) -> Any:
 
 
 @sparse_op("nn.functional.softmax", "softmax")
-def _no_softmax(input: Any, *args: Any, **kwargs: Any) -> Any:
+def _no_softmax(input: Any, *args: object, **kwargs: object) -> Any:
     raise could_not_run("_softmax", input)
 
 
 @sparse_op("nn.functional.log_softmax", "log_softmax")
-def _no_log_softmax(input: Any, *args: Any, **kwargs: Any) -> Any:
+def _no_log_softmax(input: Any, *args: object, **kwargs: object) -> Any:
     raise could_not_run("_log_softmax", input)
 
 
-def softmax(input: Any, dim: int, dtype: Any, log: bool) -> Any:
+def softmax(input: jtorch.Tensor, dim: int, dtype: object, log: bool) -> jtorch.Tensor:
     """Softmax over the specified elements along a dimension; the others count as minus infinity."""
     if not isinstance(input, SparseTensor):
         raise could_not_run("_sparse_log_softmax" if log else "_sparse_softmax", input)

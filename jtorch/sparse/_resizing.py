@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._src.facts import layouts
+from ..core import Tensor
 from ._make import dense_dim, empty
 from ._tensor import COMPRESSED, NAMES, SparseTensor, become, coo, could_not_run, make, nnz, sparse_dim, sparse_op
 
@@ -45,7 +46,7 @@ def may_resize(input: SparseTensor, size: Sequence[int], sparse: int, dense: int
 
 
 @sparse_op("sparse_resize_")
-def sparse_resize_(input: Any, size: Sequence[int], sparse: int, dense: int) -> Any:
+def sparse_resize_(input: SparseTensor, size: Sequence[int], sparse: int, dense: int) -> Tensor:
     """Changes the size in place; the specified elements stay."""
     _coo_alone("sparse_resize_", input)
     may_resize(input, size, sparse, dense)
@@ -59,7 +60,7 @@ def sparse_resize_(input: Any, size: Sequence[int], sparse: int, dense: int) -> 
 
 
 @sparse_op("sparse_resize_and_clear_")
-def sparse_resize_and_clear_(input: Any, size: Sequence[int], sparse: int, dense: int) -> Any:
+def sparse_resize_and_clear_(input: SparseTensor, size: Sequence[int], sparse: int, dense: int) -> SparseTensor:
     """Changes the size in place and forgets all elements."""
     _coo_alone("sparse_resize_and_clear_", input)
     if sparse + dense != len(size):
@@ -70,7 +71,7 @@ def sparse_resize_and_clear_(input: Any, size: Sequence[int], sparse: int, dense
 
 
 @sparse_op("resize_as_", "resize_as_sparse_")
-def resize_as_sparse_(input: Any, the_template: Any, *, memory_format: layouts.memory_format | None = None) -> Any:
+def resize_as_sparse_(input: Any, the_template: object, *, memory_format: layouts.memory_format | None = None) -> Any:
     """Changes the size in place to that of another sparse tensor."""
     if not isinstance(input, SparseTensor) or not isinstance(the_template, SparseTensor) or memory_format is not None:
         if isinstance(input, SparseTensor) and input._kind in COMPRESSED and memory_format is None:
@@ -84,7 +85,7 @@ def resize_as_sparse_(input: Any, the_template: Any, *, memory_format: layouts.m
 _OTHER = "resize_as_sparse_compressed_: src  expected sparse compressed tensor layout but got {}"
 
 
-def _resize_compressed(input: SparseTensor, template: SparseTensor) -> Any:
+def _resize_compressed(input: SparseTensor, template: SparseTensor) -> SparseTensor:
     """Takes over size and places of a template in the same layout; values stay in their order, and zeros follow."""
     if template._kind not in COMPRESSED:
         raise RuntimeError(_OTHER.format("Sparse"))
@@ -100,6 +101,6 @@ def _resize_compressed(input: SparseTensor, template: SparseTensor) -> Any:
     return become(input, make(input._kind, places, values, template._dims))
 
 
-def _coo_alone(name: str, input: Any) -> None:
+def _coo_alone(name: str, input: Tensor) -> None:
     if input._kind in COMPRESSED:
         raise could_not_run(name, input)

@@ -40,7 +40,7 @@ _FLIPPED = {
 
 @sparse_op("transpose")
 @following(lambda whole, dim0, dim1: whole.transpose(dim0, dim1))
-def transpose(input: Any, dim0: int, dim1: int) -> Any:
+def transpose(input: SparseTensor, dim0: int, dim1: int) -> Tensor:
     """Two dimensions exchanged."""
     a, b = canonical(dim0, input), canonical(dim1, input)
     size = list(input._dims)
@@ -73,7 +73,7 @@ def _reordered(input: SparseTensor, order: Sequence[int]) -> Tensor:
 
 
 @sparse_op("t")
-def t(input: Any) -> Any:
+def t(input: SparseTensor) -> Tensor:
     """The transposed matrix."""
     if len(input._dims) > 2 or (input._kind is layouts.sparse_coo and sparse_dim(input) > 2):
         raise RuntimeError(
@@ -83,27 +83,27 @@ def t(input: Any) -> Any:
 
 
 @getter("T")
-def _T(input: Any) -> Any:
+def _T(input: Tensor) -> Tensor:
     return permute(input, *range(len(input._dims))[::-1])
 
 
 @getter("mT")
-def _mT(input: Any) -> Any:
+def _mT(input: object) -> Any:
     return transpose(input, -2, -1)
 
 
 @getter("H")
-def _H(input: Any) -> Any:
+def _H(input: object) -> Any:
     return transpose(input, 0, 1).conj()
 
 
 @getter("mH")
-def _mH(input: Any) -> Any:
+def _mH(input: object) -> Any:
     return transpose(input, -2, -1).conj()
 
 
 @sparse_op("permute")
-def permute(input: Any, *dims: Any, **kwargs: Any) -> Any:
+def permute(input: SparseTensor, *dims: Any, **kwargs: Any) -> Tensor:
     """Dimensions in another order, sparse and dense ones among themselves."""
     dims = tuple(kwargs["dims"]) if "dims" in kwargs else tuple(dims[0]) if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
     n = len(input._dims)
@@ -136,7 +136,7 @@ def permute(input: Any, *dims: Any, **kwargs: Any) -> Any:
 
 @sparse_op("unsqueeze")
 @following(lambda whole, dim: whole.unsqueeze(dim))
-def unsqueeze(input: Any, dim: int) -> Any:
+def unsqueeze(input: SparseTensor, dim: int) -> Any:
     """One dimension of size 1 more."""
     if input._kind in COMPRESSED:
         raise RuntimeError("Sparse CSR tensors do not have strides")
@@ -151,7 +151,7 @@ def unsqueeze(input: Any, dim: int) -> Any:
 
 
 @sparse_op("select", "select_copy")
-def select(input: Any, dim: int, index: int) -> Any:
+def select(input: Any, dim: int, index: int) -> Tensor:
     """The part at one index of a dimension; dense where no sparse dimension remains."""
     n = len(input._dims)
     if n == 0:
@@ -183,7 +183,7 @@ def select(input: Any, dim: int, index: int) -> Any:
 
 
 @sparse_op("index_select")
-def index_select(input: Any, dim: int, index: Any) -> Any:
+def index_select(input: Any, dim: int, index: Tensor) -> SparseTensor:
     """The parts at several indices of a dimension."""
     if input._kind in COMPRESSED:
         raise could_not_run("index_select", input)
@@ -215,7 +215,7 @@ def index_select(input: Any, dim: int, index: Any) -> Any:
 
 
 @sparse_op("narrow_copy")
-def narrow_copy(input: Any, dim: int, start: int, length: int) -> Any:
+def narrow_copy(input: Any, dim: int, start: int, length: int) -> SparseTensor:
     """A stretch of one dimension."""
     if input._kind in COMPRESSED:
         raise could_not_run("narrow_copy", input)
@@ -240,7 +240,7 @@ def narrow_copy(input: Any, dim: int, start: int, length: int) -> Any:
 
 
 @sparse_op("cat")
-def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
+def cat(tensors: Any, dim: int = 0, *, out: object = None) -> SparseTensor:
     """Sparse tensors one after the other along a dimension."""
     for i, x in enumerate(tensors):
         if not isinstance(x, SparseTensor):
@@ -285,7 +285,7 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
 
 
 @sparse_op("stack")
-def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
+def stack(tensors: list[Tensor], dim: int = 0, *, out: object = None) -> Tensor:
     """Sparse tensors along a new dimension."""
     d = canonical_dim(int(dim), tensors[0].dim() + 1)
     for i, x in enumerate(tensors):
@@ -297,25 +297,25 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Any:
 
 
 @sparse_op("unbind")
-def unbind(input: Any, dim: int = 0) -> Any:
+def unbind(input: SparseTensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The parts along a dimension, as a tuple."""
     d = canonical(dim, input)
     return tuple(select(input, d, i) for i in range(input._dims[d]))
 
 
 @sparse_op("__iter__")
-def _iter(input: Any) -> Any:
+def _iter(input: object) -> Any:
     return iter(unbind(input))
 
 
 @sparse_op("__len__")
-def _len(input: Any) -> int:
+def _len(input: Tensor) -> int:
     if not input._dims:
         raise TypeError("len() of a 0-d tensor")
     return input._dims[0]
 
 
-def item_at(input: Any, index: Any) -> Any:
+def item_at(input: Tensor, index: object) -> Tensor:
     """``input[index]``: numbers and full slices; other indices have no kernel."""
     parts = list(index) if isinstance(index, tuple) else [index]
     if Ellipsis in [p for p in parts if not isinstance(p, Tensor)]:
@@ -353,7 +353,7 @@ def item_at(input: Any, index: Any) -> Any:
 
 
 def _view(name: str, error: Any) -> None:
-    def refuse(input: Any, *args: Any, **kwargs: Any) -> Any:
+    def refuse(input: Tensor, *args: Any, **kwargs: Any) -> Any:
         raise error(input)
 
     sparse_op(name)(refuse)
@@ -371,7 +371,7 @@ _view("contiguous", lambda input: RuntimeError("unsupported memory format option
 
 
 @sparse_op("view_as_real", "view_as_complex")
-def _complex_view(input: Any) -> Any:
+def _complex_view(input: Any) -> SparseTensor:
     real = input.dtype.is_complex
     values = torch.view_as_real(input._vals) if real else torch.view_as_complex(input._vals)
     size = (*input._dims, 2) if real else tuple(input._dims)[:-1]
@@ -379,12 +379,12 @@ def _complex_view(input: Any) -> Any:
 
 
 @sparse_op("t_")
-def t_(input: Any) -> Any:
+def t_(input: SparseTensor) -> SparseTensor:
     """``t`` in place."""
     return become(input, t(input))
 
 
 @sparse_op("transpose_")
-def transpose_(input: Any, dim0: int, dim1: int) -> Any:
+def transpose_(input: SparseTensor, dim0: int, dim1: int) -> SparseTensor:
     """``transpose`` in place."""
     return become(input, transpose(input, dim0, dim1))

@@ -114,7 +114,7 @@ class SparseValue(Laid):
 
     __slots__ = ()
 
-    def run(self, call: Any, ins: Any, numbers: tuple[Any, ...]) -> Any:
+    def run(self, call: Any, ins: Any, numbers: tuple[object, ...]) -> Any:
         """The sum of gradients, or an error that names the op."""
         op = call.extra.op
         if op.path == "_C._accumulate":
@@ -132,7 +132,9 @@ class SparseValue(Laid):
         return could_not_run(_calling.name or "_local_scalar_dense", self.tensor)
 
 
-def make(kind: Any, indices: tuple[Tensor, ...], values: Tensor, size: Any, coalesced: bool = False) -> SparseTensor:
+def make(
+    kind: Any, indices: tuple[Tensor, ...], values: Tensor, size: tuple[int, ...] | list[int] | Size, coalesced: bool = False
+) -> SparseTensor:
     """A sparse tensor of its parts, unchecked."""
     made = _new(SparseTensor)
     made._kind, made._at, made._vals = kind, indices, values
@@ -141,7 +143,7 @@ def make(kind: Any, indices: tuple[Tensor, ...], values: Tensor, size: Any, coal
     return made
 
 
-def coo(indices: Tensor, values: Tensor, size: Any, coalesced: bool = False) -> SparseTensor:
+def coo(indices: Tensor, values: Tensor, size: tuple[int, ...] | list[int] | Size, coalesced: bool = False) -> SparseTensor:
     """A COO tensor of its parts, unchecked."""
     return make(layouts.sparse_coo, (indices,), values, size, coalesced)
 
@@ -216,7 +218,7 @@ def could_not_run(name: str, t: Any) -> NotImplementedError:
     return no_kernel(name, f"{word}{t.device.type.upper()}")
 
 
-def expected(name: str, what: str, t: Any) -> RuntimeError:
+def expected(name: str, what: str, t: object) -> RuntimeError:
     """torch's error for a function of another layout: ``coalesce expected sparse coordinate tensor layout but got Strided``."""
     kind = t._kind if isinstance(t, SparseTensor) else layouts.strided
     return RuntimeError(f"{name} expected {what} layout but got {NAMES[kind]}")
@@ -239,7 +241,7 @@ OPERATORS = {
 def sparse_op(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator: enters what these public names do when an operand is sparse."""
 
-    def enter(body: Callable[..., Any]) -> Callable[..., Any]:
+    def enter(body: Callable[..., object]) -> Callable[..., Any]:
         for name in names:
             TABLE[name] = body
         return body
@@ -250,7 +252,7 @@ def sparse_op(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 _keys: dict[Any, tuple[str, str]] = {}
 
 
-def _key(func: Any) -> tuple[str, str]:
+def _key(func: Callable[..., object]) -> tuple[str, str]:
     """The key of a public function in the table, and its path below ``torch``."""
     found = _keys.get(func)
     if found is None:
@@ -267,7 +269,7 @@ def _key(func: Any) -> tuple[str, str]:
 class _Layout:
     """What ``dispatch.LAYOUTS`` holds for sparse tensors."""
 
-    def call(self, caller: Any, operand: SparseTensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call(self, caller: Any, operand: SparseTensor, args: tuple[object, ...], kwargs: dict[str, float]) -> Any:
         """A public function called with a sparse operand."""
         name, path = _key(caller.func)
         if caller.layout.alias_of:
@@ -286,7 +288,7 @@ class _Layout:
         with calling(_aten(path, name, args)):
             return caller.run(args, kwargs)
 
-    def get(self, name: str, t: SparseTensor, plain: Callable[[Any], Any]) -> Any:
+    def get(self, name: str, t: SparseTensor, plain: Callable[..., object]) -> Any:
         """A property read from a sparse tensor."""
         body = GETTERS.get(name)
         if body is not None:
@@ -294,7 +296,7 @@ class _Layout:
         with calling(name):
             return plain(t)
 
-    def set(self, name: str, t: SparseTensor, value: Any, plain: Callable[[Any, Any], None]) -> None:
+    def set(self, name: str, t: SparseTensor, value: object, plain: Callable[..., object]) -> None:
         """A property set on a sparse tensor."""
         body = SETTERS.get(name)
         if body is not None:
@@ -304,7 +306,7 @@ class _Layout:
                 plain(t, value)
 
 
-def _aten(path: str, name: str, args: tuple[Any, ...]) -> str:
+def _aten(path: str, name: str, args: tuple[object, ...]) -> str:
     """The ATen overload that an error names."""
     plain = path.removeprefix("Tensor.")
     bound = BOUND.get(path) or BOUND.get(plain) or BOUND.get(plain.rstrip("_")) or (BOUND.get(name) if plain in OPERATORS else None)
@@ -332,7 +334,7 @@ SETTERS: dict[str, Callable[[Any, Any], None]] = {}
 def getter(name: str) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
     """Decorator: enters how a property is read."""
 
-    def enter(body: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def enter(body: Callable[..., object]) -> Callable[[Any], Any]:
         GETTERS[name] = body
         return body
 

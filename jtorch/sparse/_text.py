@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._src.engine import numbers_of
 from .._src.facts import dtypes, layouts
 from .._src.tensor.printing import _grad_fn_name, add_suffixes, numbers
@@ -23,7 +21,7 @@ def _part(label: str, t: Tensor, indent: int) -> str:
     return f"{head}{text})"
 
 
-def describe(t: SparseTensor, contents: Any = None) -> str:
+def describe(t: SparseTensor, contents: object = None) -> str:
     """The parts of a sparse tensor, its size, and what else a dense tensor tells."""
     prefix = "Parameter containing:\n" if getattr(t, "_is_param", False) else ""
     name = "tensor("

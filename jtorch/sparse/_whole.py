@@ -24,20 +24,20 @@ class _Unmasked(Function):
     """A result whose gradient a formula turns into that of a dense tensor as well."""
 
     @staticmethod
-    def forward(ctx: Any, found: Any, whole: Any, formula: Callable[..., Any], *more: Any) -> Any:
+    def forward(ctx: Any, found: Tensor, whole: object, formula: Callable[..., object], *more: object) -> Any:
         """``found``; the formula takes its gradient and ``more``."""
         ctx.formula = formula
         ctx.save_for_backward(*more)
         return found.view_as(found)
 
     @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
+    def backward(ctx: Any, grad: object) -> Any:
         """The gradients of both."""
         more = ctx.saved_tensors
         return (grad, ctx.formula(grad, *more), None, *[None for _ in more])
 
 
-def whole_of(t: Any) -> Any:
+def whole_of(t: Tensor) -> Tensor | None:
     """The dense tensor that has the history of all elements; None where nothing is recorded, or only the values have one."""
     if not MODE.enabled:
         return None
@@ -52,7 +52,7 @@ def following(follows: Callable[..., Any] | None = None) -> Callable[[Callable[.
     """
 
     def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
-        def run(input: Any, *args: Any, **kwargs: Any) -> Any:
+        def run(input: Tensor, *args: Any, **kwargs: Any) -> Any:
             found = body(input, *args, **kwargs)
             if found is not input and isinstance(found, SparseTensor) and (whole := whole_of(input)) is not None:
                 found._whole = whole if follows is None else follows(whole, *args, **kwargs)
@@ -64,12 +64,12 @@ def following(follows: Callable[..., Any] | None = None) -> Callable[[Callable[.
     return decorate
 
 
-def bare(t: Any) -> Any:
+def bare(t: object) -> Any:
     """A sparse tensor of which nobody knows what it was made of; others as they are."""
     return like(t, t._vals) if isinstance(t, SparseTensor) and t._whole is not None else t
 
 
-def through(compute: Callable[[SparseTensor], Any], s: SparseTensor, formula: Callable[..., Any], *more: Any) -> Any:
+def through(compute: Callable[..., object], s: SparseTensor, formula: Callable[..., object], *more: object) -> Any:
     """``compute(s)``, a dense tensor, where ``formula`` gives the gradient of all elements of ``s`` from the result's and from ``more``."""
     whole = whole_of(s)
     if whole is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from .._src.facts.errors import not_offered
 from .._src.refusals.reasons import TWO_IN_FOUR
@@ -19,11 +19,11 @@ class SparseSemiStructuredTensor(Tensor):
 
     BACKEND: str
     _DEFAULT_ALG_ID = 0
-    _DTYPE_SHAPE_CONSTRAINTS: dict[Any, Any] = {}
+    _DTYPE_SHAPE_CONSTRAINTS: dict[object, object] = {}
     _FORCE_CUTLASS = False
     _FUSE_TRANSPOSE = False
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+    def __new__(cls, *args: object, **kwargs: object) -> NoReturn:
         """Refuses."""
         del args, kwargs
         raise not_offered(f"torch.sparse.{cls.__name__}", TWO_IN_FOUR)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jtorch as torch
 
 from .._src.refusals import stand_ins as _refusals
@@ -14,7 +12,7 @@ from .tensor_comparison import TOLERANCES
 _DTYPE_PRECISIONS = dict(TOLERANCES)
 
 
-def default_tolerances(*inputs: Any, dtype_precisions: Any = None) -> tuple[float, float]:
+def default_tolerances(*inputs: object, dtype_precisions: dict[torch.dtype, tuple[float, float]] | None = None) -> tuple[float, float]:
     """The largest relative and absolute tolerance of the dtypes of ``inputs``, which are tensors or dtypes; 0 for integers and bool.
 
     Raises:
@@ -36,7 +34,7 @@ def default_tolerances(*inputs: Any, dtype_precisions: Any = None) -> tuple[floa
     return max(relative), max(absolute)
 
 
-def get_tolerances(*inputs: Any, rtol: float | None, atol: float | None, id: tuple[Any, ...] = ()) -> tuple[float, float]:
+def get_tolerances(*inputs: object, rtol: float | None, atol: float | None, id: tuple[object, ...] = ()) -> tuple[float, float]:
     """``rtol`` and ``atol`` if both are given, the default ones of ``inputs`` if neither is.
 
     Raises:

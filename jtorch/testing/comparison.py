@@ -19,8 +19,8 @@ _NUMBERS = (bool, int, float, complex, np.number)
 
 
 def assert_close(
-    actual: Any,
-    expected: Any,
+    actual: object,
+    expected: object,
     *,
     allow_subclasses: bool = True,
     rtol: float | None = None,
@@ -53,7 +53,7 @@ def assert_close(
             raise AssertionError(text if msg is None else msg if isinstance(msg, str) else msg(text)) from None
 
 
-def _where(place: tuple[Any, ...]) -> str:
+def _where(place: tuple[object, ...]) -> str:
     return "" if not place else "\n\nThe failure occurred for item " + "".join(f"[{p!r}]" for p in place)
 
 
@@ -95,11 +95,11 @@ class Checks:
         else:
             raise TypeError(f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}.{_where(place)}")
 
-    def _tensors(self, actual: Any, expected: Any) -> None:
+    def _tensors(self, actual: torch.Tensor, expected: torch.Tensor) -> None:
         tensor_comparison.compare(actual, expected, self)
 
     @staticmethod
-    def _keys(actual: Any, expected: Any, place: tuple[Any, ...]) -> None:
+    def _keys(actual: Any, expected: Any, place: tuple[object, ...]) -> None:
         missing = sorted(set(expected) - set(actual), key=str)
         extra = sorted(set(actual) - set(expected), key=str)
         if missing or extra:
@@ -107,7 +107,7 @@ class Checks:
             text += f"\nMissing keys in the actual mapping: {missing}\nAdditional keys in the actual mapping: {extra}"
             raise AssertionError(text + _where(place))
 
-    def _may_be_tensors(self, actual: Any, expected: Any) -> bool:
+    def _may_be_tensors(self, actual: Any, expected: torch.Tensor) -> bool:
         if not self.subclasses and type(actual) is not type(expected):
             return False
         return isinstance(actual, type(expected)) or isinstance(expected, type(actual))
@@ -119,7 +119,7 @@ class Checks:
         found = [TOLERANCES.get(d, (0.0, 0.0)) for d in dtypes]
         return max(r for r, _ in found), max(a for _, a in found)
 
-    def _numbers(self, actual: Any, expected: Any) -> None:
+    def _numbers(self, actual: int, expected: int) -> None:
         actual, expected = (x.item() if isinstance(x, np.number) else x for x in (actual, expected))
         if self.dtype and type(actual) is not type(expected):
             raise Differs(f"The (d)types do not match: {type(actual)} != {type(expected)}.")
@@ -134,11 +134,11 @@ class Checks:
         raise Differs(numbers_in_words(actual, expected, rtol, atol))
 
 
-def _is_sequence(x: Any) -> bool:
+def _is_sequence(x: object) -> bool:
     return isinstance(x, Sequence) and not isinstance(x, str)
 
 
-def _as_tensors(*items: Any) -> list[Any] | None:
+def _as_tensors(*items: Any) -> list[object] | None:
     """Tensors of two objects, or None where there is none of one of them."""
     try:
         return [x if isinstance(x, torch.Tensor) else torch.as_tensor(x) for x in items]
@@ -146,17 +146,17 @@ def _as_tensors(*items: Any) -> list[Any] | None:
         return None
 
 
-def _nothings(actual: Any, expected: Any) -> None:
+def _nothings(actual: object, expected: object) -> None:
     if actual is not expected:
         raise Differs(f"None mismatch: {actual} is not {expected}")
 
 
-def _booleans(actual: Any, expected: Any) -> None:
+def _booleans(actual: object, expected: object) -> None:
     if bool(actual) is not bool(expected):
         raise Differs(f"Booleans mismatch: {actual} is not {expected}")
 
 
-def _number_dtype(x: Any) -> Any:
+def _number_dtype(x: int) -> torch.dtype:
     return torch.float64 if isinstance(x, float) else torch.complex128 if isinstance(x, complex) else torch.int64
 
 
@@ -165,7 +165,7 @@ _OLDER = {torch.float16: (1e-3, 1e-3), torch.float32: (1e-4, 1e-5), torch.float6
 
 
 def assert_allclose(
-    actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True, msg: str = ""
+    actual: object, expected: object, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True, msg: str = ""
 ) -> None:
     """``assert_close`` with older tolerances; dtypes and strides may differ.
 

@@ -12,14 +12,14 @@ import jtorch as torch
 def make_tensor(
     *shape: Any,
     dtype: Any,
-    device: Any,
+    device: object,
     low: float | None = None,
     high: float | None = None,
     requires_grad: bool = False,
     noncontiguous: bool = False,
     exclude_zero: bool = False,
     memory_format: torch.memory_format | None = None,
-) -> Any:
+) -> torch.Tensor:
     """A tensor of uniform random values in ``[low, high)``, as far as the dtype reaches: by default in [-9, 9].
 
     Args:
@@ -50,11 +50,11 @@ def make_tensor(
     return found
 
 
-def _has_gradients(dtype: Any) -> bool:
+def _has_gradients(dtype: torch.dtype) -> bool:
     return (dtype.is_floating_point or dtype.is_complex) and dtype.itemsize > 1
 
 
-def _bounds(dtype: Any, low: Any, high: Any) -> tuple[Any, Any]:
+def _bounds(dtype: torch.dtype, low: Any, high: Any) -> tuple[Any, Any]:
     """The interval to draw from, half open: ``low`` and ``high``, as far as ``dtype`` reaches."""
     if dtype is torch.bool:
         (least, most), default = (0, 2), (0, 2)
@@ -83,7 +83,7 @@ def _bounds(dtype: Any, low: Any, high: Any) -> tuple[Any, Any]:
     return (low, high) if dtype.is_floating_point or dtype.is_complex else (math.ceil(low), math.ceil(high))
 
 
-def _values(sizes: tuple[int, ...], dtype: Any, low: Any, high: Any) -> Any:
+def _values(sizes: tuple[int, ...], dtype: torch.dtype, low: Any, high: Any) -> Any:
     if not (dtype.is_floating_point or dtype.is_complex):
         return torch.randint(low, high, sizes, dtype=dtype)
     if dtype.itemsize == 1:  # numbers of eight bits are drawn as float32
@@ -93,7 +93,7 @@ def _values(sizes: tuple[int, ...], dtype: Any, low: Any, high: Any) -> Any:
     return found
 
 
-def _uniform(t: Any, low: float, high: float) -> Any:
+def _uniform(t: torch.Tensor, low: float, high: float) -> torch.Tensor:
     if high - low >= torch.finfo(t.dtype).max:  # the width has to be a number of the type
         return t.uniform_(low / 2, high / 2).mul_(2)
     return t.uniform_(low, high)

@@ -50,7 +50,7 @@ def compare(actual: Any, expected: Any, options: Any) -> None:
             _compare_values(a, e, what, rtol, atol, options.equal_nan)
 
 
-def _made_alike(actual: Any, expected: Any) -> tuple[Any, Any]:
+def _made_alike(actual: torch.Tensor, expected: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """Two tensors on one device, of one layout and dtype."""
     if actual.device != expected.device:
         actual, expected = actual.cpu(), expected.cpu()
@@ -62,7 +62,7 @@ def _made_alike(actual: Any, expected: Any) -> tuple[Any, Any]:
     return actual, expected
 
 
-def _parts(actual: Any, expected: Any) -> Iterator[tuple[Any, Any, str, bool]]:
+def _parts(actual: torch.Tensor, expected: torch.Tensor) -> Iterator[tuple[Any, Any, str, bool]]:
     """The tensors with the elements to compare, what they are called, and whether they have to be equal."""
     if actual.layout is torch.strided:
         yield _as_plain(actual), _as_plain(expected), "Tensor-likes", False
@@ -82,17 +82,17 @@ def _parts(actual: Any, expected: Any) -> Iterator[tuple[Any, Any, str, bool]]:
         yield actual.values(), expected.values(), f"Sparse {name} values", False
 
 
-def _same_count(actual: Any, expected: Any, name: str) -> None:
+def _same_count(actual: torch.Tensor, expected: torch.Tensor, name: str) -> None:
     if (a := actual._nnz()) != (e := expected._nnz()):
         raise Differs(f"The number of specified values in sparse {name} tensors does not match: {a} != {e}")
 
 
-def _as_plain(t: Any) -> Any:
+def _as_plain(t: torch.Tensor) -> torch.Tensor:
     """What a class keeps elsewhere is read element by element."""
     return torch.tensor([e.item() for e in t.reshape(-1).unbind()], dtype=t.dtype).reshape(t.shape) if keeps_elsewhere(t) else t
 
 
-def _compare_values(actual: Any, expected: Any, what: str, rtol: float, atol: float, equal_nan: bool) -> None:
+def _compare_values(actual: torch.Tensor, expected: torch.Tensor, what: str, rtol: float, atol: float, equal_nan: bool) -> None:
     if actual.dtype.is_floating_point and actual.dtype.itemsize == 1:
         _compare_bits(actual, expected, what, rtol, atol)
         return
@@ -111,7 +111,7 @@ def _compare_values(actual: Any, expected: Any, what: str, rtol: float, atol: fl
     )
 
 
-def _compare_bits(actual: Any, expected: Any, what: str, rtol: float, atol: float) -> None:
+def _compare_bits(actual: torch.Tensor, expected: torch.Tensor, what: str, rtol: float, atol: float) -> None:
     if rtol or atol:
         raise Differs(
             f"Rtol={rtol} and atol={atol} are not supported for bitwise comparison of low dimensional floats. "
@@ -126,19 +126,19 @@ def _compare_bits(actual: Any, expected: Any, what: str, rtol: float, atol: floa
     raise Differs(f"{what} are not 'equal'!\n\n{_count(same)}\nThe first mismatched element is at index {first}.")
 
 
-def _count(close: Any) -> str:
+def _count(close: torch.Tensor) -> str:
     bad, all_of_them = int((~close).sum()), close.numel()
     return f"Mismatched elements: {bad} / {all_of_them} ({bad / all_of_them:.1%})"
 
 
-def _greatest(name: str, differences: Any, exact: bool, allowed: float) -> str:
+def _greatest(name: str, differences: torch.Tensor, exact: bool, allowed: float) -> str:
     flat = differences.flatten()
     i = int(flat.argmax())
     where = _place(i, differences.shape)
     return f"Greatest {name} difference: {flat[i].item()} at index {where}{'' if exact else f' (up to {allowed} allowed)'}"
 
 
-def _place(i: int, shape: Any) -> tuple[int, ...]:
+def _place(i: int, shape: torch.Size) -> tuple[int, ...]:
     index = []
     for size in reversed(shape):
         i, k = divmod(i, size)
@@ -146,7 +146,7 @@ def _place(i: int, shape: Any) -> tuple[int, ...]:
     return tuple(reversed(index))
 
 
-def numbers_in_words(actual: Any, expected: Any, rtol: float, atol: float) -> str:
+def numbers_in_words(actual: object, expected: Any, rtol: float, atol: float) -> str:
     """How far two numbers, or tensors without dimensions, are from each other."""
     exact = rtol == 0 and atol == 0
     difference = abs(actual - expected)

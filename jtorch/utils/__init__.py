@@ -8,12 +8,13 @@ import weakref
 from typing import Any
 
 from .._src.tensor.own_attributes import OwnRef, everything, take_over
+from ..core import Tensor
 
 #: Loaded when first touched: most programs need one of them.
 _SUBMODULES = ("_pytree", "checkpoint", "data", "hooks")
 
 
-def set_module(obj: Any, mod: str) -> None:
+def set_module(obj: object, mod: str) -> None:
     """Says that an object belongs to the module named ``mod``."""
     if not isinstance(mod, str):
         raise TypeError("The mod argument should be a string")
@@ -34,7 +35,7 @@ def swap_tensors(t1: Any, t2: Any) -> None:
     _exchange(t1, t2)
 
 
-def _exchange(t1: Any, t2: Any) -> None:
+def _exchange(t1: Tensor, t2: Tensor) -> None:
     """Exchanges the contents of two tensors, whoever refers to them.
 
     Raises:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 
-def context_decorator(ctx: Any, func: Any) -> Any:
+def context_decorator(ctx: object, func: Callable[..., object]) -> object:
     """``func`` run in a new context for each call; ``ctx`` is a context manager, or makes one. A generator runs in it between its yields.
 
     Raises:
@@ -33,7 +33,7 @@ def context_decorator(ctx: Any, func: Any) -> Any:
         return _wrap_generator(make, func)
 
     @functools.wraps(func)
-    def decorated(*args: Any, **kwargs: Any) -> Any:
+    def decorated(*args: object, **kwargs: object) -> object:
         with make():
             return func(*args, **kwargs)
 
@@ -44,7 +44,7 @@ def _wrap_generator(ctx_factory: Callable[[], Any], func: Callable[..., Any]) ->
     """A generator function that is in the context while its own code runs, and outside of it while its caller's does."""
 
     @functools.wraps(func)
-    def generating(*args: Any, **kwargs: Any) -> Iterator[Any]:
+    def generating(*args: Any, **kwargs: Any) -> Iterator[object]:
         inner = func(*args, **kwargs)
         with ctx_factory():
             try:
@@ -93,7 +93,7 @@ class _DecoratorContextManager:
     def __enter__(self) -> None:
         raise NotImplementedError
 
-    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+    def __exit__(self, exc_type: object, exc_value: object, traceback: object) -> None:
         raise NotImplementedError
 
     def clone(self) -> Any:
@@ -104,7 +104,7 @@ class _DecoratorContextManager:
 class _NoParamDecoratorContextManager(_DecoratorContextManager):
     """One that decorates without parentheses too."""
 
-    def __new__(cls, orig_func: Any = None) -> Any:
+    def __new__(cls, orig_func: object = None) -> Any:
         if orig_func is None:
             return super().__new__(cls)
         return cls()(orig_func)

@@ -6,27 +6,27 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .._src.facts.devices import FACTORIES
+from .._src.facts.devices import FACTORIES, device
 from .._src.facts.devices import DeviceContext as DeviceContext
 
 
-def _device_constructors() -> set[Any]:
+def _device_constructors() -> set[object]:
     """The functions that a device context gives its device."""
     return set(FACTORIES)
 
 
-def device_decorator(device: Any, func: Callable[..., Any]) -> Callable[..., Any]:
+def device_decorator(device: Any, func: Callable[..., object]) -> Callable[..., Any]:
     """``func`` with a device as the default; ``device`` may be a function that gives such a context."""
 
     @functools.wraps(func)
-    def decorated(*args: Any, **kwargs: Any) -> Any:
+    def decorated(*args: object, **kwargs: object) -> object:
         with device():
             return func(*args, **kwargs)
 
     return decorated
 
 
-def set_device(device: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def set_device(device: device | int | str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator that runs a function with a device as the default.
 
     Example:

@@ -19,7 +19,7 @@ def _get_fused_kernels_supported_devices() -> list[str]:
 
 def _group_tensors_by_device_and_dtype(
     tensorlistlist: list[list[Tensor | None]], with_indices: bool = False
-) -> dict[tuple[Any, Any], tuple[list[list[Tensor | None]], Indices]]:
+) -> dict[tuple[object, object], tuple[list[list[Tensor | None]], Indices]]:
     """``(device, dtype)`` of the tensors in the first list -> the rows of all lists that go with them, and their numbers.
 
     Raises:

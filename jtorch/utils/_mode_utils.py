@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from jtorch._C._answers import _DisableTorchDispatch
 
 no_dispatch = _DisableTorchDispatch
 
 
-def all_same_mode(modes: Sequence[Any]) -> bool:
+def all_same_mode(modes: Sequence[object]) -> bool:
     """Whether all of the modes are the first of them."""
     return all(mode == modes[0] for mode in modes)

@@ -48,7 +48,7 @@ class TorchDispatchMode:
         aten.mm.default
     """
 
-    def __init__(self, _dispatch_key: Any = None) -> None:
+    def __init__(self, _dispatch_key: object = None) -> None:
         if _dispatch_key is not None:
             raise torch.errors.not_offered("TorchDispatchMode(_dispatch_key=...)", "there are no dispatch keys here")
 
@@ -81,12 +81,12 @@ class BaseTorchDispatchMode(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def _get_current_dispatch_mode() -> Any:
+def _get_current_dispatch_mode() -> object:
     """The innermost dispatch mode of this thread, or None."""
     return _state.modes[-1] if _state.modes else None
 
 
-def _get_current_dispatch_mode_stack() -> list[Any]:
+def _get_current_dispatch_mode_stack() -> list[object]:
     """The dispatch modes of this thread, outermost first."""
     return list(_state.modes)
 
@@ -104,12 +104,12 @@ def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
 is_in_any_mode_without_ignore_compile_internals = is_in_torch_dispatch_mode
 
 
-def _push_mode(mode: Any) -> None:
+def _push_mode(mode: TorchDispatchMode) -> None:
     """Puts a mode on the stack."""
     _push(mode)
 
 
-def _pop_mode(k: Any = None) -> Any:  # noqa: ARG001  (there are no keys to choose a mode by)
+def _pop_mode(k: object = None) -> object:  # noqa: ARG001  (there are no keys to choose a mode by)
     """Takes the innermost mode off the stack and returns it."""
     mode = _state.modes[-1]
     _remove(mode)
@@ -117,7 +117,7 @@ def _pop_mode(k: Any = None) -> Any:  # noqa: ARG001  (there are no keys to choo
 
 
 @contextlib.contextmanager
-def _pop_mode_temporarily(k: Any = None) -> Iterator[Any]:
+def _pop_mode_temporarily(k: object = None) -> Iterator[object]:
     """A block in which the innermost mode is off the stack."""
     mode = _pop_mode(k)
     try:
@@ -127,7 +127,7 @@ def _pop_mode_temporarily(k: Any = None) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def _disable_current_modes() -> Iterator[list[Any]]:
+def _disable_current_modes() -> Iterator[list[object]]:
     """A block in which no dispatch mode is on."""
     taken = _get_current_dispatch_mode_stack()
     for mode in reversed(taken):
@@ -173,7 +173,7 @@ def transform_subclass(t: Any, callback: Callable[[str, Any], Any], outer_size: 
     return made
 
 
-def return_and_correct_aliasing(func: Any, args: Sequence[Any], kwargs: Any, out: Any) -> Any:
+def return_and_correct_aliasing(func: Any, args: Sequence[Any], kwargs: Any, out: torch.Tensor) -> object:
     """What a handler should return: the very argument that an in-place or ``out=`` operator changed, else ``out``.
 
     Wrappers that a view operator gave have the storage of the wrapper that they are views of. A wrapper whose size or strides an operator

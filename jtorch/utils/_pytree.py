@@ -48,7 +48,7 @@ class TreeSpec:
 
     __slots__ = ("type", "_context", "_children", "num_nodes", "num_leaves", "num_children")
 
-    def __init__(self, type: Any, context: Context, children_specs: list[TreeSpec]) -> None:
+    def __init__(self, type: type | None, context: Context, children_specs: list[TreeSpec]) -> None:
         if type is None and (context is not None or children_specs):
             raise AssertionError(f"leaf node should not have {'a context' if context is not None else 'children'}")
         self.type: Any = type
@@ -108,7 +108,7 @@ class TreeSpec:
         """One child's spec."""
         return self._children[index]
 
-    def unflatten(self, leaves: Iterable[Any]) -> PyTree:
+    def unflatten(self, leaves: Iterable[object]) -> PyTree:
         """The tree of this structure with the given leaves."""
         if not isinstance(leaves, list | tuple):
             leaves = list(leaves)
@@ -119,7 +119,7 @@ class TreeSpec:
             )
         return self._build(iter(leaves))
 
-    def _build(self, leaves: Iterator[Any]) -> PyTree:
+    def _build(self, leaves: Iterator[object]) -> PyTree:
         if self.type is None:
             return next(leaves)
         return SUPPORTED_NODES[self.type].unflatten_fn([child._build(leaves) for child in self._children], self._context)
@@ -202,7 +202,7 @@ def treespec_dict(mapping: Any = (), /, **kwargs: TreeSpec) -> TreeSpec:
 # ---- functions ---------------------------------------------------------------------------------------------------------------------------
 
 
-def _flatten_into(tree: PyTree, leaves: list[Any], is_leaf: IsLeaf) -> TreeSpec:
+def _flatten_into(tree: PyTree, leaves: list[object], is_leaf: IsLeaf) -> TreeSpec:
     if tree_is_leaf(tree, is_leaf):
         leaves.append(tree)
         return _LEAF_SPEC
@@ -217,7 +217,7 @@ def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeS
     return leaves, _flatten_into(tree, leaves, is_leaf)
 
 
-def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
+def tree_unflatten(leaves: Iterable[object], treespec: TreeSpec) -> PyTree:
     """The tree of a structure with the given leaves."""
     if not isinstance(treespec, TreeSpec):
         raise TypeError(
@@ -226,7 +226,7 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
     return treespec.unflatten(leaves)
 
 
-def tree_iter(tree: PyTree, is_leaf: IsLeaf = None) -> Iterator[Any]:
+def tree_iter(tree: PyTree, is_leaf: IsLeaf = None) -> Iterator[object]:
     """The leaves, one by one."""
     if tree_is_leaf(tree, is_leaf):
         yield tree
@@ -251,7 +251,7 @@ def tree_map(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Is
     return spec.unflatten(list(map(func, leaves, *(spec.flatten_up_to(r) for r in rests))))
 
 
-def tree_map_(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
+def tree_map_(func: Callable[..., object], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
     """Calls ``func`` on the leaves and returns the tree."""
     leaves, spec = tree_flatten(tree, is_leaf)
     for args in zip(leaves, *(spec.flatten_up_to(r) for r in rests)):
@@ -267,13 +267,13 @@ def _predicate(what: Any) -> Callable[[Any], bool]:
     raise TypeError("Argument must be a type, a tuple of types, or a callable.")
 
 
-def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+def map_only(type_or_types_or_pred: object, /) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
     """A decorator: the function on what is of the types (or fulfils the predicate), all else unchanged."""
     pred = _predicate(type_or_types_or_pred)
 
     def wrapper(func: Callable[[Any], Any]) -> Callable[[Any], Any]:
         @functools.wraps(func)
-        def wrapped(x: Any) -> Any:
+        def wrapped(x: object) -> Any:
             return func(x) if pred(x) else x
 
         return wrapped
@@ -281,12 +281,12 @@ def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable[[Any], Any]], 
     return wrapper
 
 
-def tree_map_only(type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: PyTree, is_leaf: IsLeaf = None) -> PyTree:
+def tree_map_only(type_or_types_or_pred: object, /, func: Callable[[Any], Any], tree: PyTree, is_leaf: IsLeaf = None) -> PyTree:
     """``tree_map`` for leaves of some types; the others stay."""
     return tree_map(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
-def tree_map_only_(type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: PyTree, is_leaf: IsLeaf = None) -> PyTree:
+def tree_map_only_(type_or_types_or_pred: object, /, func: Callable[[Any], Any], tree: PyTree, is_leaf: IsLeaf = None) -> PyTree:
     """``tree_map_`` for leaves of some types."""
     return tree_map_(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
@@ -311,7 +311,7 @@ def tree_any_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTr
     return any(pred(x) for x in tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
 
 
-def _broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec, is_leaf: IsLeaf = None) -> list[Any] | None:
+def _broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec, is_leaf: IsLeaf = None) -> list[object] | None:
     """The leaves of ``tree``, each repeated for the part of a larger structure that it stands for; None where they do not fit."""
     full = tree_unflatten([0] * treespec.num_leaves, treespec)
     leaves, spec = tree_flatten(tree, is_leaf)
@@ -322,12 +322,12 @@ def _broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec, is_leaf: IsLeaf 
     return [leaf for leaf, part in zip(leaves, parts) for _ in tree_iter(part, is_leaf)]
 
 
-def arg_tree_leaves(*args: PyTree, **kwargs: PyTree) -> list[Any]:
+def arg_tree_leaves(*args: PyTree, **kwargs: PyTree) -> list[object]:
     """The leaves of all arguments."""
     return [leaf for a in (*args, *kwargs.values()) for leaf in tree_iter(a)]
 
 
-def _paths(path: KeyPath, tree: PyTree, is_leaf: IsLeaf) -> Iterator[tuple[KeyPath, Any]]:
+def _paths(path: KeyPath, tree: PyTree, is_leaf: IsLeaf) -> Iterator[tuple[KeyPath, object]]:
     if tree_is_leaf(tree, is_leaf):
         yield path, tree
         return
@@ -341,17 +341,17 @@ def _paths(path: KeyPath, tree: PyTree, is_leaf: IsLeaf) -> Iterator[tuple[KeyPa
         yield from _paths((*path, key), child, is_leaf)
 
 
-def tree_flatten_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[tuple[KeyPath, Any]], TreeSpec]:
+def tree_flatten_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[tuple[KeyPath, object]], TreeSpec]:
     """The leaves with their paths, and the structure."""
     return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
 
 
-def tree_leaves_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> list[tuple[KeyPath, Any]]:
+def tree_leaves_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> list[tuple[KeyPath, object]]:
     """The leaves with their paths."""
     return list(_paths((), tree, is_leaf))
 
 
-def tree_map_with_path(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
+def tree_map_with_path(func: Callable[..., object], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
     """``tree_map`` whose function gets the path first."""
     pairs, spec = tree_flatten_with_path(tree, is_leaf)
     columns = [[path for path, _ in pairs], [leaf for _, leaf in pairs], *(spec.flatten_up_to(r) for r in rests)]
@@ -361,7 +361,7 @@ def tree_map_with_path(func: Callable[..., Any], tree: PyTree, *rests: PyTree, i
 # ---- specs as text -----------------------------------------------------------------------------------------------------------------------
 
 
-def _member_to_json(value: Any) -> dict[str, Any]:
+def _member_to_json(value: object) -> dict[str, object]:
     """A member of an enumeration, by the places of its class and its own name."""
     if not isinstance(value, enum.Enum):
         raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
@@ -369,7 +369,7 @@ def _member_to_json(value: Any) -> dict[str, Any]:
     return {"__enum__": True, "fqn": f"{kind.__module__}:{kind.__qualname__}", "name": value.name}
 
 
-def _member_from_json(data: dict[str, Any]) -> Any:
+def _member_from_json(data: dict[str, Any]) -> object:
     """The member that ``_member_to_json`` has written. A text imports no module: it may come with a file."""
     if data.get("__enum__") is not True:
         return data
@@ -382,7 +382,7 @@ def _member_from_json(data: dict[str, Any]) -> Any:
     return kind[data["name"]]
 
 
-def _to_json(spec: TreeSpec) -> dict[str, Any]:
+def _to_json(spec: TreeSpec) -> dict[str, object]:
     if spec.is_leaf():
         return {"type": None, "context": None, "children_spec": []}
     known = SUPPORTED_SERIALIZED_TYPES.get(spec.type)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -26,7 +27,7 @@ class SelectiveCheckpointContext:
     ``is_recompute`` is always False, as policies are asked in the first computation only.
     """
 
-    def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:
+    def __init__(self, *, is_recompute: bool, op_output: object = None) -> None:
         self.is_recompute = is_recompute
         self.op_output = op_output
 
@@ -72,14 +73,14 @@ def create_selective_checkpoint_contexts(
                     )
                 raise ValueError(f"Expected op in `op_list` to be an OpOverload but got: {op} of type {type(op)}. {more}")
 
-        def policy(_: SelectiveCheckpointContext, op: Any, *_args: Any, **_kwargs: Any) -> Any:
+        def policy(_: SelectiveCheckpointContext, op: object, *_args: object, **_kwargs: object) -> Any:
             return op in operators
     elif callable(policy_fn_or_list):
         policy = policy_fn_or_list
     else:
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
 
-    def kept(out: Any, op: Any, args: Any, kwargs: Any) -> bool:
+    def kept(out: object, op: object, args: Iterable[object], kwargs: Any) -> bool:
         choice = policy(SelectiveCheckpointContext(is_recompute=False, op_output=out), op, *args, **kwargs)
         return choice is True or choice in (CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE)
 

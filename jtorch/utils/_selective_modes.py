@@ -39,7 +39,7 @@ _RECOMPUTED, _GIVEN, _WRITTEN = object(), object(), object()
 class _Kept:
     """A tensor that is kept, with the version that it had."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: torch.Tensor) -> None:
         self.val = value.detach() if isinstance(value, torch.Tensor) else value
         self.version = self.val._version if isinstance(value, torch.Tensor) else None
 
@@ -57,7 +57,7 @@ class CachingMode(TorchDispatchMode):
         self.kept, self.storage = kept, storage
         self.calls: Counter[Any] = Counter()
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> Any:
         """Runs the operator, and keeps its result or the fact that it is to be computed again."""
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
@@ -113,7 +113,7 @@ class CachedMode(TorchDispatchMode):
 class Passing(TorchDispatchMode):
     """Has functions computed as operators, as under any mode."""
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> Any:
         """Runs the operator."""
         return func(*args, **(kwargs or {}))
 

@@ -43,7 +43,7 @@ _USE_REENTRANT = (
 _DEFAULT_DETERMINISM_MODE = "default"
 
 
-def get_device_states(*args: Any) -> tuple[list[int], list[torch.Tensor]]:
+def get_device_states(*args: object) -> tuple[list[int], list[torch.Tensor]]:
     """The indices of the accelerators that tensors among the arguments lie on, and the states of their generators (one serves all)."""
     ids = [x.device.index or 0 for x in tree_leaves(args) if isinstance(x, torch.Tensor) and x.device.type not in ("cpu", "meta")]
     states: Any = [torch.get_rng_state() for _ in ids]
@@ -61,14 +61,14 @@ class CheckpointError(RuntimeError):
     """The second computation saved other tensors than the first."""
 
 
-def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+def detach_variable(inputs: tuple[object, ...]) -> tuple[Any, ...]:
     """The inputs with tensors detached from their history; those that require gradients still do."""
     if not isinstance(inputs, tuple):
         raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
     return tuple(x.detach().requires_grad_(x.requires_grad) if isinstance(x, torch.Tensor) else x for x in inputs)
 
 
-def check_backward_validity(inputs: Iterable[Any]) -> None:
+def check_backward_validity(inputs: Iterable[object]) -> None:
     """Warns if no input requires gradients."""
     if not any(x.requires_grad for x in inputs if isinstance(x, torch.Tensor)):
         warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=outside())
@@ -152,7 +152,7 @@ class _Enough(Exception):
     """Stops the second computation when all that was saved has been computed."""
 
 
-def _describe(x: torch.Tensor) -> dict[str, Any]:
+def _describe(x: torch.Tensor) -> dict[str, object]:
     return {"shape": x.shape, "dtype": x.dtype, "device": x.device}
 
 
@@ -255,10 +255,10 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
 
 
 def checkpoint(
-    function: Callable[..., Any],
-    *args: Any,
+    function: Callable[..., object],
+    *args: object,
     use_reentrant: bool | None = None,
-    context_fn: Callable[[], tuple[AbstractContextManager[Any], AbstractContextManager[Any]]] = noop_context_fn,
+    context_fn: Callable[[], tuple[AbstractContextManager[object], AbstractContextManager[object]]] = noop_context_fn,
     determinism_check: str = _DEFAULT_DETERMINISM_MODE,
     debug: bool = False,
     early_stop: bool = True,
@@ -320,7 +320,7 @@ def checkpoint(
     return result
 
 
-def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any) -> Any:
+def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: object) -> torch.Tensor:
     """Applies a list of functions (or ``Sequential``) in ``segments`` parts, all but the last one checkpointed."""
     if use_reentrant is None:
         later = "In version 2.9 we will raise an exception if use_reentrant is not passed."
@@ -332,8 +332,8 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
     if isinstance(functions, torch.nn.Sequential):
         functions = list(functions.children())
 
-    def part(start: int, end: int) -> Callable[[Any], Any]:
-        def forward(x: Any) -> Any:
+    def part(start: int, end: int) -> Callable[[torch.Tensor], torch.Tensor]:
+        def forward(x: torch.Tensor) -> torch.Tensor:
             for f in functions[start:end]:
                 x = f(x)
             return x
@@ -363,7 +363,7 @@ class DefaultDeviceType:
         return DefaultDeviceType._chosen or ("cpu" if found is None else found.type)
 
 
-def _infer_device_type(*args: Any) -> str:
+def _infer_device_type(*args: object) -> str:
     """The type of the accelerators that tensors among the arguments lie on, the first of several; else ``DefaultDeviceType``'s."""
     kinds = {x.device.type: None for x in tree_leaves(args) if isinstance(x, torch.Tensor) and x.device.type not in ("cpu", "meta")}
     if len(kinds) > 1:
@@ -375,12 +375,12 @@ def _infer_device_type(*args: Any) -> str:
     return next(iter(kinds), DefaultDeviceType.get_device_type())
 
 
-def _get_device_module(device: str = "cuda") -> Any:
+def _get_device_module(device: str = "cuda") -> object:
     """The module of ``torch`` that is named for a type of device; for ``meta``, which has none, the device."""
     return torch.device("meta") if device == "meta" else getattr(torch, device)
 
 
-def _get_autocast_kwargs(device_type: str = "cuda") -> tuple[dict[str, Any] | None, dict[str, Any]]:
+def _get_autocast_kwargs(device_type: str = "cuda") -> tuple[dict[str, object] | None, dict[str, object]]:
     """What ``torch.autocast`` must be given to be as it is now: for a type of device (None if it has no autocast), and for the CPU."""
 
     def now(kind: str) -> dict[str, Any]:

@@ -111,12 +111,12 @@ def _inside(text: str, at: int) -> str:
     raise ValueError("the sources have unbalanced brackets")
 
 
-def _bind(space: str, name: str, binding: _Binding, symbol: Any) -> CustomOpDef:
+def _bind(space: str, name: str, binding: _Binding, symbol: object) -> CustomOpDef:
     """The operator of one handler."""
     target = f"{space}.{name}"
     jax.ffi.register_ffi_target(target, jax.ffi.pycapsule(symbol), platform="cpu")
 
-    def shapes(arrays: Sequence[Any], rest: Sequence[Any]) -> list[jax.ShapeDtypeStruct]:
+    def shapes(arrays: Sequence[Any], rest: Sequence[object]) -> list[jax.ShapeDtypeStruct]:
         fake = op._user.fake
         if fake is None:
             first = arrays[0]
@@ -125,7 +125,7 @@ def _bind(space: str, name: str, binding: _Binding, symbol: Any) -> CustomOpDef:
         out = fake(*made, *rest)
         return [jax.ShapeDtypeStruct(tuple(t.shape), t.dtype.np) for t in (out if isinstance(out, (tuple, list)) else (out,))]
 
-    def kernel(*given: Any) -> Any:
+    def kernel(*given: object) -> Any:
         arrays, rest = given[: binding.tensors], given[binding.tensors :]
         attributes = {n: convert(value) for (n, _, convert), value in zip(binding.attributes, rest, strict=True)}
         out = shapes(arrays, rest)
@@ -231,12 +231,12 @@ def _handlers(source: str) -> list[str]:
 def load_inline(
     name: str,
     cpp_sources: str | Sequence[str],
-    cuda_sources: Any = None,
-    sycl_sources: Any = None,
+    cuda_sources: object = None,
+    sycl_sources: object = None,
     functions: Any = None,
     extra_cflags: Any = None,
-    extra_cuda_cflags: Any = None,
-    extra_sycl_cflags: Any = None,
+    extra_cuda_cflags: object = None,
+    extra_sycl_cflags: object = None,
     extra_ldflags: Any = None,
     extra_include_paths: Any = None,
     build_directory: str | None = None,
@@ -285,8 +285,8 @@ def load(
     name: str,
     sources: str | Sequence[str],
     extra_cflags: Any = None,
-    extra_cuda_cflags: Any = None,
-    extra_sycl_cflags: Any = None,
+    extra_cuda_cflags: object = None,
+    extra_sycl_cflags: object = None,
     extra_ldflags: Any = None,
     extra_include_paths: Any = None,
     build_directory: str | None = None,
@@ -357,19 +357,19 @@ def _setup_only(what: str) -> NotImplementedError:
     return not_offered(what, "extensions for setup.py are built against PyTorch's C++ library; use load() or load_inline()")
 
 
-def CppExtension(name: str, sources: Any, *args: Any, **kwargs: Any) -> Any:
+def CppExtension(name: str, sources: object, *args: object, **kwargs: object) -> Any:
     """Not offered: there is no C++ library to build against."""
     del sources, args, kwargs
     raise _setup_only(f"CppExtension({name!r})")
 
 
-def CUDAExtension(name: str, sources: Any, *args: Any, **kwargs: Any) -> Any:
+def CUDAExtension(name: str, sources: object, *args: object, **kwargs: object) -> Any:
     """Not offered: there is no C++ library to build against."""
     del sources, args, kwargs
     raise _setup_only(f"CUDAExtension({name!r})")
 
 
-def SyclExtension(name: str, sources: Any, *args: Any, **kwargs: Any) -> Any:
+def SyclExtension(name: str, sources: object, *args: object, **kwargs: object) -> Any:
     """Not offered: there is no C++ library to build against."""
     del sources, args, kwargs
     raise _setup_only(f"SyclExtension({name!r})")
@@ -378,7 +378,7 @@ def SyclExtension(name: str, sources: Any, *args: Any, **kwargs: Any) -> Any:
 class BuildExtension:
     """Not offered: there is no C++ library to build against."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         raise _setup_only("BuildExtension")
 
     @classmethod

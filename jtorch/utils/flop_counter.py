@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jtorch as torch
@@ -24,7 +24,7 @@ aten = torch.ops.aten
 flop_registry: dict[Any, Callable[..., int]] = {}
 
 
-def get_shape(value: Any) -> Any:
+def get_shape(value: Any) -> torch.Size:
     """A tensor's shape; anything else as it is."""
     return value.shape if isinstance(value, torch.Tensor) else value
 
@@ -32,7 +32,7 @@ def get_shape(value: Any) -> Any:
 def shape_wrapper(formula: Callable[..., int]) -> Callable[..., int]:
     """A formula of tensors, from one of shapes: it gets these in place of tensors, and the result's as ``out_shape``."""
 
-    def of_tensors(*args: Any, out_val: Any = None, **kwargs: Any) -> int:
+    def of_tensors(*args: object, out_val: object = None, **kwargs: object) -> int:
         args, kwargs, out_shape = tree_map(get_shape, (args, kwargs, out_val))
         return formula(*args, out_shape=out_shape, **kwargs)
 
@@ -40,7 +40,7 @@ def shape_wrapper(formula: Callable[..., int]) -> Callable[..., int]:
     return of_tensors
 
 
-def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Callable[..., int]], Callable[..., int]]:
+def register_flop_formula(targets: object, get_raw: bool = False) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Says that the decorated function counts the operations of one or several operators.
 
     Args:
@@ -69,25 +69,25 @@ def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Call
 
 
 @register_flop_formula(aten.mm)
-def mm_flop(a_shape: Any, b_shape: Any, *args: Any, out_shape: Any = None, **kwargs: Any) -> int:
+def mm_flop(a_shape: Any, b_shape: Any, *args: object, out_shape: object = None, **kwargs: object) -> int:
     """Of a matrix product: a multiplication and an addition for each row, column and summand."""
     return 2 * math.prod(a_shape) * b_shape[-1]
 
 
 @register_flop_formula(aten.addmm)
-def addmm_flop(self_shape: Any, a_shape: Any, b_shape: Any, out_shape: Any = None, **kwargs: Any) -> int:
+def addmm_flop(self_shape: object, a_shape: Any, b_shape: Any, out_shape: object = None, **kwargs: object) -> int:
     """Of a matrix product that is added to something."""
     return 2 * math.prod(a_shape) * b_shape[-1]
 
 
 @register_flop_formula(aten.bmm)
-def bmm_flop(a_shape: Any, b_shape: Any, out_shape: Any = None, **kwargs: Any) -> int:
+def bmm_flop(a_shape: Any, b_shape: Any, out_shape: object = None, **kwargs: object) -> int:
     """Of a batch of matrix products."""
     return 2 * math.prod(a_shape) * b_shape[-1]
 
 
 @register_flop_formula(aten.baddbmm)
-def baddbmm_flop(self_shape: Any, a_shape: Any, b_shape: Any, out_shape: Any = None, **kwargs: Any) -> int:
+def baddbmm_flop(self_shape: object, a_shape: Any, b_shape: Any, out_shape: object = None, **kwargs: Any) -> int:
     """Of a batch of matrix products that is added to something."""
     return 2 * math.prod(a_shape) * b_shape[-1]
 
@@ -100,7 +100,15 @@ def conv_flop_count(x_shape: Sequence[int], w_shape: Sequence[int], out_shape: S
 
 @register_flop_formula(aten.convolution)
 def conv_flop(
-    x_shape: Any, w_shape: Any, _bias: Any, _stride: Any, _padding: Any, _dilation: Any, transposed: bool, *args: Any, out_shape: Any
+    x_shape: Any,
+    w_shape: Any,
+    _bias: object,
+    _stride: object,
+    _padding: object,
+    _dilation: object,
+    transposed: bool,
+    *args: object,
+    out_shape: Any,
 ) -> int:
     """Of a convolution."""
     return conv_flop_count(x_shape, w_shape, out_shape, transposed)
@@ -109,15 +117,15 @@ def conv_flop(
 @register_flop_formula(aten.convolution_backward)
 def conv_backward_flop(
     grad_out_shape: Any,
-    x_shape: Any,
+    x_shape: object,
     w_shape: Any,
-    _bias: Any,
-    _stride: Any,
-    _padding: Any,
-    _dilation: Any,
+    _bias: object,
+    _stride: object,
+    _padding: object,
+    _dilation: object,
     transposed: bool,
-    _output_padding: Any,
-    _groups: Any,
+    _output_padding: object,
+    _groups: object,
     output_mask: Sequence[bool],
     out_shape: Any,
 ) -> int:
@@ -141,24 +149,24 @@ def sdpa_flop_count(query_shape: Any, key_shape: Any, value_shape: Any) -> int:
 
 
 @register_flop_formula(aten._scaled_dot_product_flash_attention_for_cpu)
-def sdpa_flop(query_shape: Any, key_shape: Any, value_shape: Any, *args: Any, out_shape: Any = None, **kwargs: Any) -> int:
+def sdpa_flop(query_shape: object, key_shape: object, value_shape: object, *args: Any, out_shape: object = None, **kwargs: Any) -> int:
     """Of attention."""
     return sdpa_flop_count(query_shape, key_shape, value_shape)
 
 
 @register_flop_formula(aten._scaled_dot_product_flash_attention_for_cpu_backward)
 def sdpa_backward_flop(
-    grad_out_shape: Any, query_shape: Any, key_shape: Any, value_shape: Any, *args: Any, out_shape: Any = None, **kwargs: Any
+    grad_out_shape: object, query_shape: Any, key_shape: Any, value_shape: Any, *args: Any, out_shape: object = None, **kwargs: Any
 ) -> int:
     """Of attention's gradients: the weights once more, and two products for each of the two of the forward pass."""
     return 2 * math.prod(query_shape[:-1]) * key_shape[-2] * (3 * query_shape[-1] + 2 * value_shape[-1])
 
 
-def _attention(query: Any, key: Any, value: Any, *args: Any, **kwargs: Any) -> int:
+def _attention(query: Any, key: Any, value: Any, *args: object, **kwargs: object) -> int:
     return sdpa_flop_count(query.shape, key.shape, value.shape)
 
 
-def _attention_backward(grads: Any, query: Any, key: Any, value: Any, *args: Any, **kwargs: Any) -> int:
+def _attention_backward(grads: object, query: Any, key: Any, value: Any, *args: object, **kwargs: object) -> int:
     return 2 * sdpa_flop_count(query.shape, key.shape, value.shape)
 
 
@@ -199,7 +207,7 @@ class FlopCounterMode:
         48
     """
 
-    def __init__(self, mods: Any = None, depth: int = 2, display: bool = True, custom_mapping: dict[Any, Any] | None = None) -> None:
+    def __init__(self, mods: object = None, depth: int = 2, display: bool = True, custom_mapping: dict[Any, Any] | None = None) -> None:
         if mods is not None:
             import warnings
 
@@ -253,7 +261,7 @@ class FlopCounterMode:
         self.mode.__enter__()
         return self
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         assert self.mode is not None, "the block was not entered"
         self.mode.__exit__(*exc)
         self.mode = None
@@ -261,7 +269,7 @@ class FlopCounterMode:
         if self.display:
             print(self.get_table(self.depth))  # noqa: T201
 
-    def _count(self, operator: Any, out: Any, args: Any, kwargs: Any) -> None:
+    def _count(self, operator: object, out: object, args: Iterable[object], kwargs: Any) -> None:
         formula = self.flop_registry.get(operator) or _OWN.get(str(operator))
         if formula is not None:
             count = formula(*args, **kwargs, out_val=out)
@@ -274,7 +282,7 @@ class _Mode(TorchDispatchMode):
         super().__init__()
         self.counter = counter
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))
         self.counter._count(func._overloadpacket, out, args, kwargs or {})
         return out

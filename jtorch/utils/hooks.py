@@ -20,7 +20,7 @@ class RemovableHandle:
     id: int
     next_id: int = 0
 
-    def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
+    def __init__(self, hooks_dict: Any, *, extra_dict: object = None) -> None:
         self.hooks_dict_ref = weakref.ref(hooks_dict)
         self.id = RemovableHandle.next_id
         RemovableHandle.next_id += 1
@@ -48,7 +48,7 @@ class RemovableHandle:
     def __enter__(self) -> RemovableHandle:
         return self
 
-    def __exit__(self, type: Any, value: Any, tb: Any) -> None:
+    def __exit__(self, type: object, value: object, tb: object) -> None:
         self.remove()
 
 
@@ -58,7 +58,7 @@ def unserializable_hook(f: Any) -> Any:
     return f
 
 
-def warn_if_has_hooks(tensor: Any) -> None:
+def warn_if_has_hooks(tensor: object) -> None:
     """Warns of backward hooks that saving ``tensor`` loses."""
     import warnings
 

@@ -25,7 +25,7 @@ class ModuleTracker:
         self.parents = {"Global"}
         self.is_bw = False
         self._names: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
-        self._seen: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._seen: weakref.WeakSet[object] = weakref.WeakSet()
         self._handles: list[Any] = []
 
     def _name(self, module: Any) -> str:
@@ -37,7 +37,7 @@ class ModuleTracker:
                 self._name(child)
         return name
 
-    def _forward_begins(self, module: Any, args: Any) -> None:
+    def _forward_begins(self, module: object, args: object) -> None:
         if self.is_bw:  # the backward pass before is over, whatever it left open
             self.parents, self.is_bw = {"Global"}, False
         name = self._name(module)
@@ -46,12 +46,12 @@ class ModuleTracker:
         if tensors:  # their gradients are the last that the module's backward pass computes
             self._handles.append(register_multi_grad_hook(tensors, lambda _: self.parents.discard(name)))
 
-    def _forward_ends(self, module: Any, args: Any, output: Any) -> None:
+    def _forward_ends(self, module: object, args: object, output: object) -> None:
         name = self._name(module)
         self.parents.discard(name)
         tensors = [x for x in tree_leaves(output) if isinstance(x, torch.Tensor) and x.requires_grad]
 
-        def backward_begins(_: Any) -> None:
+        def backward_begins(_: object) -> None:
             if not self.is_bw:
                 self.is_bw = True
                 queue_callback(self._backward_ends)

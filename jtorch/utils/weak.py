@@ -19,7 +19,7 @@ class WeakIdRef(weakref.ref):
 
     __slots__ = ("_id",)
 
-    def __init__(self, key: Any, callback: Callable[[Any], object] | None = None) -> None:
+    def __init__(self, key: object, callback: Callable[[Any], object] | None = None) -> None:
         self._id = id(key)
         super().__init__(key, callback)  # type: ignore[call-arg]
 
@@ -39,7 +39,7 @@ class _WeakHashRef(weakref.ref):
 
     __slots__ = ("_hash",)
 
-    def __init__(self, key: Any, callback: Callable[[Any], object] | None = None) -> None:
+    def __init__(self, key: object, callback: Callable[[Any], object] | None = None) -> None:
         self._hash = hash(key)
         super().__init__(key, callback)  # type: ignore[call-arg]
 
@@ -63,12 +63,12 @@ def _pairs(given: Any) -> Any:
 class WeakIdKeyDictionary(MutableMapping[Any, Any]):
     """A dictionary whose keys are compared by identity and held weakly: an entry goes with its key."""
 
-    def __init__(self, dict: Any = None, ref_type: Any = WeakIdRef) -> None:
+    def __init__(self, dict: object = None, ref_type: Any = WeakIdRef) -> None:
         self.data: Any = {}
         self.ref_type = ref_type
         me = weakref.ref(self)
 
-        def remove(reference: Any) -> None:
+        def remove(reference: object) -> None:
             found = me()
             if found is not None:
                 found.data.pop(reference, None)

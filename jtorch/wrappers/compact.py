@@ -36,7 +36,7 @@ class CompactTensor(TensorLike):
     def implements(cls, *functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Decorator: enters a formula for functions (properties stand for their getters)."""
 
-        def enter(formula: Callable[..., Any]) -> Callable[..., Any]:
+        def enter(formula: Callable[..., object]) -> Callable[..., Any]:
             cls.formulas.update(dict.fromkeys([f.__get__ if isinstance(f, property) else f for f in functions], formula))
             return formula
 
@@ -172,7 +172,7 @@ class DiagonalTensorWithFallback(DiagonalTensor):
     falls_back = True
 
 
-def _dtype(value: Any) -> Any:
+def _dtype(value: object) -> Any:
     return value.dtype if isinstance(value, torch.Tensor) else torch.result_type(torch.ones((), dtype=torch.float32), value)
 
 
@@ -199,14 +199,14 @@ def _pair(a: Any, b: Any) -> tuple[Any, Any, Any]:
     return _entries(a), _entries(b), b if isinstance(a, ScalarTensor) and isinstance(b, DiagonalTensor) else a
 
 
-def _number(x: Any) -> bool:
+def _number(x: torch.Tensor | int) -> bool:
     return isinstance(x, (int, float, complex)) or (isinstance(x, torch.Tensor) and x.dim() == 0)
 
 
 def implements_for_both(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Enters a formula into the tables of both types."""
 
-    def enter(formula: Callable[..., Any]) -> Callable[..., Any]:
+    def enter(formula: Callable[..., object]) -> Callable[..., Any]:
         for cls in (ScalarTensor, DiagonalTensor):
             cls.implements(*functions)(formula)
         return formula
@@ -215,7 +215,7 @@ def implements_for_both(*functions: Any) -> Callable[[Callable[..., Any]], Calla
 
 
 @implements_for_both(torch.add, Tensor.add, Tensor.__radd__)
-def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+def add(input: DiagonalTensor | DiagonalTensorWithFallback | ScalarTensor, other: Any, *, alpha: int = 1) -> Any:
     """Compact if both operands are; a dense tensor with any other."""
     if isinstance(input, CompactTensor) and isinstance(other, CompactTensor):
         a, b, kind = _pair(input, other)
@@ -224,13 +224,15 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
 
 
 @implements_for_both(torch.sub, torch.subtract, Tensor.sub)
-def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+def sub(
+    input: torch.Tensor | DiagonalTensor | ScalarTensor, other: torch.Tensor | DiagonalTensor | ScalarTensor, *, alpha: int = 1
+) -> torch.Tensor | DiagonalTensor | ScalarTensor:
     """As ``add``."""
     return add(input, other, alpha=-alpha)
 
 
 @implements_for_both(torch.rsub, Tensor.__rsub__)
-def rsub(input: Any, other: Any) -> Any:
+def rsub(input: object, other: object) -> Any:
     """``other - input``."""
     return add(other, input, alpha=-1)
 
@@ -249,13 +251,15 @@ def mul(input: Any, other: Any) -> Any:
 
 
 @implements_for_both(torch.div, torch.true_divide, Tensor.div)
-def div(input: Any, other: Any) -> Any:
+def div(input: DiagonalTensor | ScalarTensor, other: torch.Tensor | int) -> Any:
     """Compact by numbers; declined otherwise, for zeros would be divided by."""
     return _like(input, _entries(input) / other) if isinstance(input, CompactTensor) and _number(other) else NotImplemented
 
 
 @implements_for_both(torch.matmul, torch.mm, torch.mv, Tensor.matmul, Tensor.mm, Tensor.mv, Tensor.__rmatmul__, torch.linalg.matmul)
-def matmul(input: Any, other: Any) -> Any:
+def matmul(
+    input: torch.Tensor | DiagonalTensor | ScalarTensor, other: torch.Tensor | DiagonalTensor | ScalarTensor
+) -> torch.Tensor | DiagonalTensor | ScalarTensor:
     """Scales rows or columns; compact if both operands are."""
     if isinstance(input, CompactTensor) and isinstance(other, CompactTensor):
         return mul(input, other)
@@ -270,19 +274,19 @@ def matmul(input: Any, other: Any) -> Any:
 
 
 @implements_for_both(torch.neg, torch.negative, Tensor.neg)
-def neg(input: Any) -> Any:
+def neg(input: DiagonalTensor | ScalarTensor) -> DiagonalTensor | ScalarTensor:
     """Compact."""
     return _like(input, -_entries(input))
 
 
 @implements_for_both(torch.t, Tensor.t, Tensor.T, Tensor.mT, torch.clone, Tensor.clone, torch.positive, Tensor.positive)
-def same(input: Any) -> Any:
+def same(input: DiagonalTensor | ScalarTensor) -> DiagonalTensor | ScalarTensor:
     """The transpose of a diagonal matrix is the same one."""
     return _like(input, _entries(input))
 
 
 @implements_for_both(torch.trace, Tensor.trace)
-def trace(input: Any) -> Any:
+def trace(input: DiagonalTensor | ScalarTensor) -> torch.Tensor:
     """The sum of the diagonal."""
     if isinstance(input, ScalarTensor):
         return torch.as_tensor(input.value * input.N)
@@ -290,7 +294,9 @@ def trace(input: Any) -> Any:
 
 
 @implements_for_both(torch.sum, Tensor.sum)
-def sum_(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Any:
+def sum_(
+    input: DiagonalTensor | ScalarTensor, dim: int | None = None, keepdim: bool = False, *, dtype: torch.dtype | None = None
+) -> torch.Tensor:
     """The sum of all elements; along a dimension, what stands on the diagonal."""
     if dim is None:
         return trace(input).to(dtype=dtype)
@@ -300,38 +306,38 @@ def sum_(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: torch.dty
 
 
 @implements_for_both(torch.mean, Tensor.mean)
-def mean(input: Any) -> Any:
+def mean(input: DiagonalTensor | ScalarTensor) -> torch.Tensor:
     """The mean of all elements, zeros included."""
     return trace(input) / input.N**2
 
 
 @implements_for_both(torch.det, Tensor.det, torch.linalg.det)
-def det(input: Any) -> Any:
+def det(input: DiagonalTensor | ScalarTensor) -> torch.Tensor:
     """The product of the diagonal."""
     return torch.as_tensor(input.value) ** input.N if isinstance(input, ScalarTensor) else input.entries.prod()
 
 
 @implements_for_both(torch.logdet, Tensor.logdet)
-def logdet(input: Any) -> Any:
+def logdet(input: DiagonalTensor | ScalarTensor) -> torch.Tensor:
     """The sum of the logarithms of the diagonal, NaN for a negative determinant."""
     found = diagonal(input).abs().log().sum()
     return torch.where(diagonal(input).sign().prod() >= 0, found, torch.nan)
 
 
 @implements_for_both(torch.inverse, Tensor.inverse, torch.linalg.inv)
-def inverse(input: Any) -> Any:
+def inverse(input: DiagonalTensor | ScalarTensor) -> DiagonalTensor | ScalarTensor:
     """Compact."""
     return _like(input, 1 / _entries(input))
 
 
 @implements_for_both(torch.linalg.solve)
-def solve(A: Any, B: Any) -> Any:
+def solve(A: DiagonalTensor | ScalarTensor, B: torch.Tensor) -> torch.Tensor:
     """``X`` with ``A @ X == B``."""
     return matmul(inverse(A), B)
 
 
 @implements_for_both(torch.matrix_power, Tensor.matrix_power, torch.linalg.matrix_power)
-def matrix_power(input: Any, n: int) -> Any:
+def matrix_power(input: DiagonalTensor | ScalarTensor, n: int) -> DiagonalTensor | ScalarTensor:
     """Compact."""
     return _like(input, _entries(input) ** n)
 
@@ -343,7 +349,7 @@ def matrix_exp(input: Any) -> Any:
 
 
 @implements_for_both(torch.diagonal, Tensor.diagonal, torch.diag, Tensor.diag)
-def diagonal(input: Any) -> Any:
+def diagonal(input: DiagonalTensor | ScalarTensor) -> torch.Tensor:
     """The diagonal as a vector."""
     if isinstance(input, ScalarTensor):
         return torch.as_tensor(input.value) * torch.ones(input.N, dtype=_dtype(input.value))
@@ -351,43 +357,43 @@ def diagonal(input: Any) -> Any:
 
 
 @implements_for_both(Tensor.shape)
-def shape(self: Any) -> Any:
+def shape(self: DiagonalTensor | ScalarTensor) -> Any:
     """``N`` by ``N``."""
     return torch.Size((self.N, self.N))
 
 
 @implements_for_both(Tensor.size)
-def size(self: Any, dim: int | None = None) -> Any:
+def size(self: DiagonalTensor | ScalarTensor, dim: int | None = None) -> int:
     """All sizes, or one."""
     return shape(self) if dim is None else shape(self)[dim]
 
 
 @implements_for_both(Tensor.dim, Tensor.ndimension, Tensor.ndim)
-def dim(self: Any) -> int:  # noqa: ARG001
+def dim(self: DiagonalTensor | ScalarTensor) -> int:  # noqa: ARG001
     """Two."""
     return 2
 
 
 @implements_for_both(torch.numel, Tensor.numel, Tensor.nelement)
-def numel(self: Any) -> int:
+def numel(self: DiagonalTensor | ScalarTensor) -> int:
     """Zeros count."""
     return self.N**2
 
 
 @implements_for_both(Tensor.__len__)
-def length(self: Any) -> int:
+def length(self: DiagonalTensor | ScalarTensor) -> int:
     """The number of rows."""
     return self.N
 
 
 @implements_for_both(Tensor.dtype)
-def dtype(self: Any) -> Any:
+def dtype(self: object) -> Any:
     """The type of the entries."""
     return _dtype(_entries(self))
 
 
 @implements_for_both(Tensor.requires_grad)
-def requires_grad(self: Any) -> bool:
+def requires_grad(self: DiagonalTensor | ScalarTensor) -> bool:
     """Whether gradients reach the entries."""
     return bool(getattr(_entries(self), "requires_grad", False))
 
@@ -414,7 +420,7 @@ def __getattr__(name: str) -> Any:
 trees.register(ScalarTensor, lambda x: (x.value, (x.N, type(x))), lambda value, rest: rest[1](rest[0], value))
 
 
-def _diagonal_of(entries: Any, cls: type[DiagonalTensor]) -> DiagonalTensor:
+def _diagonal_of(entries: torch.Tensor, cls: type[DiagonalTensor]) -> DiagonalTensor:
     """A DiagonalTensor on whatever a tree holds, a tensor or a placeholder."""
     made = object.__new__(cls)
     made.entries = entries

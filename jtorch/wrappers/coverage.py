@@ -23,7 +23,7 @@ def overridable_functions() -> set[Any]:
     return {f for functions in torch.overrides.get_overridable_functions().values() for f in functions}
 
 
-def signature(func: Callable[..., Any]) -> Signature:
+def signature(func: Callable[..., object]) -> Signature:
     """The signature of a function that a handler is asked about, also where ``inspect`` is not told it, as with PyTorch's functions in C++.
 
     Example:
@@ -66,7 +66,9 @@ def named(names: str | Iterable[str]) -> set[Any]:
     return found
 
 
-def cover(special: Iterable[Any], delegates: Iterable[Any], refused: Mapping[Any, str], rest: str = "unchanged", why: str = "") -> Coverage:
+def cover(
+    special: Iterable[object], delegates: Iterable[object], refused: Mapping[object, str], rest: str = "unchanged", why: str = ""
+) -> Coverage:
     """The four sets; functions in none of those given belong to ``rest`` (for ``"refused"``, with the reason ``why``)."""
     every = overridable_functions()
     sets: Coverage = {

@@ -55,7 +55,7 @@ class Log(list[str]):
     def note(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
         """Adds the line ``$2 = aten.mul.Tensor($0, $1)``."""
 
-        def named(x: Any) -> Any:
+        def named(x: object) -> Any:
             return tree_map(lambda t: self.name(t) if isinstance(t, torch.Tensor) else t, x)
 
         given = ", ".join([*[self.shown(a) for a in args], *[f"{k}={self.shown(x)}" for k, x in kwargs.items()]])
@@ -70,7 +70,7 @@ class _Identity:
     __slots__ = ("__weakref__",)
 
 
-def _identity(t: Any) -> _Identity:
+def _identity(t: object) -> _Identity:
     found = t.__dict__.get("_logged")
     if found is None:
         found = t.__dict__["_logged"] = _Identity()
@@ -121,14 +121,14 @@ def capture_logs(is_mode: bool = False) -> Iterator[Log]:
         _current.logs.remove(log)
 
 
-def log_input(name: str, t: Any) -> None:
+def log_input(name: str, t: object) -> None:
     """Notes a tensor as an input of the program: ``$0 = input('x')``."""
     if _current.logs:
         log = _current.logs[-1]
         log.append(f"{log.name(t)} = input({name!r})")
 
 
-def _noted(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Any:
+def _noted(func: object, args: tuple[object, ...], kwargs: Mapping[str, object], result: object) -> object:
     if _current.logs:
         _current.logs[-1].note(func, args, kwargs, result)
     return result
@@ -155,7 +155,7 @@ class LoggingTensor(torch.Tensor):
             requires_grad=elem.requires_grad if requires_grad is None else requires_grad,
         )
 
-    def __init__(self, elem: Any, *, requires_grad: bool | None = None) -> None:
+    def __init__(self, elem: jtorch.Tensor, *, requires_grad: bool | None = None) -> None:
         self.elem = elem.detach() if elem.requires_grad else elem
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
@@ -172,10 +172,10 @@ class LoggingTensor(torch.Tensor):
     def __torch_dispatch__(cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
 
-        def inside(x: Any) -> Any:
+        def inside(x: object) -> Any:
             return x.elem if isinstance(x, cls) else x
 
-        def outside(x: Any) -> Any:
+        def outside(x: jtorch.Tensor) -> jtorch.Tensor:
             return cls(x) if is_tensor_like(x) and not isinstance(x, (cls, type)) else x
 
         given, named = tree_map(inside, args), tree_map(inside, kwargs)

@@ -122,7 +122,7 @@ class MetadataTensor(TensorLike):
     def __repr__(self) -> str:
         return f"Metadata:\n{self.metadata!r}\n\ndata:\n{self._data!r}"
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> Any:
         return _rebuild, (type(self), self._data, self.metadata, self.policy)
 
     def __copy__(self) -> MetadataTensor:
@@ -139,13 +139,13 @@ def _checked(policy: Policy) -> Policy:
     return policy
 
 
-def _joined(like: MetadataTensor, data: Any, metadata: Mapping[Any, Any]) -> MetadataTensor:
+def _joined(like: MetadataTensor, data: object, metadata: Mapping[Any, Any]) -> MetadataTensor:
     made = object.__new__(type(like))
     made._data, made.metadata, made.policy, made._grad = data, dict(metadata), like.policy, None
     return made
 
 
-def _rebuild(cls: type[MetadataTensor], data: Any, metadata: Metadata, policy: Policy) -> MetadataTensor:
+def _rebuild(cls: type[MetadataTensor], data: object, metadata: Metadata, policy: Policy) -> MetadataTensor:
     return cls(data, metadata, policy=policy)
 
 
@@ -182,7 +182,7 @@ def _owners(args: Iterable[Any]) -> dict[int, MetadataTensor]:
     return {id(m._data): m for m in reversed(found)}
 
 
-def _combined(func: Any, operands: Sequence[MetadataTensor]) -> Metadata:
+def _combined(func: object, operands: Sequence[MetadataTensor]) -> Metadata:
     """The metadata of a result."""
     first = operands[0]
     policy = first.policy
@@ -206,7 +206,7 @@ def _name(func: Any) -> str:
     return torch.overrides.resolve_name(func) or func.__name__
 
 
-def _wrapped(result: Any, like: MetadataTensor, metadata: Mapping[Any, Any], owners: Mapping[int, MetadataTensor]) -> Any:
+def _wrapped(result: Any, like: MetadataTensor, metadata: Mapping[object, object], owners: Mapping[int, MetadataTensor]) -> object:
     """``result`` with each tensor in it carrying metadata."""
     if isinstance(result, _FACTS):
         return result
@@ -226,7 +226,7 @@ def _wrapped(result: Any, like: MetadataTensor, metadata: Mapping[Any, Any], own
     return result
 
 
-def _call(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+def _call(func: Any, args: Any, kwargs: dict[str, object]) -> Any:
     """``func`` on data; a method of Tensor on data that are none of their own kind is looked up on them."""
     if args and not isinstance(args[0], torch.Tensor) and is_tensor_like(args[0]) and _of_tensor(func):
         if func.__name__ == "__get__":
@@ -241,11 +241,11 @@ def _of_tensor(func: Any) -> bool:
     return func.__name__ in ("__get__", "__set__", "__delete__") or is_tensor_method_or_property(func)
 
 
-def _method_name(func: Any) -> str:
+def _method_name(func: object) -> str:
     return _name(func).rsplit(".", 1)[-1]
 
 
-def _handle(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+def _handle(func: object, args: tuple[object, ...], kwargs: dict[str, float | str | None]) -> Any:
     special = _SPECIAL.get(func)
     if special is not None:
         return special(func, *args, **kwargs)
@@ -266,7 +266,7 @@ def _handle(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
 # ---- functions with a meaning of their own ---------------------------------------------------------------------------------------
 
 
-def _grad(func: Any, self: MetadataTensor) -> Any:
+def _grad(func: object, self: MetadataTensor) -> Any:
     """The gradient, with the metadata of its tensor; the same object as long as the gradient is the same."""
     grad = _call(func, (self._data,), {})
     if grad is None:
@@ -276,7 +276,7 @@ def _grad(func: Any, self: MetadataTensor) -> Any:
     return self._grad
 
 
-def _set_item(func: Any, self: Any, index: Any, value: Any) -> None:
+def _set_item(func: object, self: object, index: object, value: Any) -> None:
     if isinstance(self, MetadataTensor):
         found: list[MetadataTensor] = [self]
         _operands(value, found)
@@ -284,7 +284,7 @@ def _set_item(func: Any, self: Any, index: Any, value: Any) -> None:
     _call(func, (_unwrapped(self), _unwrapped(index), _unwrapped(value)), {})
 
 
-def _autograd_grad(func: Any, outputs: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+def _autograd_grad(func: Any, outputs: object, inputs: Any, *args: object, **kwargs: object) -> object:
     """One gradient for each input, with the metadata of the input."""
     found = func(_unwrapped(outputs), _unwrapped(inputs), *_unwrapped(args), **_unwrapped(kwargs))
     return tuple(
@@ -292,7 +292,7 @@ def _autograd_grad(func: Any, outputs: Any, inputs: Any, *args: Any, **kwargs: A
     )
 
 
-def _register_hook(func: Any, self: Any, hook: Callable[[Any], Any]) -> Any:
+def _register_hook(func: object, self: MetadataTensor, hook: Callable[[Any], Any]) -> object:
     """Hooks see the gradient with the metadata of the tensor."""
 
     def on_data(grad: Any) -> Any:
@@ -301,7 +301,7 @@ def _register_hook(func: Any, self: Any, hook: Callable[[Any], Any]) -> Any:
     return _call(func, (self._data, on_data), {})
 
 
-_SPECIAL: dict[Any, Callable[..., Any]] = {
+_SPECIAL: dict[object, Callable[..., object]] = {
     Tensor.grad.__get__: _grad,
     Tensor.__setitem__: _set_item,
     Tensor.register_hook: _register_hook,
@@ -333,7 +333,7 @@ def _writes(func: Any) -> bool:
 # ---- other parts of the namespace ------------------------------------------------------------------------------------------------
 
 
-def _collate(batch: Sequence[MetadataTensor], *, collate_fn_map: Any = None) -> MetadataTensor:  # noqa: ARG001
+def _collate(batch: Sequence[MetadataTensor], *, collate_fn_map: object = None) -> MetadataTensor:  # noqa: ARG001
     """Stacks samples in a DataLoader; their metadata are combined by the first one's policy."""
     return torch.stack(list(batch))  # type: ignore[arg-type,return-value]
 

@@ -31,7 +31,7 @@ class QuantizedTensor(torch.Tensor):
     facts: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
-    def _made(cls, shape: Any, dtype: torch.dtype, like: torch.Tensor) -> Self:
+    def _made(cls, shape: tuple[int, ...] | torch.Size, dtype: torch.dtype, like: torch.Tensor) -> Self:
         return torch.Tensor._make_wrapper_subclass(cls, tuple(shape), dtype=dtype, device=like.device)
 
     def times(self, x: torch.Tensor) -> torch.Tensor:
@@ -104,7 +104,7 @@ class QuantizedTensor(torch.Tensor):
         return self
 
 
-def _applied(input: torch.Tensor, weight: Any, bias: torch.Tensor | None = None) -> torch.Tensor:
+def _applied(input: torch.Tensor, weight: object, bias: torch.Tensor | None = None) -> torch.Tensor:
     """``nn.functional.linear`` with a quantised weight."""
     if not isinstance(weight, QuantizedTensor) or isinstance(input, QuantizedTensor):
         raise not_offered("linear of a quantised input", "only the weight may be quantised; use dequantize() first")

@@ -253,7 +253,7 @@ class TensorLike:
     def __getitem__(self, index: Any) -> Any:
         return ask(Tensor.__getitem__, self, index)
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: object, value: Any) -> None:
         ask(Tensor.__setitem__, self, index, value)
 
     def __len__(self) -> int:
@@ -267,7 +267,7 @@ class TensorLike:
     def __reversed__(self) -> Any:
         return ask(Tensor.__reversed__, self)
 
-    def __contains__(self, element: Any) -> bool:
+    def __contains__(self, element: object) -> bool:
         return ask(Tensor.__contains__, self, element)
 
     def __bool__(self) -> bool:

@@ -36,7 +36,7 @@ class Static:
 def register(cls: type, split: Callable[[Any], tuple[Any, Any]], join: Callable[[Any, Any], Any]) -> None:
     """Registers a type: ``split(x) -> (data, rest)``, ``join(data, rest) -> x``."""
 
-    def flatten(x: Any) -> tuple[list[Any], Static]:
+    def flatten(x: object) -> tuple[list[Any], Static]:
         data, rest = split(x)
         return [data], Static(rest)
 

@@ -93,7 +93,7 @@ class UnitTensor(TensorLike):
     def __repr__(self) -> str:
         return f"UnitTensor({self._data!r}, {str(self.unit)!r})"
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> Any:
         return UnitTensor, (self._data, str(self.unit))
 
 
@@ -104,14 +104,14 @@ def _registry() -> Any:
     return pint.get_application_registry()
 
 
-def _name(func: Any) -> str:
+def _name(func: Callable[..., object]) -> str:
     return resolve_name(func) or func.__name__
 
 
 # ---- units of operands -----------------------------------------------------------------------------------------------------------
 
 
-def _unit(x: Any) -> Any:
+def _unit(x: object) -> Any:
     return x.unit if isinstance(x, UnitTensor) else _registry().Unit("")
 
 
@@ -136,7 +136,7 @@ def _whole(factor: float) -> float:
     return float(round(factor)) if abs(factor - round(factor)) <= 1e-12 * factor else factor
 
 
-def _converted(x: Any, unit: Any, where: str) -> Any:
+def _converted(x: object, unit: object, where: str) -> torch.Tensor:
     """The numbers of ``x`` in ``unit``."""
     factor, divide = _factor(_unit(x), unit, where)
     data = _numbers(x)
@@ -153,7 +153,7 @@ def _numbers(x: Any) -> Any:
     return x
 
 
-def _with_unit(result: Any, unit: Any) -> Any:
+def _with_unit(result: object, unit: object) -> object:
     """Each tensor of a result with the unit."""
     if isinstance(result, torch.Tensor):
         return UnitTensor(result, unit)
@@ -176,17 +176,17 @@ def _first(args: Any) -> UnitTensor:
 # ``rule(func, *args, **kwargs)``. Which arguments are quantities is told by their names.
 
 
-def _bound(func: Any, args: Any, kwargs: Any) -> BoundArguments:
+def _bound(func: Callable[..., object], args: tuple[torch.Tensor | UnitTensor | int, ...], kwargs: Any) -> BoundArguments:
     if kwargs.get("out") is not None:
         raise NotImplementedError(f"{_name(func)}(out=...) with a UnitTensor: the unit of what is written to would change")
     return coverage.signature(func).bind(*args, **kwargs)
 
 
-def _run(func: Any, bound: BoundArguments) -> Any:
+def _run(func: Callable[..., object], bound: BoundArguments) -> Any:
     return func(*bound.args, **bound.kwargs)
 
 
-def _keeping(func: Any, *args: Any, **kwargs: Any) -> Any:
+def _keeping(func: Callable[..., object], *args: Any, **kwargs: object) -> object:
     """One quantity, rearranged or reduced: the unit stays."""
     if kwargs.get("out") is not None:
         _bound(func, args, kwargs)
@@ -194,7 +194,7 @@ def _keeping(func: Any, *args: Any, **kwargs: Any) -> Any:
     return _with_unit(func(*_numbers(args), **_numbers(kwargs)), unit)
 
 
-def _telling(func: Any, *args: Any, **kwargs: Any) -> Any:
+def _telling(func: Callable[..., object], *args: object, **kwargs: object) -> object:
     """Facts, indices, signs: no unit."""
     return func(*_numbers(args), **_numbers(kwargs))
 
@@ -202,7 +202,7 @@ def _telling(func: Any, *args: Any, **kwargs: Any) -> Any:
 _QUANTITIES = frozenset("self input other tensors min max value src end prepend append x1 x2 mat tensor b".split())
 
 
-def _together(func: Any, args: Any, kwargs: Any) -> tuple[BoundArguments, Any]:
+def _together(func: Callable[..., object], args: tuple[UnitTensor, ...], kwargs: object) -> tuple[BoundArguments, object]:
     """All quantities in the first one's unit."""
     bound = _bound(func, args, kwargs)
     unit = _first(bound.arguments.values()).unit
@@ -216,19 +216,19 @@ def _together(func: Any, args: Any, kwargs: Any) -> tuple[BoundArguments, Any]:
     return bound, unit
 
 
-def _same(func: Any, *args: Any, **kwargs: Any) -> Any:
+def _same(func: Callable[..., object], *args: Any, **kwargs: object) -> object:
     """Quantities of one kind make one of that kind."""
     bound, unit = _together(func, args, kwargs)
     return _with_unit(_run(func, bound), unit)
 
 
-def _comparing(func: Any, *args: Any, **kwargs: Any) -> Any:
+def _comparing(func: Any, *args: Any, **kwargs: object) -> object:
     """Quantities of one kind are compared: no unit. Equality of other kinds is false, as in Python."""
     bound, _ = _together(func, args, kwargs)
     return _run(func, bound)
 
 
-def _in_place(func: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+def _in_place(func: Any, self: Any, *args: Any, **kwargs: object) -> UnitTensor:
     """Quantities of one kind change one of that kind, which is returned."""
     if not isinstance(self, UnitTensor):
         raise UnitError(f"{_name(func)}(): a plain tensor cannot take a quantity")
@@ -237,21 +237,21 @@ def _in_place(func: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
     return self
 
 
-def _scaling(func: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+def _scaling(func: Callable[..., object], self: object, *args: object, **kwargs: object) -> object:
     """A quantity is changed by numbers without dimension, and returned."""
     one = _registry().Unit("")
     func(_numbers(self), *[_converted(x, one, f"{_name(func)}()") if isinstance(x, UnitTensor) else x for x in args], **kwargs)
     return self
 
 
-def _pure(func: Any, *args: Any, **kwargs: Any) -> Any:
+def _pure(func: Callable[..., object], *args: object, **kwargs: object) -> object:
     """Numbers without dimension, in and out."""
     one, where = _registry().Unit(""), f"{_name(func)}()"
     given = [_converted(x, one, where) if isinstance(x, UnitTensor) else _numbers(x) for x in args]
     return _with_unit(func(*given, **{k: _numbers(x) for k, x in kwargs.items()}), one)
 
 
-def _product(func: Any, *args: Any, **kwargs: Any) -> Any:
+def _product(func: Callable[..., object], *args: Any, **kwargs: object) -> Any:
     """The units multiply; what is added to a product has its unit."""
     bound = _bound(func, args, kwargs)
     unit = _registry().Unit("")
@@ -266,15 +266,15 @@ def _product(func: Any, *args: Any, **kwargs: Any) -> Any:
     return _with_unit(_run(func, bound), unit)
 
 
-def _quotient(func: Any, input: Any, other: Any, **kwargs: Any) -> Any:
+def _quotient(func: Callable[..., object], input: object, other: object, **kwargs: object) -> Any:
     return _with_unit(func(_numbers(input), _numbers(other), **kwargs), _unit(input) / _unit(other))
 
 
-def _reflected_quotient(func: Any, self: Any, other: Any) -> Any:
+def _reflected_quotient(func: Callable[..., object], self: object, other: object) -> object:
     return _with_unit(func(_numbers(self), _numbers(other)), _unit(other) / _unit(self))
 
 
-def _power(func: Any, input: Any, exponent: Any) -> Any:
+def _power(func: Callable[..., object], input: object, exponent: object) -> object:
     if isinstance(exponent, UnitTensor):
         exponent = _converted(exponent, _registry().Unit(""), f"{_name(func)}()")
     if not isinstance(input, UnitTensor):
@@ -288,25 +288,25 @@ def _power(func: Any, input: Any, exponent: Any) -> Any:
 
 
 def _raising(power: float) -> Callable[..., Any]:
-    def rule(func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
+    def rule(func: Callable[..., object], input: Any, *args: object, **kwargs: object) -> Any:
         return _with_unit(func(_numbers(input), *args, **kwargs), input.unit**power)
 
     return rule
 
 
-def _prod(func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
+def _prod(func: Any, input: Any, *args: object, **kwargs: object) -> object:
     data = func(input._data, *args, **kwargs)
     factors = input.numel() // max(data.numel(), 1) if data.numel() else 1
     return _with_unit(data, input.unit**factors)
 
 
-def _set_item(func: Any, self: Any, index: Any, value: Any) -> None:
+def _set_item(func: Callable[..., object], self: object, index: object, value: object) -> None:
     if not isinstance(self, UnitTensor):
         raise UnitError("a quantity cannot be written into a plain tensor")
     func(self._data, _numbers(index), _converted(value, self.unit, "assignment"))
 
 
-def _conversion(func: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+def _conversion(func: Callable[..., object], self: Any, *args: object, **kwargs: object) -> object:
     """``to`` and its kin, which change dtype and device."""
     result = func(self._data, *_numbers(args), **_numbers(kwargs))
     return self if result is self._data else _with_unit(result, self.unit)
@@ -314,11 +314,11 @@ def _conversion(func: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
 
 # ---- gradients -------------------------------------------------------------------------------------------------------------------
 
-_differentiated: ContextVar[Any] = ContextVar("unit of what is differentiated", default=None)
+_differentiated: ContextVar[object] = ContextVar("unit of what is differentiated", default=None)
 
 
 @contextmanager
-def _differentiating(unit: Any) -> Any:
+def _differentiating(unit: object) -> Any:
     token = _differentiated.set(unit)
     try:
         yield
@@ -334,7 +334,7 @@ def _note_gradients(leaf: UnitTensor) -> None:
     units = leaf._gradient_unit = []
     own = leaf.unit
 
-    def note(_: Any) -> None:
+    def note(_: object) -> None:
         of = _differentiated.get()
         unit = (_registry().Unit("") if of is None else of) / own
         if units and units[0].dimensionality != unit.dimensionality:
@@ -344,14 +344,14 @@ def _note_gradients(leaf: UnitTensor) -> None:
     leaf._data.register_post_accumulate_grad_hook(note)
 
 
-def _requires_grad(func: Any, self: UnitTensor, *args: Any, **kwargs: Any) -> Any:
+def _requires_grad(func: Callable[..., object], self: UnitTensor, *args: object, **kwargs: object) -> object:
     func(self._data, *args, **kwargs)
     if self._gradient_unit is None and self._data.requires_grad and self._data.is_leaf:
         _note_gradients(self)
     return self
 
 
-def _grad(func: Any, self: UnitTensor) -> Any:
+def _grad(func: Callable[..., object], self: UnitTensor) -> UnitTensor | None:
     grad = func(self._data)
     if grad is None:
         return None
@@ -359,7 +359,7 @@ def _grad(func: Any, self: UnitTensor) -> Any:
     return UnitTensor(grad, units[0] if units else 1 / self.unit)
 
 
-def _set_grad(func: Any, self: UnitTensor, value: Any) -> None:
+def _set_grad(func: Callable[..., object], self: UnitTensor, value: object) -> None:
     func(self._data, _numbers(value))
     self._gradient_unit = None if value is None else [_unit(value)]
     if self._data.requires_grad and self._data.is_leaf:
@@ -368,12 +368,12 @@ def _set_grad(func: Any, self: UnitTensor, value: Any) -> None:
         self._gradient_unit[:] = before or []
 
 
-def _backward(func: Any, self: UnitTensor, gradient: Any = None, **kwargs: Any) -> None:
+def _backward(func: Callable[..., object], self: UnitTensor, gradient: object = None, **kwargs: object) -> None:
     with _differentiating(self.unit * _unit(gradient)):
         func(self._data, gradient=_numbers(gradient), **_numbers(kwargs))
 
 
-def _autograd_grad(func: Any, outputs: Any, inputs: Any, grad_outputs: Any = None, **kwargs: Any) -> Any:
+def _autograd_grad(func: Any, outputs: Any, inputs: Any, grad_outputs: object = None, **kwargs: object) -> object:
     """One gradient for each input, in the outputs' unit by the input's."""
     if len({str(_unit(y).dimensionality) for y in outputs}) != 1:
         raise UnitError("autograd.grad(): the outputs are of different dimensions, and their gradients would be added")
@@ -414,7 +414,7 @@ TELLING = """sign sgn signbit isnan isinf isfinite isposinf isneginf isreal argm
     is_quantized retain_grad stride""".split()
 CONVERSIONS = "to double float half bfloat16 cpu cuda type_as".split()
 
-_found: dict[Any, Callable[..., Any]] = {}
+_found: dict[object, Callable[..., object]] = {}
 
 
 def _rules() -> dict[Any, Callable[..., Any]]:
@@ -444,12 +444,12 @@ def _rules() -> dict[Any, Callable[..., Any]]:
     return _found
 
 
-def _format(func: Any, self: UnitTensor, spec: str) -> str:
+def _format(func: Callable[..., object], self: UnitTensor, spec: str) -> str:
     """The formatted number and its unit."""
     return f"{func(self._data, spec)} {self.unit}" if spec else repr(self)
 
 
-def _loss(func: Any, input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+def _loss(func: Callable[..., object], input: object, target: object, *args: object, **kwargs: object) -> object:
     unit = _first((input, target)).unit
     where = f"{_name(func)}()"
     return _with_unit(func(_converted(input, unit, where), _converted(target, unit, where), *args, **kwargs), unit)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...core import Tensor
 from ..composites.attention import fits_kernel
 from ..facts import dtypes
 from ..facts.attention_kernels import ENABLED
@@ -16,14 +17,22 @@ from .routes_math import matmul
 A = aten
 
 
-def fused(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, enable_gqa: bool) -> bool:
+def fused(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, enable_gqa: bool) -> bool:
     """Whether PyTorch's kernel for the CPU runs the whole, and nobody sees its products."""
     return ENABLED["flash"] and fits_kernel(query, key, value, attn_mask, dropout_p, enable_gqa)
 
 
 def attention(
-    query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool, scale: Any, *, dropout_p: float = 0.0, enable_gqa: bool = False
-) -> Any:
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Any,
+    is_causal: bool,
+    scale: Any,
+    *,
+    dropout_p: float = 0.0,
+    enable_gqa: bool = False,
+) -> object:
     """Attention by two products and a softmax; half precision in single precision, unless a switch allows otherwise."""
     dtype = query._aval.torch_dtype
     if attn_mask is not None:
@@ -54,7 +63,7 @@ def attention(
     return A._to_copy.default(matmul(weights, value), dtype=dtype)
 
 
-def _dropped(weights: Any, p: float) -> Any:
+def _dropped(weights: Tensor, p: float) -> object:
     if not 0.0 <= p <= 1.0:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p:g}")
     if p == 1:
@@ -63,7 +72,7 @@ def _dropped(weights: Any, p: float) -> Any:
     return A.mul.Tensor(weights, A.div_.Scalar(mask, 1 - p))
 
 
-def _repeated(x: Any, heads: int) -> Any:
+def _repeated(x: Tensor, heads: int) -> Any:
     """Keys or values whose heads stand for several of the query's, each as often as it is needed."""
     shape = list(x._aval.shape)
     if not shape[-3] or heads % shape[-3]:
@@ -74,11 +83,11 @@ def _repeated(x: Any, heads: int) -> Any:
     return A.view.default(A.clone.default(spread, memory_format=contiguous_format), [*shape[:-3], heads, *shape[-2:]])
 
 
-def _lower(rows: int, columns: int, like: Any) -> Any:
+def _lower(rows: int, columns: int, like: Tensor) -> Tensor:
     return A.tril.default(A.ones.default([rows, columns], dtype=dtypes.bool_, layout=strided, device=like.device))
 
 
-def as_added(mask: Any, like: Any) -> Any:
+def as_added(mask: Tensor, like: Tensor) -> Tensor:
     """A mask as what is added to the scores."""
     if mask._aval.torch_dtype is not dtypes.bool_:
         return mask

@@ -18,7 +18,7 @@ from .overloads import OpOverload, OpOverloadPacket, aten
 REDUCTIONS = ("none", "mean", "sum")
 
 
-def reduction_of(size_average: Any, reduce: Any, reduction: str) -> int:
+def reduction_of(size_average: object, reduce: object, reduction: str) -> int:
     """The number of a reduction, which may be told by the older parameters.
 
     Raises:
@@ -76,7 +76,7 @@ def from_python(path: str, packet: OpOverloadPacket) -> Callable[..., Any] | Non
     return run
 
 
-def through_python(func: OpOverload, public: Any) -> Callable[[list[Any]], Any] | None:
+def through_python(func: OpOverload, public: Callable[..., object]) -> Callable[[list[Any]], Any] | None:
     """How a public function computes its operator, a loss; None for others. Parameters have the same names, and may have other defaults."""
     schema = func._schema
     if "reduction" not in schema.places:

@@ -44,7 +44,7 @@ def operands(func: OpOverload, values: Sequence[Any]) -> list[Tensor]:
     return found
 
 
-def call(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call(func: OpOverload, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
     """What calling an overload does."""
     return invoke(func, func.complete(args, kwargs))
 
@@ -66,7 +66,7 @@ def invoke(func: OpOverload, values: list[Any]) -> Any:
     return _recorded(func, values, tensors)
 
 
-def run(func: OpOverload, values: list[Any]) -> Any:
+def run(func: OpOverload, values: list[object]) -> Any:
     """Runs an operator's kernel on plain tensors."""
     with Kernel():
         out = kernel_of(func)(values)
@@ -127,7 +127,7 @@ def requires_grad(t: Tensor) -> bool:
     return t._rg
 
 
-def _count_writes(schema: Any, values: list[Any]) -> None:
+def _count_writes(schema: Any, values: list[object]) -> None:
     """An in-place change of a wrapper shows in its version, as one of data does."""
     for i in schema.writes:
         t = values[i]
@@ -135,7 +135,7 @@ def _count_writes(schema: Any, values: list[Any]) -> None:
             t._al.counter.n += 1
 
 
-def conforming(func: OpOverload, values: list[Any], out: Any) -> Any:
+def conforming(func: OpOverload, values: list[object], out: Any) -> Any:
     """What a handler returned, as the schema has it: the very object that was written to, tensors where tensors are due.
 
     Raises:
@@ -169,7 +169,7 @@ def conforming(func: OpOverload, values: list[Any], out: Any) -> Any:
     return tuple(found)
 
 
-def _tensor(out: Any) -> Any:
+def _tensor(out: Tensor) -> Tensor:
     if out is None or isinstance(out, Tensor):
         return out
     raise RuntimeError(f"Unable to cast {out} to Tensor")
@@ -234,7 +234,7 @@ def dispatched(func: OpOverload, values: list[Any], tensors: Sequence[Tensor], w
     )
 
 
-def _ask_mode(mode: Any, func: OpOverload, types: tuple[type, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _ask_mode(mode: Any, func: OpOverload, types: tuple[type, ...], args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
     """The mode's answer; it is off the stack while its handler runs."""
     handler = mode.__torch_dispatch__
     if getattr(handler, "__self__", mode) is not mode:

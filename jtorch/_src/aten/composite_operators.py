@@ -73,7 +73,7 @@ def _parts(func: OpOverload) -> Callable[..., Any] | None:
     if record is not None and ROUTES.keys().isdisjoint([*paths_of(record), record.name]):
         return None  # one kernel, which handlers would be told as such: the operator says more
 
-    def parts(*args: Any, **kwargs: Any) -> Any:
+    def parts(*args: object, **kwargs: object) -> Any:
         return visible(kernel_of(func)(exact(func.complete(args, kwargs))))
 
     return parts

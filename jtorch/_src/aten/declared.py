@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from ..bind.cores import COMPOSITES, Composite
 from ..ops._declare import OPS, STATIC, Op, Param
@@ -106,7 +105,7 @@ def _results(record: Op | Composite, family: str) -> str:
     return "Tensor" if count == 1 else f"({', '.join(['Tensor'] * count)})"
 
 
-def _default(x: Any) -> str:
+def _default(x: object) -> str:
     if isinstance(x, (tuple, list)):
         return f"[{', '.join(map(str, x))}]"
     if isinstance(x, str):

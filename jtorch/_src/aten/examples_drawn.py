@@ -22,7 +22,7 @@ from .transformed import transformed
 Invoke = Callable[[OpOverload, list[Any]], Any]
 
 
-def drawn_for_examples(invoke: Invoke, func: OpOverload, values: list[Any], tensors: Sequence[Tensor]) -> Any:
+def drawn_for_examples(invoke: Invoke, func: OpOverload, values: list[Any], tensors: Sequence[Tensor]) -> object:
     """What an operator that draws gives to each example; MISSING for other operators, and where the examples have no part in it.
 
     Raises:
@@ -60,7 +60,7 @@ def _outside(invoke: Invoke, func: OpOverload, values: list[Any]) -> Any:
         STATE.inside = before
 
 
-def _spread(t: Any, levels: Sequence[Any]) -> Any:
+def _spread(t: object, levels: Sequence[Any]) -> Any:
     for level in levels:
         t = level.spread(t)
     return t
@@ -87,7 +87,7 @@ def _made(invoke: Invoke, func: OpOverload, values: list[Any], lead: list[int]) 
         return aten.view.default(whole, [*lead, *whole.shape[1:]])
 
 
-def _rows_drawn(invoke: Invoke, func: OpOverload, values: list[Any]) -> Any:
+def _rows_drawn(invoke: Invoke, func: OpOverload, values: list[Any]) -> object:
     """All examples of an operator that takes one row or a matrix of rows."""
     whole = values[0]
     sizes = list(whole.shape[:-1])

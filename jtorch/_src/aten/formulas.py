@@ -30,44 +30,44 @@ def in_modes() -> bool:
     return bool(STATE.modes)
 
 
-def conj(x: Any) -> Any:
+def conj(x: Tensor | int) -> Tensor | int:
     """The complex conjugate; real tensors and numbers as they are."""
     if isinstance(x, Tensor):
         return A._conj.default(x) if x._aval.torch_dtype.is_complex else x
     return x.conjugate() if isinstance(x, complex) else x
 
 
-def adjoint(x: Any) -> Any:
+def adjoint(x: object) -> Any:
     """Matrices transposed and conjugated."""
     return conj(A.transpose.int(x, -2, -1))
 
 
-def times(g: Any, factor: Any) -> Any:
+def times(g: Tensor, factor: int) -> Any:
     """``g`` times a number, which is left out where it is 1."""
     return g if not isinstance(factor, Tensor) and factor == 1 else A.mul.Scalar(g, factor)
 
 
-def zeros(g: Any) -> Any:
+def zeros(g: object) -> Any:
     """Zeros like a gradient."""
     return A.zeros_like.default(g)
 
 
-def zero_of(g: Any) -> Any:
+def zero_of(g: Any) -> object:
     """A 0-dim zero of a gradient's dtype."""
     return number_like(0.0, g)
 
 
-def number_like(number: float, like: Any) -> Any:
+def number_like(number: float, like: Tensor) -> Any:
     """A number as a 0-dim tensor of a gradient's dtype: modes see it being made, wrapper classes do not."""
     return A.scalar_tensor.default(number, dtype=like._aval.torch_dtype, layout=strided, device=of_placement(like._aval.device))
 
 
-def made_zeros(shape: Sequence[int], like: Any) -> Any:
+def made_zeros(shape: Sequence[int], like: Tensor) -> object:
     """Plain zeros of a gradient's dtype: modes see them being made, wrapper classes do not."""
     return zeros_in(shape, like._aval)
 
 
-def zeros_in(shape: Sequence[int], aval: Any) -> Any:
+def zeros_in(shape: Sequence[int], aval: Any) -> object:
     """Plain zeros of a size, with the dtype and the device of ``aval``."""
     return A.zeros.default(list(shape), dtype=aval.torch_dtype, layout=strided, device=of_placement(aval.device))
 
@@ -79,7 +79,7 @@ def dims_of(dim: Any, ndim: int) -> list[int]:
     return sorted(d % ndim if ndim else 0 for d in (dim if isinstance(dim, (list, tuple)) else [dim]))
 
 
-def unsqueezed(g: Any, dim: Any, ndim: int, keepdim: bool) -> Any:
+def unsqueezed(g: object, dim: list[int], ndim: int, keepdim: bool) -> object:
     """A reduced tensor with its reduced dimensions back, of size 1."""
     if not keepdim and ndim:
         for d in dim if isinstance(dim, (list, tuple)) and len(dim) == 1 else dims_of(dim, ndim):
@@ -87,7 +87,7 @@ def unsqueezed(g: Any, dim: Any, ndim: int, keepdim: bool) -> Any:
     return g
 
 
-def picked(g: Any, self_: Any, dim: int, index: Any, keepdim: bool) -> Any:
+def picked(g: object, self_: Any, dim: int, index: object, keepdim: bool) -> object:
     """The gradient of values that were picked along a dimension."""
     if not self_.ndim:
         return g
@@ -96,7 +96,7 @@ def picked(g: Any, self_: Any, dim: int, index: Any, keepdim: bool) -> Any:
     return A.scatter.src(A.new_zeros.default(g, self_.shape), dim, index, g)
 
 
-def packed(g: Any) -> Any:
+def packed(g: object) -> Any:
     """A gradient itself, or a copy of it, that lies in memory without gaps."""
     return contiguous(g)
 
@@ -111,43 +111,43 @@ def strides_of(x: Any) -> list[Any]:
     return list(exact(x.stride()))
 
 
-def reshaped(g: Any, shape: Sequence[int]) -> Any:
+def reshaped(g: Tensor, shape: Sequence[int]) -> object:
     """A gradient in another shape: as a view where its memory allows it."""
     if strides_as(g, tuple(exact(list(shape)))) is not None:
         return A.view.default(g, list(shape))
     return A._unsafe_view.default(A.clone.default(g, memory_format=contiguous_format), list(shape))
 
 
-def general(grads: Any, node: Any, *values: Any) -> Any:
+def general(grads: object, node: Any, *values: object) -> object:
     """The gradients by one operator, for what has no formula."""
     found = generic_rule(node.func)
     assert found is not None
     return found.parts[0][1](grads, node, *values)
 
 
-def full_like(x: Any, number: float) -> Any:
+def full_like(x: object, number: float) -> Any:
     """A tensor of one number, made as PyTorch makes the left side of ``1 - x`` and ``1 / x``."""
     return A.fill_.Scalar(A.empty_like.default(x, memory_format=preserve_format), number)
 
 
-def one_minus(x: Any) -> Any:
+def one_minus(x: object) -> object:
     """``1 - x``."""
     return A.sub_.Tensor(full_like(x, 1), x)
 
 
-def times_slope(x: Any, g: Any) -> Any:
+def times_slope(x: Tensor | int, g: object) -> object:
     """A gradient times a slope, which is conjugated."""
     return A.mul.Tensor(g, conj(x))
 
 
-def real(x: Any) -> Any:
+def real(x: Tensor) -> Any:
     """The real part of a complex tensor; of a conjugate it is that of what is conjugated."""
     if lazy_bits(x)[0]:
         x = A._conj.default(x)
     return A.select.int(A.view_as_real.default(x), x._aval.ndim, 0)
 
 
-def imag(x: Any) -> Any:
+def imag(x: Tensor) -> Any:
     """The imaginary part of a complex tensor; of a conjugate it is the negative of that of what is conjugated."""
     if lazy_bits(x)[0]:
         return A.neg.default(imag(A._conj.default(x)))

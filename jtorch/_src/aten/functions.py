@@ -16,7 +16,7 @@ from ..ops._declare import OPS, Op
 #: A path without namespace serves the method and ``nn.functional`` too. They may return ``NotImplemented``.
 ROUTES: dict[str, Callable[..., Any]] = {}
 #: The same by the name of the operator that PyTorch takes apart.
-DECOMPOSED: dict[str, Callable[..., Any]] = {}
+DECOMPOSED: dict[str, Callable[..., object]] = {}
 
 #: Operators by other names of theirs: those of public functions, flattened, and of Python's operators.
 ALIASES: dict[str, str] = {}
@@ -27,7 +27,7 @@ NEVER = {"can_cast", "result_type", "Tensor.__eq__", *(f"Tensor.{name}" for name
 PREFIXES = {"linalg": "linalg_", "special": "special_", "fft": "fft_"}
 
 
-def path_of(function: Any) -> str:
+def path_of(function: Callable[..., object] | str) -> str:
     """The path of a public function; what calls name otherwise, parts of functions and attributes, is told as text."""
     return function if isinstance(function, str) else dispatch.NAMES[function].removeprefix("torch.")
 
@@ -35,7 +35,7 @@ def path_of(function: Any) -> str:
 def route(*functions: Any, aten: Any = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares how public functions are written with operators; ``aten`` is the operator that is taken apart in the same way."""
 
-    def declare(body: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(body: Callable[..., object]) -> Callable[..., Any]:
         for function in functions:
             ROUTES[path_of(function)] = body
         if aten is not None:

@@ -42,7 +42,7 @@ def step_of(call: Any, operands: Sequence[Tensor]) -> OpOverload:
         text = f"{call.name.strip('_')}.v{next(_numbers)}({', '.join(parameters)}) -> {'Tensor' if single else 'Tensor[]'}"
         found = _steps[call] = jtorch.define(text)
 
-        def run(values: list[Any]) -> Any:
+        def run(values: list[Tensor]) -> list[Tensor] | Tensor:
             operands = values[:tensors]
             ins = [t._v or t._read() for t in operands]
             if getattr(its.extra, "hidden", 0):  # what it keeps for its derivative are results here
@@ -87,7 +87,7 @@ def _vjp(func: OpOverload) -> Any:
         wanted: list[Tensor] = []
         at = 0
 
-        def leaf(t: Any) -> Any:
+        def leaf(t: Tensor) -> Any:
             nonlocal at
             if not isinstance(t, Tensor):
                 return t
@@ -126,7 +126,7 @@ def generic_rule(func: OpOverload) -> Rule | None:
     names = tuple([schema.arguments[i].name for i in schema.tensors])
     uses = ("grads", "node", *[a.name for a in schema.arguments])
 
-    def gradients(grads: list[Any], node: Any, *values: Any) -> Any:
+    def gradients(grads: list[Tensor], node: Any, *values: Tensor) -> list[Tensor] | Tensor:
         backward = backward_of(func)
         flat = invoke(backward, [grads, *values, [e is not None for e in node.edges]])
         out: dict[str, Any] = dict.fromkeys(names)

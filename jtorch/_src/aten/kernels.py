@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from ...core import Tensor
 from .. import hooks
 from ..bind.cores import COMPOSITES
 from ..bind.everything import PUBLIC
@@ -17,7 +18,7 @@ from .overloads import OpOverload, OpOverloadPacket, aten
 from .pulling import through
 
 #: Kernels by packet name, or by packet and overload name: functions with the schema's parameters.
-KERNELS: dict[str, Callable[..., Any]] = {}
+KERNELS: dict[str, Callable[..., object]] = {}
 #: What ``autocast`` does to operators that are no public functions, by packet name: as declarations of functions state it.
 POLICIES: dict[str, str] = {}
 _PREFIXES = {"linalg_": "linalg.", "special_": "special.", "fft_": "fft."}
@@ -26,7 +27,7 @@ _PREFIXES = {"linalg_": "linalg.", "special_": "special.", "fft_": "fft."}
 def kernel(*operators: OpOverload | OpOverloadPacket | str, autocast: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares how operators run, with all their overloads or one; as text where it is not certain that there are such."""
 
-    def declare(body: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(body: Callable[..., object]) -> Callable[..., Any]:
         for operator in operators:
             name = operator if isinstance(operator, str) else operator.__name__
             KERNELS[name] = body
@@ -53,7 +54,7 @@ def _find(func: OpOverload) -> Callable[[list[Any]], Any]:
     if stated is not None:
         body = stated
 
-        def run_stated(values: list[Any]) -> Any:
+        def run_stated(values: Sequence[object]) -> object:
             args, kwargs = func.trimmed(values)
             return body(*args, **kwargs)
 
@@ -79,14 +80,14 @@ def _find(func: OpOverload) -> Callable[[list[Any]], Any]:
         names = [a.name for a in schema.arguments]
         fixed = {"return_indices": True} if len(schema.returns) == 2 and "return_indices" in parameters_of_public(public) else {}
 
-        def run_named(values: list[Any]) -> Any:
+        def run_named(values: Sequence[object]) -> object:
             args, kwargs = func.trimmed(values)
             given = dict(zip(names[named.start :], args[named.start :])) | kwargs
             return public(*args[: named.start], **{named.to.get(k, k): v for k, v in given.items()}, **fixed)
 
         return run_named
 
-    def run_public(values: list[Any]) -> Any:
+    def run_public(values: list[object]) -> object:
         args, kwargs = func.trimmed(values)
         return public(*args, **kwargs)
 
@@ -103,7 +104,7 @@ def _backward(func: OpOverload) -> Callable[[list[Any]], Any] | None:
     order = [places[a.name] for a in forward._schema.arguments]
     at = forward._schema.places["self"]
 
-    def run(values: list[Any]) -> Any:
+    def run(values: list[object]) -> Any:
         given = [values[i] for i in order]
         return through(lambda x: kernel_of(forward)([*given[:at], x, *given[at + 1 :]]), given[at], values[0])
 
@@ -117,7 +118,7 @@ class _Named(NamedTuple):
     to: dict[str, str]
 
 
-def _named(func: OpOverload, public: Any) -> _Named | None:
+def _named(func: OpOverload, public: Callable[..., object]) -> _Named | None:
     """How to call a function that has an operator's parameters, but at other places; None if they are where the operator's are.
 
     What the function has no name for stays where it is: it tells by type what is meant.
@@ -134,7 +135,7 @@ def _named(func: OpOverload, public: Any) -> _Named | None:
     return None
 
 
-def parameters_of_public(public: Any) -> list[str]:
+def parameters_of_public(public: Callable[..., object]) -> list[str]:
     """The names of a function's parameters, in order; none if they cannot be told."""
     try:
         return list(known_signature(public).parameters)
@@ -175,7 +176,7 @@ def _writing(func: OpOverload) -> Callable[[list[Any]], Any]:
     count, name = len(func._schema.arguments) - len(func._schema.outs), func._opname
     facts = OPS.get(name) or next((c for c in COMPOSITES if c.namespace == "torch" and c.name == name), None)
 
-    def run_out(values: list[Any]) -> Any:
+    def run_out(values: list[Tensor | int]) -> object:
         result = kernel_of(base)(values[:count])
         outs = values[count:]
         if isinstance(result, (tuple, list)):
@@ -190,7 +191,7 @@ def _in_place(func: OpOverload) -> Callable[[list[Any]], Any]:
     if base is None:
         raise NotImplementedError(f"{func}: this operator is not offered here; no function computes it")
 
-    def run_in_place(values: list[Any]) -> Any:
+    def run_in_place(values: list[Any]) -> Tensor:
         return values[0].copy_(kernel_of(base)(values))
 
     return run_in_place

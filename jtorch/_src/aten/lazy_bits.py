@@ -39,12 +39,12 @@ def needs_copies(func: OpOverload, tensors: Sequence[Tensor]) -> bool:
     return False
 
 
-def with_copies(func: OpOverload, values: list[Any], call: Callable[[OpOverload, list[Any]], Any]) -> Any:
+def with_copies(func: OpOverload, values: list[Any], call: Callable[[OpOverload, list[Any]], Any]) -> object:
     """The operator on copies; what it writes is copied back to the operands, which are returned in place of their copies."""
     name = func._opname
     written: list[tuple[Tensor, Tensor]] = []
 
-    def resolved(x: Any, writes: bool) -> Any:
+    def resolved(x: Tensor | complex, writes: bool) -> object:
         if not isinstance(x, Tensor):
             return x
         conj, neg = lazy_bits(x)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ... import dispatch, return_types
@@ -56,7 +56,7 @@ def wrappers(operands: Iterable[Any], depth: int = 0) -> bool:
     return False
 
 
-def below(caller: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def below(caller: Any, args: tuple[object, ...], kwargs: dict[str, Any]) -> Any:
     """A public call as operators; MISSING if it is an ordinary one, or a function that is no operator."""
     state = STATE
     if state.off or not (state.modes or wrappers(args) or (kwargs and wrappers(kwargs.values()))):
@@ -87,7 +87,7 @@ def _originals(x: Any) -> Any:
     return type(x)([_originals(i) for i in x]) if type(x) in (list, tuple) else x
 
 
-def _shadows(x: Any) -> Any:
+def _shadows(x: Tensor) -> object:
     if isinstance(x, Tensor):
         return shadow(x)
     if isinstance(x, tuple):
@@ -96,7 +96,7 @@ def _shadows(x: Any) -> Any:
     return [_shadows(i) for i in x] if type(x) is list else x
 
 
-_routes: dict[str, Any] = {}
+_routes: dict[str, object] = {}
 
 
 def route_of(path: str) -> Any:
@@ -140,7 +140,7 @@ def _whole_route(path: str) -> Any:
     packet = None if usual is NEVER else packet_of([PREFIXES.get(namespace, "") + name, name])
     special = WHOLE.get(path) or (None if packet is None else from_python(path, packet))
 
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: object, **kwargs: object) -> Any:
         if special is not None:
             out = special(*args, **kwargs)
             if out is not NotImplemented or path in BODIES:
@@ -165,11 +165,11 @@ class Either:
     ``body``: where that declines, the function's own body runs.
     """
 
-    def __init__(self, packet: OpOverloadPacket | None, otherwise: Any, body: bool = False) -> None:
+    def __init__(self, packet: OpOverloadPacket | None, otherwise: Callable[..., object], body: bool = False) -> None:
         self.packet, self.otherwise, self.body = packet, otherwise, body
 
 
-def _named(path: str, caller: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _named(path: str, caller: Any, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
     route = route_of(path) if not STATE.whole else _whole_route(path)
     if route is NEVER:
         return MISSING
@@ -239,7 +239,7 @@ def _elsewhere(positional: Sequence[str], given: int, schema: Any) -> bool:
     return any(p != s and (p in every or s in positional) for p, s in zip(positional[:given], every, strict=False))
 
 
-def _spread(overload: OpOverload, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def _spread(overload: OpOverload, args: tuple[object, ...]) -> tuple[Any, ...]:
     """Sizes given one by one as a list, where the operator's last parameter by position takes a list."""
     arguments = overload._schema.arguments
     for i, a in enumerate(arguments[: overload._schema.count]):
@@ -251,7 +251,7 @@ def _spread(overload: OpOverload, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return args
 
 
-def _out_form(overload: OpOverload, args: Any, kwargs: dict[str, Any], outs: Any) -> Any:
+def _out_form(overload: OpOverload, args: tuple[Tensor | int, ...], kwargs: dict[str, object], outs: Tensor) -> Any:
     names = [a.name for a in overload._schema.arguments]
     for other in overload._overloadpacket.all():
         schema = other._schema
@@ -277,7 +277,7 @@ def _direct(
     return overload, invoke(overload, overload.complete(args, kwargs))
 
 
-def _with_names(path: str, found: Any) -> Any:
+def _with_names(path: str, found: Any) -> object:
     """The result as the public function gives it: a named tuple where the operator's results have names."""
     overload, out = found
     if isinstance(out, list):
@@ -292,7 +292,7 @@ def _with_names(path: str, found: Any) -> Any:
 # ---- functions without an operator -----------------------------------------------------------------------------------------------
 
 
-def _shadowed(caller: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _shadowed(caller: Any, args: tuple[object, ...], kwargs: Mapping[str, object]) -> object:
     """Runs a function's body on tensors that stand for its operands: what it does to them comes back as operators."""
     made: list[tuple[Tensor, Tensor, Any]] = []
 
@@ -325,7 +325,7 @@ def _shadowed(caller: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     return _unshadowed(result, made)
 
 
-def _unshadowed(x: Any, made: Sequence[tuple[Tensor, Tensor, Any]]) -> Any:
+def _unshadowed(x: object, made: Sequence[tuple[Tensor, Tensor, object]]) -> object:
     if isinstance(x, Tensor):
         for original, stand_in, _ in made:
             if x is stand_in:
@@ -382,7 +382,7 @@ def _packed_copy(t: Tensor) -> Tensor:
     return aten.clone.default(t) if is_contiguous(t) else aten.clone.default(t, memory_format=contiguous_format)
 
 
-def _arguments(op: Op, layout: Sequence[Any], tensors: list[Tensor], numbers: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _arguments(op: Op, layout: Sequence[Any], tensors: list[Tensor], numbers: Sequence[object]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments that a call was made of."""
     next_tensor, next_number = iter(tensors).__next__, iter(numbers).__next__
     args: list[Any] = []
@@ -410,7 +410,7 @@ def _arguments(op: Op, layout: Sequence[Any], tensors: list[Tensor], numbers: Se
     return tuple(args), kwargs
 
 
-def _run_held(call: Any, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
+def _run_held(call: Any, ins: Sequence[Value], numbers: tuple[Any, ...]) -> object:
     """What ``Held`` values do with a call of the engine."""
     if STATE.off and not STATE.inside:
         raise RuntimeError(
@@ -425,7 +425,7 @@ def _run_held(call: Any, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
     return v if one_result(call) else [v]
 
 
-def outside(call: Any, tensors: list[Tensor], numbers: Sequence[Any]) -> Any:
+def outside(call: object, tensors: list[Tensor], numbers: Sequence[object]) -> Any:
     """A call made inside a transformation, on tensors outside, as operators that modes see."""
     before = STATE.inside, STATE.off
     STATE.inside = STATE.off = False
@@ -436,7 +436,7 @@ def outside(call: Any, tensors: list[Tensor], numbers: Sequence[Any]) -> Any:
         STATE.inside, STATE.off = before
 
 
-def _record(call: Any, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
+def _record(call: Any, ins: Sequence[Value], numbers: tuple[float, ...]) -> object:
     """Runs a call of a transformation on the values that its own are made of."""
     if not STATE.modes or (STATE.off and not STATE.inside) or any(isinstance(v, Transformed) for v in ins):
         return record(call, ins, numbers)

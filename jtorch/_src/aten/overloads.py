@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ...core import Tensor
@@ -20,17 +20,17 @@ from ..tensor.symbols import Float, Sym
 from .schema import NO_DEFAULT, Argument, Schema, texts
 
 
-def _is_int(x: Any) -> bool:
+def _is_int(x: object) -> bool:
     return (isinstance(x, int) and not isinstance(x, bool)) or type(x) in SYMBOLIC or type(x) is Sym
 
 
-def _is_number(x: Any) -> bool:
+def _is_number(x: object) -> bool:
     if isinstance(x, (int, float, complex, Sym, Float)) or type(x) in SYMBOLIC:
         return True
     return isinstance(x, Tensor) and x._aval.ndim == 0 and not x._rg and type(x) is Tensor
 
 
-def _is_ints(x: Any) -> bool:
+def _is_ints(x: object) -> bool:
     return isinstance(x, (list, tuple)) and all((hasattr(i, "__index__") and not isinstance(i, bool)) or type(i) in SYMBOLIC for i in x)
 
 
@@ -50,7 +50,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def fits(kind: str, x: Any) -> bool:
+def fits(kind: str, x: object) -> bool:
     """Whether an argument may stand for a parameter of a type, as PyTorch's parser sees it."""
     if kind.endswith("?"):
         if x is None:
@@ -67,7 +67,7 @@ def fits(kind: str, x: Any) -> bool:
     return check is None or check(x)
 
 
-def converted(a: Argument, x: Any) -> Any:
+def converted(a: Argument, x: object) -> Any:
     """An argument as the operator is given it: lists for tuples, dtype and device objects, floats where floats are due."""
     if x is None or isinstance(x, Tensor):
         return x
@@ -171,7 +171,7 @@ class OpOverload:
         found = _overridden(self, args, kwargs)
         return operator_calls.get().call(self, args, kwargs) if found is MISSING else found
 
-    def redispatch(self, /, *args: Any, **kwargs: Any) -> Any:
+    def redispatch(self, /, *args: Any, **kwargs: Any) -> Tensor | None:
         """Runs the operator; modes and wrapper classes are asked."""
         return operator_calls.get().call(self, args, kwargs)
 
@@ -248,7 +248,7 @@ class OpOverload:
         return used == len(kwargs)
 
 
-def _is_default(a: Argument, x: Any) -> bool:
+def _is_default(a: Argument, x: object) -> bool:
     default = a.default_value
     if default is NO_DEFAULT or isinstance(x, Tensor):
         return False
@@ -268,7 +268,7 @@ def _operator_by_name(namespace: str, name: str, overload: str) -> OpOverload:
 _operator_by_name.__module__ = "jtorch._utils"  # where pickles find it
 
 
-def _overridden(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _overridden(operator: Any, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
     """The answer of a handler or mode for functions; MISSING if there is nobody to ask, as for plain tensors."""
     if not ACTIVE.modes and PLAIN.issuperset(map(type, args)) and (not kwargs or PLAIN.issuperset(map(type, kwargs.values()))):
         return MISSING
@@ -332,7 +332,7 @@ class OpOverloadPacket:
         """The operator as a plain function."""
         if self._op is None:
 
-            def op(*args: Any, **kwargs: Any) -> Any:
+            def op(*args: object, **kwargs: object) -> Any:
                 return self(*args, **kwargs)
 
             op.__name__ = op.__qualname__ = self.__name__
@@ -380,7 +380,7 @@ class _OpNamespace(types.ModuleType):
         self.__file__ = "torch.ops"
         self._packets: dict[str, OpOverloadPacket] = {}
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[str]:
         return iter(dir(self))
 
     def __dir__(self) -> list[str]:

@@ -25,7 +25,7 @@ _FAILURES = {
 
 
 @kernel(A._linalg_check_errors)
-def _linalg_check_errors(info: Any, api_name: str, *, is_matrix: bool) -> None:
+def _linalg_check_errors(info: Tensor, api_name: str, *, is_matrix: bool) -> None:
     if info.is_meta or not bool((info != 0).any()):
         return
     codes = info.reshape(-1).tolist()
@@ -38,7 +38,7 @@ def _linalg_check_errors(info: Any, api_name: str, *, is_matrix: bool) -> None:
 
 
 @kernel(A._linalg_solve_ex)
-def _linalg_solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -> Any:
+def _linalg_solve_ex(A: Any, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
     lu, pivots, info = L.lu_factor_ex(A)
     vector = B._aval.ndim == 1 or (A._aval.ndim - 1 == B._aval.ndim and A._aval.shape[:-1] == B._aval.shape)
     out = L.lu_solve(lu, pivots, B.unsqueeze(-1) if vector else B, left=left)
@@ -47,7 +47,7 @@ def _linalg_solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = 
     return out.squeeze(-1) if vector else out, lu, pivots, info
 
 
-def _factored(A: Any) -> Any:
+def _factored(A: Tensor) -> Any:
     """The factors of a matrix, or of its transpose where that lies in memory as LAPACK wants it."""
     transposed = A.is_contiguous() and not A.is_complex()
     lu, pivots, _ = L.lu_factor_ex(A.mT if transposed else A)
@@ -74,14 +74,14 @@ def _linalg_eigh(A: Any, UPLO: str = "L", compute_v: bool = True) -> Any:
 
 
 @kernel(A._linalg_svd)
-def _linalg_svd(A: Any, full_matrices: bool = False, compute_uv: bool = True, *, driver: Any = None) -> Any:
+def _linalg_svd(A: Any, full_matrices: bool = False, compute_uv: bool = True, *, driver: object = None) -> Any:
     if compute_uv:
         return tuple(L.svd(A, full_matrices, driver=driver))
     return A.new_empty(0), L.svdvals(A, driver=driver), A.new_empty(0)
 
 
 @kernel(A.linalg_pinv.atol_rtol_tensor)
-def linalg_pinv(self: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
+def linalg_pinv(self: Tensor, *, atol: object = None, rtol: object = None, hermitian: bool = False) -> Any:
     return L.pinv(self, atol=atol, rtol=rtol, hermitian=hermitian)
 
 
@@ -116,7 +116,7 @@ def _fft_c2r(self: Tensor, dim: Any, normalization: int, last_dim_size: int) -> 
 
 
 @kernel(A.unfold_backward)
-def unfold_backward(grad_in: Any, input_sizes: Any, dim: int, size: int, step: int) -> Any:
+def unfold_backward(grad_in: Tensor, input_sizes: list[int], dim: int, size: int, step: int) -> Tensor:
     shape = tuple(input_sizes)
     count = 1
     for n in shape:
@@ -126,7 +126,7 @@ def unfold_backward(grad_in: Any, input_sizes: Any, dim: int, size: int, step: i
 
 
 @kernel(A.masked_scatter_backward)
-def masked_scatter_backward(grad_output: Tensor, mask: Any, sizes: Any) -> Any:
+def masked_scatter_backward(grad_output: Tensor, mask: Tensor, sizes: Any) -> Any:
     count = 1
     for n in sizes:
         count *= n
@@ -143,6 +143,6 @@ def _pdist_forward(self: Tensor, p: float = 2) -> Any:
 
 
 @kernel(A._pdist_backward)
-def _pdist_backward(grad: Any, self: Any, p: float, pdist: Any) -> Any:
+def _pdist_backward(grad: object, self: object, p: float, pdist: object) -> Any:
     del pdist
     return through(lambda x: T.pdist(x, p), self, grad)

@@ -3,6 +3,7 @@
 # ruff: noqa: PLW0108  (what a kernel means is said by its operator)
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...core import Tensor
@@ -23,18 +24,18 @@ A = aten
 
 
 @kernel(A._softmax)
-def _softmax(self: Tensor, dim: int, half_to_float: bool = False) -> Any:
+def _softmax(self: Tensor, dim: int, half_to_float: bool = False) -> Tensor:
     return T.softmax(self, dim, dtype=dtypes.float32 if half_to_float else None)
 
 
 @kernel(A._safe_softmax)
-def _safe_softmax(self: Tensor, dim: int, dtype: Any = None) -> Any:
+def _safe_softmax(self: Tensor, dim: int, dtype: object = None) -> Tensor:
     nothing = (self == float("-inf")).all(dim, True)  # to attend to: zeros, not nan, and so are gradients
     return T.softmax(self.masked_fill(nothing, 0.0), dim, dtype=dtype).masked_fill(nothing, 0.0)
 
 
 @kernel(A._log_softmax)
-def _log_softmax(self: Tensor, dim: int, half_to_float: bool = False) -> Any:
+def _log_softmax(self: Tensor, dim: int, half_to_float: bool = False) -> Tensor:
     return T.log_softmax(self, dim, dtype=dtypes.float32 if half_to_float else None)
 
 
@@ -53,7 +54,7 @@ def nll_loss_forward(self: Tensor, target: Tensor, weight: Tensor | None, reduct
 
 @kernel(A.nll_loss_backward, A.nll_loss2d_backward)
 def nll_loss_backward(
-    grad_output: Tensor, self: Any, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, total_weight: Any
+    grad_output: Tensor, self: object, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int, total_weight: object
 ) -> Any:
     name = REDUCTIONS[reduction]
     if name == "mean":  # the weight is that of all targets, of which these may be a part
@@ -65,41 +66,41 @@ def nll_loss_backward(
 
 
 @kernel(A.threshold_backward)
-def threshold_backward(grad_output: Tensor, self: Any, threshold: Any) -> Any:
+def threshold_backward(grad_output: Tensor, self: Tensor, threshold: int) -> Tensor:
     return T.where(T.gt(self, threshold), grad_output, T.zeros_like(grad_output))
 
 
 @kernel(A.tanh_backward)
-def tanh_backward(grad_output: Tensor, output: Any) -> Any:
+def tanh_backward(grad_output: Tensor, output: Tensor) -> Tensor:
     return grad_output * (1 - output * output).conj()
 
 
 @kernel(A.sigmoid_backward)
-def sigmoid_backward(grad_output: Tensor, output: Any) -> Any:
+def sigmoid_backward(grad_output: Tensor, output: Tensor) -> Tensor:
     return grad_output * ((1 - output) * output).conj()
 
 
 @kernel(A.leaky_relu_backward)
-def leaky_relu_backward(grad_output: Tensor, self: Any, negative_slope: Any, self_is_result: bool) -> Any:
+def leaky_relu_backward(grad_output: Tensor, self: object, negative_slope: object, self_is_result: bool) -> Any:
     del self_is_result
     return through(lambda x: F.leaky_relu(x, negative_slope), self, grad_output)
 
 
 @kernel(A.elu)
-def elu(self: Tensor, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Any:
+def elu(self: Tensor, alpha: object = 1, scale: object = 1, input_scale: object = 1) -> Any:
     if scale == 1 and input_scale == 1:
         return F.elu(self, alpha)
     return _C.scaled_elu(self, alpha, scale, input_scale)
 
 
 @kernel(A.elu_)
-def elu_(self: Tensor, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Any:
+def elu_(self: Tensor, alpha: object = 1, scale: object = 1, input_scale: object = 1) -> Any:
     check_inplace(self)
     return write(self, elu(self, alpha, scale, input_scale), "EluBackward1", IN_PLACE_ELU.refusal(alpha))
 
 
 @kernel(A.elu_backward)
-def elu_backward(grad_output: Tensor, alpha: Any, scale: Any, input_scale: Any, is_result: bool, self_or_result: Any) -> Any:
+def elu_backward(grad_output: Tensor, alpha: Any, scale: Any, input_scale: object, is_result: bool, self_or_result: object) -> Any:
     if is_result:
         low = input_scale * (self_or_result + alpha * scale)
         return grad_output * T.where(T.le(self_or_result, 0), low, T.full_like(self_or_result, scale))
@@ -112,14 +113,14 @@ def log_sigmoid_forward(self: Tensor) -> Any:
 
 
 @kernel(A.log_sigmoid_backward)
-def log_sigmoid_backward(grad_output: Tensor, self: Any, buffer: Any) -> Any:
+def log_sigmoid_backward(grad_output: Tensor, self: object, buffer: object) -> Any:
     del buffer
     return through(lambda x: F.logsigmoid(x), self, grad_output)
 
 
 @kernel(A.rrelu_with_noise)
 def rrelu_with_noise(
-    self: Tensor, noise: Any, lower: Any = 0.125, upper: Any = 0.3333333333333333, training: bool = False, generator: Any = None
+    self: Tensor, noise: Any, lower: Any = 0.125, upper: Any = 0.3333333333333333, training: bool = False, generator: object = None
 ) -> Any:
     if not training:
         return F.leaky_relu(self, (lower + upper) / 2)
@@ -129,7 +130,7 @@ def rrelu_with_noise(
 
 @kernel(A.rrelu_with_noise_backward)
 def rrelu_with_noise_backward(
-    grad_output: Tensor, self: Any, noise: Any, lower: Any, upper: Any, training: bool, self_is_result: bool
+    grad_output: Tensor, self: object, noise: Any, lower: Any, upper: Any, training: bool, self_is_result: bool
 ) -> Any:
     del self_is_result
     if training:
@@ -153,13 +154,22 @@ def _prelu_kernel_backward(grad_output: Tensor, self: Any, weight: Tensor) -> An
 
 
 @kernel(A.native_layer_norm)
-def native_layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float) -> Any:
+def native_layer_norm(
+    input: Tensor, normalized_shape: list[int], weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, ...]:
     return T.native_layer_norm(input, tuple(normalized_shape), weight, bias, eps)
 
 
 @kernel(A.native_layer_norm_backward)
 def native_layer_norm_backward(
-    grad_out: Any, input: Any, normalized_shape: Any, mean: Any, rstd: Any, weight: Tensor | None, bias: Tensor | None, output_mask: Any
+    grad_out: Any,
+    input: Any,
+    normalized_shape: Any,
+    mean: object,
+    rstd: object,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    output_mask: Any,
 ) -> Any:
     del mean
     dims = list(range(-len(normalized_shape), 0))
@@ -186,7 +196,7 @@ def _standardised(x: Any, rstd: Any, dims: list[int]) -> Any:
     return centred * scale, scale
 
 
-def _of_standardised(g: Any, part: Any, scale: Any, dims: list[int]) -> Any:
+def _of_standardised(g: Any, part: object, scale: object, dims: list[int]) -> Any:
     return scale * (g - g.mean(dims, keepdim=True) - part * (g * part).mean(dims, keepdim=True))
 
 
@@ -197,7 +207,7 @@ def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
 
 @kernel(A.native_group_norm_backward)
 def native_group_norm_backward(
-    grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Tensor | None, N: int, C: int, HxW: int, group: int, output_mask: Any
+    grad_out: Any, input: Tensor, mean: object, rstd: Tensor, weight: Tensor | None, N: int, C: int, HxW: int, group: int, output_mask: Any
 ) -> Any:
     del mean
     shape, channels = (N, group, C // group * HxW), (1, C, *[1] * (input._aval.ndim - 2))
@@ -222,7 +232,7 @@ def native_batch_norm(
     training: bool,
     momentum: float,
     eps: float,
-) -> Any:
+) -> tuple[Tensor, ...]:
     axes = [d for d in range(input._aval.ndim) if d != 1]
     if training:
         mean = input.mean(axes)
@@ -235,8 +245,8 @@ def native_batch_norm(
 
 @kernel(A.native_batch_norm_backward)
 def native_batch_norm_backward(
-    grad_out: Any, input: Any, weight: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, save_mean: Any,
-    save_invstd: Any, train: bool, eps: float,
+    grad_out: object, input: Tensor, weight: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, save_mean: object,
+    save_invstd: object, train: bool, eps: float,
     output_mask: Any,
 ) -> Any:  # fmt: skip
     del save_mean, save_invstd
@@ -253,13 +263,13 @@ def convolution(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
     transposed: bool,
-    output_padding: Any,
+    output_padding: list[int],
     groups: int,
-) -> Any:
+) -> Tensor:
     n = len(stride)
     if transposed:
         return getattr(F, f"conv_transpose{n}d")(
@@ -270,8 +280,8 @@ def convolution(
 
 @kernel(A.convolution_backward)
 def convolution_backward(
-    grad_output: Tensor, input: Any, weight: Tensor, bias_sizes: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
-    output_padding: Any, groups: int, output_mask: Any,
+    grad_output: Tensor, input: Any, weight: Tensor, bias_sizes: Any, stride: object, padding: object, dilation: object, transposed: bool,
+    output_padding: object, groups: int, output_mask: Any,
 ) -> Any:  # fmt: skip
     bias = input.new_zeros(tuple(bias_sizes)) if output_mask[2] else None
     return tuple(
@@ -285,12 +295,26 @@ def convolution_backward(
 
 
 def _max_pool(n: int) -> None:
-    def forward(self: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False) -> Any:
+    def forward(
+        self: Tensor,
+        kernel_size: list[int],
+        stride: tuple[object, ...] | list[int] = (),
+        padding: int = 0,
+        dilation: int = 1,
+        ceil_mode: bool = False,
+    ) -> tuple[Tensor, ...]:
         return getattr(F, f"max_pool{n}d_with_indices")(self, kernel_size, stride or None, padding, dilation, ceil_mode)
 
     def backward(
-        grad_output: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: Any
-    ) -> Any:
+        grad_output: object,
+        self: object,
+        kernel_size: list[int],
+        stride: list[int] | tuple[object, ...],
+        padding: int,
+        dilation: int,
+        ceil_mode: bool,
+        indices: object,
+    ) -> None:
         del indices
         return through(lambda x: forward(x, kernel_size, stride, padding, dilation, ceil_mode)[0], self, grad_output)
 
@@ -301,26 +325,26 @@ def _max_pool(n: int) -> None:
 def _avg_pool(n: int) -> None:
     @kernel(getattr(A, f"avg_pool{n}d"))
     def forward(
-        self: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
-        divisor_override: Any = None,
-    ) -> Any:  # fmt: skip
+        self: Tensor, kernel_size: Any, stride: object = (), padding: object = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+        divisor_override: object = None,
+    ) -> Tensor:  # fmt: skip
         return getattr(F, f"avg_pool{n}d")(self, kernel_size, stride or None, padding, ceil_mode, count_include_pad, divisor_override)
 
 
 def _adaptive(n: int) -> None:
-    def forward(self: Any, output_size: Any) -> Any:
+    def forward(self: Tensor, output_size: list[object]) -> Tensor:
         return getattr(F, f"adaptive_avg_pool{n}d")(self, tuple(output_size))
 
-    def backward(grad_output: Any, self: Any) -> Any:
+    def backward(grad_output: Tensor, self: object) -> None:
         return through(lambda x: forward(x, grad_output._aval.shape[-n:]), self, grad_output)
 
     kernel(getattr(A, f"_adaptive_avg_pool{n}d"))(forward)
     kernel(getattr(A, f"_adaptive_avg_pool{n}d_backward"))(backward)
 
-    def largest(self: Any, output_size: Any) -> Any:
+    def largest(self: Tensor, output_size: list[object]) -> tuple[Tensor, ...]:
         return getattr(F, f"adaptive_max_pool{n}d")(self, tuple(output_size), True)
 
-    def largest_backward(grad_output: Any, self: Any, indices: Any) -> Any:
+    def largest_backward(grad_output: Tensor, self: object, indices: object) -> object:
         del indices
         return through(lambda x: getattr(F, f"adaptive_max_pool{n}d")(x, grad_output._aval.shape[-n:]), self, grad_output)
 
@@ -329,7 +353,7 @@ def _adaptive(n: int) -> None:
 
 
 def _unpool(n: int) -> None:
-    def places(self: Any, indices: Any, output_size: Any, stride: Any = 1, padding: Any = 0) -> Any:
+    def places(self: Tensor, indices: Tensor, output_size: list[int], stride: Any = 1, padding: list[int] | int = 0) -> Tensor:
         del padding
         if n == 3 and min(stride) <= 0:
             raise RuntimeError(f"strides should be greater than zero, but got stride: {list(stride)}")
@@ -360,12 +384,12 @@ _padding("replicate", "replication_pad")
 
 
 @kernel(A.constant_pad_nd)
-def constant_pad_nd(self: Tensor, pad: Any, value: Any = 0) -> Any:
+def constant_pad_nd(self: Tensor, pad: Any, value: object = 0) -> Any:
     return F.pad(self, tuple(pad), value=value)
 
 
 def _upsample(name: str, mode: str, n: int, aligned: bool) -> None:
-    def forward(self: Any, output_size: Any, *rest: Any) -> Any:
+    def forward(self: Tensor, output_size: list[object], *rest: object) -> Tensor:
         options: dict[str, Any] = {"align_corners": rest[0]} if aligned else {}
         scales = rest[1:] if aligned else rest
         given = [s for s in scales if s is not None]
@@ -374,7 +398,7 @@ def _upsample(name: str, mode: str, n: int, aligned: bool) -> None:
             return F.interpolate(self, scale_factor=tuple(given), mode=mode, recompute_scale_factor=False, **options)
         return F.interpolate(self, size=tuple(output_size), mode=mode, **options)
 
-    def backward(grad_output: Any, output_size: Any, input_size: Any, *rest: Any) -> Any:
+    def backward(grad_output: Tensor, output_size: list[object], input_size: Any, *rest: object) -> None:
         return through(lambda x: forward(x, output_size, *rest), grad_output.new_zeros(tuple(input_size)), grad_output)
 
     packet = getattr(A, name)
@@ -396,8 +420,14 @@ def _sampled(packet: Any) -> None:
 
     @kernel(packet)
     def backward(
-        grad_output: Any, input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool, mask: Any
-    ) -> Any:
+        grad_output: object,
+        input: object,
+        grid: object,
+        interpolation_mode: int,
+        padding_mode: int,
+        align_corners: bool,
+        mask: Sequence[bool] | None,
+    ) -> tuple[None, ...]:
         ways = (interpolation_mode, padding_mode, align_corners)
         return tuple(vjp(lambda x, places: sample(x, places, *ways), [input, grid], grad_output, mask))
 
@@ -407,12 +437,14 @@ _sampled(A.grid_sampler_3d_backward)
 
 
 @kernel(A.im2col)
-def im2col(self: Tensor, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+def im2col(self: Tensor, kernel_size: list[int], dilation: list[int], padding: list[int], stride: list[int]) -> Tensor:
     return F.unfold(self, tuple(kernel_size), tuple(dilation), tuple(padding), tuple(stride))
 
 
 @kernel(A.col2im)
-def col2im(self: Tensor, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+def col2im(
+    self: Tensor, output_size: list[object], kernel_size: list[int], dilation: list[int], padding: list[int], stride: list[int]
+) -> Tensor:
     return F.fold(self, tuple(output_size), tuple(kernel_size), tuple(dilation), tuple(padding), tuple(stride))
 
 
@@ -420,25 +452,25 @@ def col2im(self: Tensor, output_size: Any, kernel_size: Any, dilation: Any, padd
 
 
 @kernel(A.embedding)
-def embedding(weight: Tensor, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
+def embedding(weight: Tensor, indices: object, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
     del padding_idx, scale_grad_by_freq, sparse
     return F.embedding(indices, weight)
 
 
 @kernel(A.embedding_renorm_)
-def embedding_renorm_(self: Tensor, indices: Any, max_norm: float, norm_type: float) -> Any:
+def embedding_renorm_(self: Tensor, indices: object, max_norm: float, norm_type: float) -> Tensor:
     return T.embedding_renorm_(self, indices, max_norm, norm_type)
 
 
 @kernel(A.embedding_dense_backward)
-def embedding_dense_backward(grad_output: Tensor, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool) -> Any:
+def embedding_dense_backward(grad_output: Tensor, indices: object, num_weights: int, padding_idx: int, scale_grad_by_freq: bool) -> Any:
     weight = grad_output.new_zeros((num_weights, grad_output._aval.shape[-1]))
     padding = None if padding_idx < 0 else padding_idx
     return through(lambda w: F.embedding(indices, w, padding_idx=padding, scale_grad_by_freq=scale_grad_by_freq), weight, grad_output)
 
 
 @kernel(A.native_dropout)
-def native_dropout(input: Tensor, p: float, train: Any) -> Any:
+def native_dropout(input: Tensor, p: float, train: object) -> Any:
     if not train:
         return input.clone(), T.ones_like(input, dtype=dtypes.bool_)
     mask = T.empty_like(input).bernoulli_(1 - p)
@@ -451,21 +483,21 @@ def native_dropout_backward(grad_output: Tensor, mask: Any, scale: float) -> Any
 
 
 @kernel(A.linear)
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return F.linear(input, weight, bias)
 
 
 @kernel(A._scaled_dot_product_flash_attention_for_cpu)
 def attention(
     query: Tensor,
-    key: Any,
-    value: Any,
+    key: Tensor,
+    value: object,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     *,
     attn_mask: Tensor | None = None,
-    scale: Any = None,
-) -> Any:
+    scale: object = None,
+) -> object:
     del dropout_p
     out = F.scaled_dot_product_attention(query, key, value, attn_mask, 0.0, is_causal, scale, True)
     if key._aval.shape[1] != query._aval.shape[1]:
@@ -482,10 +514,10 @@ def attention(
 
 @kernel(A._scaled_dot_product_flash_attention_for_cpu_backward)
 def attention_backward(
-    grad_out: Any, query: Tensor, key: Any, value: Any, out: Any, logsumexp: Any, dropout_p: float, is_causal: bool, *,
+    grad_out: object, query: Tensor, key: object, value: object, out: object, logsumexp: object, dropout_p: float, is_causal: bool, *,
     attn_mask: Tensor | None = None,
-    scale: Any = None,
-) -> Any:  # fmt: skip
+    scale: object = None,
+) -> object:  # fmt: skip
     del out, logsumexp, dropout_p
     return tuple(
         vjp(

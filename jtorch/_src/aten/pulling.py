@@ -10,7 +10,7 @@ from ...autograd.grad_mode import MODE
 from ...core import detached
 
 
-def vjp(fn: Callable[..., Any], tensors: Sequence[Any], grads: Any, mask: Sequence[bool] | None = None) -> list[Any]:
+def vjp(fn: Callable[..., object], tensors: Sequence[Any], grads: object, mask: Sequence[bool] | None = None) -> list[None]:
     """The gradients of ``fn``'s tensors (those that ``mask`` wants) from those of its results; differentiable where recording is on."""
     create = MODE.enabled
     wanted: list[Any] = []
@@ -40,6 +40,6 @@ def vjp(fn: Callable[..., Any], tensors: Sequence[Any], grads: Any, mask: Sequen
     return [None if t is None or (mask is not None and not mask[i]) else next(found) for i, t in enumerate(tensors)]
 
 
-def through(fn: Callable[..., Any], x: Any, g: Any) -> Any:
+def through(fn: Callable[..., object], x: object, g: object) -> None:
     """The gradient of a function of one tensor."""
     return vjp(fn, [x], g)[0]

@@ -97,7 +97,7 @@ class Recording:
             return [_Saved(t) if isinstance(t, Tensor) else t for t in value]
         return value
 
-    def finish(self, out: Any) -> Any:
+    def finish(self, out: tuple[Tensor, ...] | Tensor) -> tuple[Tensor, ...] | Tensor:
         """Gives the results their history."""
         results = list(out) if isinstance(out, (tuple, list)) else [out]
         tensors = [t for t in results if isinstance(t, Tensor)]
@@ -122,11 +122,11 @@ class Recording:
         return out
 
 
-def _about(value: Any) -> Any:
+def _about(value: Tensor) -> About:
     return About(value) if isinstance(value, Tensor) else value
 
 
-def begin(func: OpOverload, values: list[Any], tensors: Sequence[Tensor]) -> Recording | None:  # noqa: ARG001
+def begin(func: OpOverload, values: list[object], tensors: Sequence[Tensor]) -> Recording | None:  # noqa: ARG001
     """Prepares to record an operator some of whose operands require grad; None if it has no derivative for them."""
     rule = rule_of(func)
     if rule is None:
@@ -234,13 +234,13 @@ class OperatorNode(Node):
         """Frees what was saved."""
         self.stored = None
 
-    def apply(self, grads: list[Any]) -> list[Any]:
+    def apply(self, grads: list[object]) -> list[Any]:
         """Sends the walk to where gradients are tensors."""
         raise Above
 
     apply_tracked = apply
 
-    def gradients(self, grads: list[Any], asked: Sequence[bool] | None = None) -> list[Any]:
+    def gradients(self, grads: list[Tensor], asked: Sequence[bool] | None = None) -> list[Any]:
         """The gradient of each operand, or of those that are asked for, from those of the results."""
         stored = self.stored
         if stored is None:
@@ -271,7 +271,7 @@ class OperatorNode(Node):
             result.append(None if g is None else _fitted(g, aval))
         return result
 
-    def _given(self, name: str, grads: list[Any], stored: dict[str, Any]) -> Any:
+    def _given(self, name: str, grads: list[Tensor], stored: dict[str, object]) -> Any:
         if name == "g":
             return grads[0]
         if name == "grads":

@@ -30,7 +30,7 @@ class _Entry(Node):
         self.visible = 1
         self.seq = next_seq()
 
-    def apply(self, grads: list[Any]) -> list[Any]:
+    def apply(self, grads: list[object]) -> list[Any]:
         """Passes the gradient on."""
         return grads
 
@@ -57,7 +57,7 @@ def _use_results(outs: list[Tensor], results: list[Value]) -> bool:
     return True
 
 
-def _as_one(node: Node, saved: list[Value], grads: list[Any]) -> list[Any]:
+def _as_one(node: Node, saved: list[Value], grads: list[Any]) -> list[object]:
     """The derivative of a plain operation as one operator."""
     needs = tuple([e is not None for e in node.edges])
     given = tuple([g is not None for g in grads])
@@ -67,7 +67,7 @@ def _as_one(node: Node, saved: list[Value], grads: list[Any]) -> list[Any]:
     return [next(found) if need else None for need in needs]
 
 
-def replay(node: Node, grads: list[Any], task: Any) -> list[Any]:
+def replay(node: Node, grads: list[Tensor], task: Any) -> list[object]:
     """The gradients of a plain node's operands, by operators that modes and wrapper classes see; ``task`` is a walk for them to begin."""
     saved = node.saved
     if saved is None:

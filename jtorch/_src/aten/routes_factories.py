@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...core import Tensor
@@ -18,7 +18,7 @@ from .state import STATE, Kernel
 A = aten
 
 
-def options(dtype: Any, device: Any, pin_memory: Any = False, layout: Any = None) -> dict[str, Any]:
+def options(dtype: Any, device: str | None, pin_memory: bool | None = False, layout: object = None) -> dict[str, Any]:
     """The keywords that factories arrive with."""
     place = devices.get_default_device() if device is None else device
     place = place if isinstance(place, devices.device) else devices.device(place)
@@ -31,7 +31,7 @@ def _dtype(dtype: Any) -> Any:
     return {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}.get(dtype, dtype)
 
 
-def finish(t: Any, requires_grad: bool) -> Any:
+def finish(t: Tensor, requires_grad: bool) -> Tensor:
     """The tensor as a leaf that requires grad, if asked for."""
     if requires_grad:
         t.requires_grad_()
@@ -42,9 +42,9 @@ def _sized(packet: OpOverloadPacket) -> None:
     name = packet.__name__
 
     def make(
-        *size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False,
-        requires_grad: bool = False, generator: Any = None, names: Any = None, memory_format: Any = None, **kwargs: Any,
-    ) -> Any:  # fmt: skip
+        *size: object, out: object = None, dtype: object = None, layout: object = None, device: str | None = None, pin_memory: bool = False,
+        requires_grad: bool = False, generator: object = None, names: object = None, memory_format: object = None, **kwargs: object,
+    ) -> Tensor:  # fmt: skip
         del names
         if "size" in kwargs:
             size = (kwargs.pop("size"),)
@@ -69,8 +69,8 @@ for _packet in (A.zeros, A.ones, A.empty, A.rand, A.randn):
 
 @route(T.full)
 def full(
-    size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False,
-    requires_grad: bool = False, names: Any = None,
+    size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: object = None, device: Any = None, pin_memory: Any = False,
+    requires_grad: bool = False, names: object = None,
 ) -> Any:  # fmt: skip
     """``full.default``."""
     del names
@@ -83,8 +83,8 @@ def full(
 
 @route(T.arange)
 def arange(
-    start: Any = 0, end: Any = None, step: Any = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-    pin_memory: Any = False, requires_grad: bool = False,
+    start: float = 0, end: Any = None, step: Any = None, *, out: Any = None, dtype: Any = None, layout: object = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """``arange.default``, ``.start`` or ``.start_step``."""
     if out is not None:
@@ -101,7 +101,7 @@ def arange(
 
 @route(T.eye)
 def eye(
-    n: int, m: Any = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False,
+    n: int, m: Any = None, *, out: object = None, dtype: object = None, layout: object = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """``eye.default`` or ``eye.m``."""
@@ -111,15 +111,15 @@ def eye(
     return finish(A.eye.default(n, **more) if m is None else A.eye.m(n, m, **more), requires_grad)
 
 
-def _with_ends(packet: OpOverloadPacket, start: Any, end: Any) -> Any:
+def _with_ends(packet: OpOverloadPacket, start: object, end: object) -> Any:
     kinds = ["Tensor" if isinstance(x, Tensor) else "Scalar" for x in (start, end)]
     return packet.default if kinds == ["Scalar", "Scalar"] else getattr(packet, "_".join(kinds))
 
 
 @route(T.linspace)
 def linspace(
-    start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-    pin_memory: Any = False, requires_grad: bool = False,
+    start: object, end: object, steps: int, *, out: object = None, dtype: object = None, layout: object = None, device: str | None = None,
+    pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """``linspace.default``, or the overload for ends that are tensors."""
     if out is not None:
@@ -129,8 +129,8 @@ def linspace(
 
 @route(T.logspace)
 def logspace(
-    start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-    pin_memory: Any = False, requires_grad: bool = False,
+    start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, dtype: Any = None, layout: object = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """``logspace.default``, or the overload for ends that are tensors."""
     if out is not None:
@@ -140,7 +140,7 @@ def logspace(
 
 @route(T.randint)
 def randint(
-    *args: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False,
+    *args: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
     requires_grad: bool = False, **kwargs: Any,
 ) -> Any:  # fmt: skip
     """``randint.default`` or ``randint.low``."""
@@ -163,8 +163,8 @@ def randint(
 
 @route(T.randperm)
 def randperm(
-    n: int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False, pin_memory: Any = False,
+    n: int, *, generator: object = None, out: object = None, dtype: object = None, layout: object = None, device: str | None = None,
+    requires_grad: bool = False, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """``randperm.default``."""
     if out is not None or generator is not None:
@@ -172,7 +172,7 @@ def randperm(
     return finish(A.randperm.default(n, **options(dtype, device, pin_memory, layout)), requires_grad)
 
 
-def _kind_of_symbols(data: Any) -> Any:
+def _kind_of_symbols(data: list[int] | float) -> object:
     """The dtype of numbers, also in sequences, among which are sizes that vary; None for others."""
     kinds = set(map(type, _leaves(data)))
     if not any(issubclass(kind, SymFloat) or kind in SYMBOLIC for kind in kinds):
@@ -182,19 +182,21 @@ def _kind_of_symbols(data: Any) -> Any:
     return dtypes.get_default_dtype() if any(issubclass(kind, (float, SymFloat)) for kind in kinds) else dtypes.int64
 
 
-def _leaves(data: Any) -> list[Any]:
+def _leaves(data: list[int] | float) -> list[Any]:
     """What nested lists and tuples hold."""
     return [x for item in data for x in _leaves(item)] if isinstance(data, (list, tuple)) else [data]
 
 
-def _of_symbols(data: Any, more: dict[str, Any]) -> Any:
+def _of_symbols(data: object, more: Mapping[str, object]) -> Any:
     if isinstance(data, (list, tuple)):
         return A.stack.default([_of_symbols(item, more) for item in data])
     return data.to(more["device"], more["dtype"]) if isinstance(data, Tensor) else A.scalar_tensor.default(data, **more)
 
 
 @route(T.tensor)
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Any:
+def tensor(
+    data: list[int] | float, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False, pin_memory: bool = False
+) -> Tensor:
     """Made outside dispatch, then ``lift_fresh.default``; of sizes that vary, ``scalar_tensor.default`` of each number."""
     if isinstance(data, Tensor):
         return NotImplemented
@@ -206,7 +208,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
 
 
 @route(T.as_tensor, T.from_numpy, T.asarray)
-def as_tensor(data: Any, dtype: Any = None, device: Any = None, **kwargs: Any) -> Any:
+def as_tensor(data: Tensor, dtype: object = None, device: object = None, **kwargs: object) -> Any:
     """Tensors are converted by ``to``; other data is made outside dispatch, then lifted."""
     if kwargs:
         return NotImplemented
@@ -219,7 +221,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None, **kwargs: Any) -
     return A.lift_fresh.default(made)
 
 
-def seen_making(make: Callable[[], Tensor], size: Any = None, other: Tensor | None = None, **given: Any) -> Tensor:
+def seen_making(make: Callable[[], Tensor], size: Any = None, other: Tensor | None = None, **given: object) -> Tensor:
     """What ``make`` gives, where dispatch modes are on made by the operator that they see: ``empty``, ``alias`` or ``lift_fresh``."""
     if STATE.off or not STATE.modes:
         return make()
@@ -233,7 +235,7 @@ def seen_making(make: Callable[[], Tensor], size: Any = None, other: Tensor | No
 
 
 @route(M.new_tensor)
-def new_tensor(self: Tensor, data: Any, **kwargs: Any) -> Any:
+def new_tensor(self: Tensor, data: object, **kwargs: object) -> Any:
     """As ``tensor``, with the dtype and device of another."""
     kwargs = {"dtype": self._aval.torch_dtype, **{k: x for k, x in kwargs.items() if k != "layout" and x is not None}}
     kwargs.setdefault("device", self.device)
@@ -242,7 +244,13 @@ def new_tensor(self: Tensor, data: Any, **kwargs: Any) -> Any:
 
 @route(T.scalar_tensor)
 def scalar_tensor(
-    s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: bool = False
+    s: object,
+    *,
+    dtype: object = None,
+    layout: object = None,
+    device: str | None = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
 ) -> Any:
     """``scalar_tensor.default``."""
     return finish(A.scalar_tensor.default(s, **options(dtype, device, pin_memory, layout)), requires_grad)
@@ -251,7 +259,7 @@ def scalar_tensor(
 # ---- like another tensor ---------------------------------------------------------------------------------------------------------
 
 
-def _stated(dtype: Any, layout: Any, device: Any, pin_memory: Any) -> dict[str, Any]:
+def _stated(dtype: dtypes.dtype | None, layout: object, device: devices.device | int | str, pin_memory: bool) -> dict[str, object]:
     """The keywords that were given, and whether to pin."""
     more: dict[str, Any] = {} if dtype is None else {"dtype": _dtype(dtype)}
     if layout is not None:
@@ -263,9 +271,9 @@ def _stated(dtype: Any, layout: Any, device: Any, pin_memory: Any) -> dict[str, 
 
 def _like(packet: OpOverloadPacket, *extra: str) -> None:
     def make(
-        input: Any, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False,
-        requires_grad: bool = False, memory_format: Any = preserve_format, **kwargs: Any,
-    ) -> Any:  # fmt: skip
+        input: Tensor, *args: object, dtype: Any = None, layout: object = None, device: Any = None, pin_memory: bool = False,
+        requires_grad: bool = False, memory_format: dtypes.memory_format = preserve_format, **kwargs: object,
+    ) -> Tensor:  # fmt: skip
         given = [*args, *[kwargs.pop(n) for n in extra[len(args) :] if n in kwargs]]
         if kwargs or len(given) != len(extra):
             return NotImplemented
@@ -283,7 +291,9 @@ _like(A.full_like, "fill_value")
 
 
 @route(T.randint_like)
-def randint_like(input: Tensor, *args: Any, dtype: Any = None, device: Any = None, pin_memory: Any = False, **kwargs: Any) -> Any:
+def randint_like(
+    input: Tensor, *args: object, dtype: object = None, device: object = None, pin_memory: bool = False, **kwargs: object
+) -> Any:
     """``randint_like.default`` or ``.low_dtype``."""
     given = [*args, *[kwargs.pop(n) for n in ("low", "high") if n in kwargs]]
     if kwargs or not given:
@@ -295,9 +305,9 @@ def randint_like(input: Tensor, *args: Any, dtype: Any = None, device: Any = Non
 
 def _new(packet: OpOverloadPacket, *extra: str) -> None:
     def make(
-        self: Any, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False,
-        requires_grad: bool = False, **kwargs: Any,
-    ) -> Any:  # fmt: skip
+        self: Tensor, *args: object, dtype: dtypes.dtype | None = None, layout: object = None, device: Any = None, pin_memory: bool = False,
+        requires_grad: bool = False, **kwargs: object,
+    ) -> Tensor:  # fmt: skip
         more = _stated(dtype, layout, device, pin_memory)
         names = ("size", *extra)
         if extra:

@@ -160,7 +160,7 @@ def _steps(equation: str, operands: Sequence[Any]) -> list[tuple[int, int]]:
 # ---- solutions and determinants --------------------------------------------------------------------------------------------------
 
 
-def _checked(info: Any, name: str, of: Any) -> None:
+def _checked(info: Tensor, name: str, of: Tensor) -> None:
     v = info._read()
     while isinstance(v, Transformed):  # a vmap looks at those of all examples
         v = v.apart()[0][0]
@@ -168,7 +168,7 @@ def _checked(info: Any, name: str, of: Any) -> None:
 
 
 @route(L.solve)
-def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
+def solve(A: Any, B: object, *, left: bool = True, out: object = None) -> Any:
     """``_linalg_solve_ex``, whose failures are looked at."""
     if out is not None:
         return NotImplemented
@@ -178,7 +178,7 @@ def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
 
 
 @route(L.inv, T.inverse, "linalg.inverse")
-def inverse(A: Any = None, *, input: Any = None, out: Any = None) -> Any:
+def inverse(A: Any = None, *, input: Any = None, out: object = None) -> Any:
     """``linalg_inv_ex``, whose failures are looked at."""
     if out is not None:
         return NotImplemented
@@ -189,13 +189,13 @@ def inverse(A: Any = None, *, input: Any = None, out: Any = None) -> Any:
 
 
 @route(L.det, T.det)
-def det(A: Any = None, *, input: Any = None, out: Any = None) -> Any:
+def det(A: object = None, *, input: object = None, out: object = None) -> Any:
     """The first result of ``_linalg_det``."""
     return NotImplemented if out is not None else aten._linalg_det.default(input if A is None else A)[0]
 
 
 def _signed(name: str) -> Any:
-    def run(A: Any = None, *, input: Any = None, out: Any = None) -> Any:
+    def run(A: object = None, *, input: object = None, out: object = None) -> Any:
         if out is not None:
             return NotImplemented
         found = aten._linalg_slogdet.default(input if A is None else A)
@@ -218,7 +218,7 @@ def logdet(input: Tensor) -> Any:
 
 
 @route(L.cholesky)
-def cholesky(A: Any, *, upper: bool = False, out: Any = None) -> Any:
+def cholesky(A: Any, *, upper: bool = False, out: object = None) -> Any:
     """``linalg_cholesky_ex``, whose failures are looked at."""
     if out is not None:
         return NotImplemented
@@ -231,7 +231,7 @@ def cholesky(A: Any, *, upper: bool = False, out: Any = None) -> Any:
 
 
 @route(L.eigh)
-def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
+def eigh(A: object, UPLO: str = "L", *, out: object = None) -> Any:
     """``_linalg_eigh``."""
     if out is not None:
         return NotImplemented
@@ -239,18 +239,18 @@ def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
 
 
 @route(L.eigvalsh)
-def eigvalsh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
+def eigvalsh(A: Any, UPLO: str = "L", *, out: object = None) -> Any:
     """The first result of ``_linalg_eigh``."""
     return NotImplemented if out is not None else aten._linalg_eigh.default(A, UPLO, _requires(A))[0]
 
 
-def _requires(t: Any) -> bool:
+def _requires(t: Tensor) -> bool:
     """Whether a derivative will ask for the vectors, too."""
     return requires_grad(t)
 
 
 @route(L.svd)
-def linalg_svd(A: Any, full_matrices: bool = True, *, driver: Any = None, out: Any = None) -> Any:
+def linalg_svd(A: object, full_matrices: bool = True, *, driver: object = None, out: object = None) -> object:
     """``_linalg_svd``."""
     if out is not None:
         return NotImplemented
@@ -258,7 +258,7 @@ def linalg_svd(A: Any, full_matrices: bool = True, *, driver: Any = None, out: A
 
 
 @route(T.svd)
-def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: object = None) -> Any:
     """``_linalg_svd`` and the adjoint of its last result."""
     if out is not None or not compute_uv:
         return NotImplemented
@@ -266,19 +266,19 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any =
     return return_types.make("svd", ("U", "S", "V"))((u, s, _mH(vh)))
 
 
-def _mH(x: Any) -> Any:
+def _mH(x: object) -> object:
     found = A.transpose.int(x, -2, -1)
     return A._conj.default(found) if found._aval.torch_dtype.is_complex else found
 
 
 @route(L.svdvals)
-def svdvals(A: Any, *, driver: Any = None, out: Any = None) -> Any:
+def svdvals(A: Any, *, driver: object = None, out: object = None) -> Any:
     """The second result of ``_linalg_svd``."""
     return NotImplemented if out is not None else aten._linalg_svd.default(A, False, _requires(A), driver=driver)[1]
 
 
 @route(L.pinv)
-def pinv(A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None) -> Any:
+def pinv(A: object, rcond: object = None, hermitian: bool = False, *, atol: object = None, rtol: object = None, out: object = None) -> Any:
     """``linalg_pinv.atol_rtol_tensor``."""
     if out is not None or rcond is not None or not all(x is None or isinstance(x, Tensor) for x in (atol, rtol)):
         return NotImplemented
@@ -289,7 +289,7 @@ def pinv(A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None
 
 
 @route(L.matrix_power, T.matrix_power)
-def matrix_power(A: Any = None, n: int = 0, *, input: Any = None, out: Any = None) -> Any:
+def matrix_power(A: object = None, n: int = 0, *, input: object = None, out: object = None) -> Any:
     """Products of a matrix, or of its inverse, with itself."""
     x = input if A is None else A
     if out is not None or n == 0:
@@ -314,7 +314,9 @@ def matrix_power(A: Any = None, n: int = 0, *, input: Any = None, out: Any = Non
 
 
 @route(L.matrix_norm)
-def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
+def matrix_norm(
+    A: Tensor, ord: object = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: object = None, out: object = None
+) -> Any:
     """``linalg_vector_norm`` over two dimensions for the Frobenius norm, singular values for the nuclear one."""
     if out is not None or len(dim) != 2:
         return NotImplemented
@@ -329,14 +331,14 @@ def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = F
 
 
 @route(L.vecdot)
-def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
+def vecdot(x: Tensor, y: object, *, dim: int = -1, out: object = None) -> Any:
     """A product, summed."""
     if out is not None or x._aval.torch_dtype.is_complex:
         return NotImplemented
     return A.sum.dim_IntList(A.mul.Tensor(x, y), [dim])
 
 
-def _chain(tensors: Sequence[Any]) -> Any:
+def _chain(tensors: Sequence[Any]) -> object:
     if len(tensors) != 3 or any(t._aval.ndim != 2 for t in tensors):
         return NotImplemented
     a, b, c = tensors
@@ -349,7 +351,7 @@ def _chain(tensors: Sequence[Any]) -> Any:
 
 
 @route(L.multi_dot)
-def multi_dot(tensors: Any, *, out: Any = None) -> Any:
+def multi_dot(tensors: Any, *, out: object = None) -> Any:
     """The cheaper order of three factors."""
     if out is not None:
         return NotImplemented
@@ -359,13 +361,13 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Any:
 
 
 @route(T.chain_matmul, "functional.chain_matmul")
-def chain_matmul(*matrices: Any, out: Any = None) -> Any:
+def chain_matmul(*matrices: object, out: object = None) -> Any:
     """``multi_dot``; a single matrix is itself."""
     return multi_dot(matrices, out=out)
 
 
 @route(T.kron)
-def kron(input: Tensor, other: Any, *, out: Any = None) -> Any:
+def kron(input: Tensor, other: Tensor, *, out: object = None) -> Any:
     """A product of operands with their dimensions interleaved."""
     if out is not None:
         return NotImplemented
@@ -383,7 +385,7 @@ _FORWARD = {None: 0, "backward": 0, "ortho": 1, "forward": 2}
 _BACKWARD = {None: 2, "backward": 2, "ortho": 1, "forward": 0}
 
 
-def _floating(x: Any, as_complex: bool = False) -> Any:
+def _floating(x: Tensor, as_complex: bool = False) -> Any:
     dtype = x._aval.torch_dtype
     if dtype.category < dtypes.FLOATING:
         dtype = dtypes.get_default_dtype()
@@ -405,12 +407,12 @@ def _resized(x: Any, dims: Sequence[int], sizes: Sequence[int]) -> Any:
     return A.constant_pad_nd.default(x, pads, 0) if any(pads) else x
 
 
-def _dim_of(x: Any, dim: int) -> int:
+def _dim_of(x: Tensor, dim: int) -> int:
     return dim % x._aval.ndim if x._aval.ndim else dim
 
 
-def _one(name: str, norms: dict[Any, int], forward: bool) -> None:
-    def transform(input: Any, n: Any = None, dim: int = -1, norm: Any = None, *, out: Any = None) -> Any:
+def _one(name: str, norms: dict[str | None, int], forward: bool) -> None:
+    def transform(input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: object = None) -> Any:
         if out is not None or not input._aval.ndim:
             return NotImplemented
         d = _dim_of(input, dim)
@@ -428,7 +430,7 @@ _one("ifft", _BACKWARD, False)
 
 
 @route(FFT.rfft)
-def rfft(input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: Any = None) -> Any:
+def rfft(input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: object = None) -> Any:
     """``_fft_r2c``, one side."""
     if out is not None or input._aval.torch_dtype.is_complex:
         return NotImplemented
@@ -437,7 +439,7 @@ def rfft(input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: 
 
 
 @route(FFT.irfft)
-def irfft(input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: Any = None) -> Any:
+def irfft(input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: object = None) -> Any:
     """``_fft_c2r``."""
     if out is not None:
         return NotImplemented
@@ -448,7 +450,7 @@ def irfft(input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out:
 
 
 @route(FFT.hfft)
-def hfft(input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: Any = None) -> Any:
+def hfft(input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: object = None) -> Any:
     """``_fft_c2r`` of the conjugate."""
     if out is not None:
         return NotImplemented
@@ -459,7 +461,7 @@ def hfft(input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: 
 
 
 @route(FFT.ihfft)
-def ihfft(input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: Any = None) -> Any:
+def ihfft(input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out: object = None) -> Any:
     """The conjugate of ``_fft_r2c``, one side."""
     if out is not None or input._aval.torch_dtype.is_complex:
         return NotImplemented
@@ -468,7 +470,7 @@ def ihfft(input: Tensor, n: Any = None, dim: int = -1, norm: Any = None, *, out:
     return A._conj.default(A._fft_r2c.default(x, [d], _BACKWARD[norm], True))
 
 
-def _dims_and_sizes(x: Any, s: Any, dim: Any) -> tuple[list[int], list[int]]:
+def _dims_and_sizes(x: Tensor, s: Any, dim: Any) -> tuple[list[int], list[int]]:
     if dim is not None:
         dims = [_dim_of(x, d) for d in ((dim,) if isinstance(dim, int) else dim)]
     else:
@@ -476,24 +478,24 @@ def _dims_and_sizes(x: Any, s: Any, dim: Any) -> tuple[list[int], list[int]]:
     return dims, [-1] * len(dims) if s is None else list(s)
 
 
-def _several(name: str, dims_default: Any) -> None:
+def _several(name: str, dims_default: tuple[int, ...] | None) -> None:
     forward = not name.startswith("i")
     norms = _FORWARD if forward else _BACKWARD
 
-    def whole(input: Any, s: Any = None, dim: Any = dims_default, norm: Any = None, *, out: Any = None) -> Any:
+    def whole(input: Any, s: object = None, dim: object = dims_default, norm: Any = None, *, out: object = None) -> Any:
         if out is not None:
             return NotImplemented
         dims, sizes = _dims_and_sizes(input, s, dim)
         x = _resized(_floating(input, True), dims, sizes)
         return A._fft_c2c.default(x, dims, norms[norm], forward)
 
-    def to_half(input: Any, s: Any = None, dim: Any = dims_default, norm: Any = None, *, out: Any = None) -> Any:
+    def to_half(input: Tensor, s: object = None, dim: object = dims_default, norm: Any = None, *, out: object = None) -> object:
         if out is not None or input._aval.torch_dtype.is_complex:
             return NotImplemented
         dims, sizes = _dims_and_sizes(input, s, dim)
         return A._fft_r2c.default(_resized(_floating(input), dims, sizes), dims, norms[norm], True)
 
-    def from_half(input: Any, s: Any = None, dim: Any = dims_default, norm: Any = None, *, out: Any = None) -> Any:
+    def from_half(input: Tensor, s: object = None, dim: object = dims_default, norm: Any = None, *, out: object = None) -> object:
         if out is not None:
             return NotImplemented
         dims, sizes = _dims_and_sizes(input, s, dim)
@@ -511,7 +513,7 @@ for _name in ("fft", "ifft", "rfft", "irfft"):
 
 
 def _shift(name: str, extra: int) -> None:
-    def shift(input: Any, dim: Any = None) -> Any:
+    def shift(input: Tensor, dim: Any = None) -> object:
         dims = list(range(input._aval.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
         return A.roll.default(input, [(input._aval.shape[d] + extra) // 2 for d in dims], dims)
 

@@ -27,7 +27,7 @@ A = aten
 
 @route(F.hinge_embedding_loss)
 def hinge_embedding_loss(
-    input: Tensor, target: Tensor, margin: float = 1.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+    input: Tensor, target: Tensor, margin: float = 1.0, size_average: object = None, reduce: object = None, reduction: str = "mean"
 ) -> Any:
     """Where the target is not 1 the part within the margin, where it is not -1 the input."""
     nothing = A.zeros_like.default(input, memory_format=contiguous_format)
@@ -43,14 +43,20 @@ _EPSILON = 9.999999960041972e-13
 
 @route(F.cosine_embedding_loss)
 def cosine_embedding_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: object = None,
+    reduce: object = None,
+    reduction: str = "mean",
 ) -> Any:
     """One minus the cosine where the target is 1, what of it is above the margin where it is -1."""
     ndim = target._aval.ndim
     if ndim > 1 or input1._aval.ndim != ndim + 1 or input2._aval.ndim != ndim + 1:
         return NotImplemented
 
-    def product(a: Any, b: Any) -> Any:
+    def product(a: object, b: object) -> Any:
         return A.sum.dim_IntList(A.mul.Tensor(a, b), [ndim])
 
     dot = product(input1, input2)
@@ -67,7 +73,7 @@ def cosine_embedding_loss(
 @route(F.triplet_margin_loss)
 def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2, eps: float = 1e-6, swap: bool = False,
-    size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+    size_average: object = None, reduce: object = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
     """The difference of two distances and the margin, where it is above 0."""
     if margin <= 0 or len({t._aval.ndim for t in (anchor, positive, negative)}) != 1:
@@ -81,7 +87,7 @@ def triplet_margin_loss(
 
 
 @route(F.gaussian_nll_loss)
-def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Any:
+def gaussian_nll_loss(input: Tensor, target: Tensor, var: object, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Any:
     """Half of the logarithm of the variance and of the squared difference by it."""
     if not isinstance(var, Tensor) or var._aval.shape != input._aval.shape or reduction not in ("none", "mean", "sum"):
         return NotImplemented
@@ -99,8 +105,8 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
 
 @route(F.poisson_nll_loss)
 def poisson_nll_loss(
-    input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: Any = None, eps: float = 1e-8,
-    reduce: Any = None, reduction: str = "mean",
+    input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: object = None, eps: float = 1e-8,
+    reduce: object = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
     """``exp(input) - target * input``, or that of the logarithm; Stirling's terms for targets above 1."""
     if log_input:
@@ -117,7 +123,7 @@ def poisson_nll_loss(
 
 @route(F.multilabel_soft_margin_loss)
 def multilabel_soft_margin_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: object = None, reduce: object = None, reduction: str = "mean"
 ) -> Any:
     """The mean over the classes of a logistic loss for each."""
     if not input._aval.ndim or input._aval.shape != target._aval.shape:
@@ -182,7 +188,7 @@ def cartesian_prod(*tensors: Any) -> Any:
 
 
 @route(T.msort)
-def msort(input: Tensor, *, out: Any = None) -> Any:
+def msort(input: Tensor, *, out: object = None) -> Any:
     """``sort.default`` along the first dimension."""
     return NotImplemented if out is not None else A.sort.default(input, 0)[0]
 
@@ -214,7 +220,7 @@ def vander(x: Tensor, *, N: int | None = None) -> Any:
 
 
 @route(L.multi_dot)
-def multi_dot(tensors: Any, *, out: Any = None) -> Any:
+def multi_dot(tensors: Any, *, out: object = None) -> Any:
     """The product of two or three matrices, in the cheaper order."""
     if out is not None or len(tensors) not in (2, 3) or any(t._aval.ndim != 2 for t in tensors):
         return NotImplemented

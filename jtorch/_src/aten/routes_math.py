@@ -20,7 +20,7 @@ from .routes_shape import contiguous, is_contiguous, reshape
 A = aten
 
 
-def _is_number(x: Any) -> bool:
+def _is_number(x: object) -> bool:
     return isinstance(x, (int, float, complex))
 
 
@@ -28,46 +28,46 @@ def _is_number(x: Any) -> bool:
 
 
 @route("Tensor.__rsub__")
-def __rsub__(self: Tensor, other: Any) -> Any:
+def __rsub__(self: Tensor, other: object) -> Tensor:
     return A.rsub.Scalar(self, other) if _is_number(other) else A.rsub.Tensor(self, other)
 
 
 @route("Tensor.__rtruediv__")
-def __rtruediv__(self: Tensor, other: Any) -> Any:
+def __rtruediv__(self: Tensor, other: object) -> object:
     if _is_number(other):
         return A.mul.Tensor(A.reciprocal.default(self), other)
     return A.div.Tensor(other, self)
 
 
 @route("Tensor.__rpow__")
-def __rpow__(self: Tensor, other: Any) -> Any:
+def __rpow__(self: Tensor, other: object) -> object:
     return A.pow.Scalar(other, self) if _is_number(other) else A.pow.Tensor_Tensor(other, self)
 
 
 @route("Tensor.__rmod__")
-def __rmod__(self: Tensor, other: Any) -> Any:
+def __rmod__(self: Tensor, other: object) -> object:
     return A.remainder.Scalar_Tensor(other, self) if _is_number(other) else A.remainder.Tensor(other, self)
 
 
 @route("Tensor.__rfloordiv__")
-def __rfloordiv__(self: Tensor, other: Any) -> Any:
+def __rfloordiv__(self: Tensor, other: object) -> object:
     if _is_number(other):
         return A.floor_divide.default(other, self)
     return A.floor_divide.default(other, self)
 
 
-def _scalar(x: Any, like: Any) -> Any:
+def _scalar(x: Any, like: Tensor) -> Any:
     dtype = dtypes.result_type_of(((like._aval.torch_dtype, dtypes.DIMENSIONED), (dtypes.of_number(x), dtypes.NUMBER)))
     return A.scalar_tensor.default(x, dtype=dtype, layout=strided, device=of_placement(like._aval.device))
 
 
 @route("Tensor.__rmatmul__")
-def __rmatmul__(self: Tensor, other: Any) -> Any:
+def __rmatmul__(self: Tensor, other: object) -> Any:
     return matmul(other, self)
 
 
 @route(T.sub, T.subtract, "Tensor.__sub__")
-def sub(self: Any = None, other: Any = None, *, alpha: Any = 1, out: Any = None, input: Any = None) -> Any:
+def sub(self: object = None, other: object = None, *, alpha: object = 1, out: object = None, input: object = None) -> Tensor:
     """``sub.Tensor``; a number minus a tensor is ``rsub``."""
     self = input if self is None else self
     if out is not None:
@@ -78,7 +78,7 @@ def sub(self: Any = None, other: Any = None, *, alpha: Any = 1, out: Any = None,
 
 
 @route(T.where)
-def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None, self: Any = None) -> Any:
+def where(condition: Any, input: Any = None, other: Any = None, *, out: object = None, self: Any = None) -> Any:
     """``where.self``, numbers as 0-dim tensors; with a condition alone, ``nonzero``."""
     input = self if input is None else input
     if out is not None:
@@ -98,13 +98,13 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
 
 
 @route(M.where)
-def where_method(self: Tensor, condition: Any, other: Any) -> Any:
+def where_method(self: Tensor, condition: object, other: object) -> object:
     """``where`` with the condition second."""
     return where(condition, self, other)
 
 
 @route(T.square)
-def square(self: Tensor) -> Any:
+def square(self: Tensor) -> Tensor:
     """``pow.Tensor_Scalar`` with 2."""
     return A.pow.Tensor_Scalar(self, 2)
 
@@ -131,7 +131,7 @@ def isfinite(self: Tensor) -> Any:
 
 
 @route(T.isclose, aten=A.isclose)
-def isclose(input: Tensor, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
+def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
     """Equal, or within the allowance and finite."""
     if not (input._aval.differentiable and other._aval.differentiable):
         return NotImplemented
@@ -146,13 +146,13 @@ def isclose(input: Tensor, other: Any, rtol: float = 1e-05, atol: float = 1e-08,
     return A.bitwise_or_.Tensor(close, near)
 
 
-def _both_nan(a: Any, b: Any) -> Any:
+def _both_nan(a: object, b: object) -> object:
     second = A.ne.Tensor(b, b)
     return A.bitwise_and_.Tensor(A.ne.Tensor(a, a), second)
 
 
 @route(T.nonzero)
-def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
+def nonzero(input: Tensor, *, as_tuple: bool = False, out: object = None) -> Any:
     """``nonzero.default``, taken apart into one tensor for each dimension if asked."""
     if out is not None:
         return A.nonzero.out(input, out=out)
@@ -169,7 +169,9 @@ def argwhere(input: Tensor) -> Any:
 
 
 @route(T.unique, M.unique, "functional.unique")
-def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None) -> Any:
+def unique(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> tuple[Tensor, ...] | Tensor:
     """``_unique2`` or ``unique_dim``."""
     if dim is None:
         out, inverse, counts = A._unique2.default(input, sorted, return_inverse, return_counts)
@@ -180,19 +182,19 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, ret
 
 
 @route(T.unique_consecutive, M.unique_consecutive, "functional.unique_consecutive")
-def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: Any = None) -> Any:
+def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: object = None) -> tuple[Tensor, ...]:
     """``unique_consecutive``, of whose results there are those that were asked for."""
     out, inverse, counts = A.unique_consecutive.default(input, return_inverse, return_counts, dim)
     found = [out, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
     return tuple(found) if len(found) > 1 else out
 
 
-def _bool() -> Any:
+def _bool() -> object:
     return bool_
 
 
 @route(T.clamp, T.clip)
-def clamp(self: Any = None, min: Any = None, max: Any = None, *, out: Any = None, input: Any = None) -> Any:
+def clamp(self: object = None, min: object = None, max: object = None, *, out: object = None, input: object = None) -> Tensor:
     """``clamp.default`` or ``clamp.Tensor``."""
     t = input if self is None else self
     tensors = isinstance(min, Tensor) or isinstance(max, Tensor)
@@ -204,14 +206,14 @@ def clamp(self: Any = None, min: Any = None, max: Any = None, *, out: Any = None
 # ---- reductions ------------------------------------------------------------------------------------------------------------------
 
 
-def _dims(dim: Any) -> Any:
+def _dims(dim: object) -> Any:
     return None if dim is None else list(dim) if isinstance(dim, (list, tuple)) else [dim]
 
 
 def _reduced(name: str, overload: str) -> None:
     packet = getattr(aten, name)
 
-    def reduce(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
+    def reduce(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: object = None, out: object = None) -> Tensor:
         more = {} if dtype is None else {"dtype": dtype}
         if out is not None:
             named = {"sum": "IntList_out", "nansum": "out", "mean": "out"}[name]
@@ -229,8 +231,8 @@ for _name, _overload in {"sum": "dim_IntList", "mean": "dim", "nansum": "default
 
 def _spread(packet: Any) -> None:
     def measure(
-        input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None, out: Any = None
-    ) -> Any:
+        input: object, dim: object = None, unbiased: object = None, keepdim: bool = False, *, correction: object = None, out: object = None
+    ) -> object:
         if isinstance(dim, bool):  # the old second parameter
             dim, unbiased = None, dim
         if out is not None:
@@ -247,7 +249,7 @@ for _packet in (A.var, A.std, A.var_mean, A.std_mean):
 
 
 @route(T.norm, M.norm, "functional.norm")
-def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
+def norm(input: Tensor, p: str = "fro", dim: object = None, keepdim: bool = False, out: object = None, dtype: object = None) -> Any:
     """``linalg_vector_norm`` for vectors and for the Frobenius norm."""
     if out is not None or p == "nuc" or (isinstance(dim, (list, tuple)) and len(dim) == 2 and p not in ("fro", None, 2)):
         return NotImplemented
@@ -256,7 +258,9 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
 
 
 @route(L.norm)
-def linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None) -> Any:
+def linalg_norm(
+    A: Tensor, ord: object = None, dim: object = None, keepdim: bool = False, *, out: object = None, dtype: object = None
+) -> object:
     """``linalg_vector_norm`` where it is a norm of vectors."""
     if out is not None or (isinstance(ord, str) and ord != "fro"):
         return NotImplemented
@@ -269,7 +273,7 @@ def linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False,
 
 
 @route(L.vector_norm)
-def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
+def vector_norm(x: object, ord: object = 2, dim: object = None, keepdim: bool = False, *, dtype: object = None, out: object = None) -> Any:
     """``linalg_vector_norm.default``."""
     if out is not None:
         return NotImplemented
@@ -277,7 +281,7 @@ def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *,
 
 
 @route(T.logsumexp)
-def logsumexp(input: Tensor, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
+def logsumexp(input: Tensor, dim: list[int], keepdim: bool = False, *, out: object = None) -> Tensor:
     """``logsumexp.default``."""
     return NotImplemented if out is not None else A.logsumexp.default(input, _dims(dim), keepdim)
 
@@ -290,7 +294,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
 
 
 @route(T.diff)
-def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None) -> Any:
+def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: object = None, append: object = None, *, out: object = None) -> Any:
     """Differences of neighbours as slices and a subtraction."""
     if out is not None or not input._aval.ndim or input._aval.torch_dtype is _bool():
         return NotImplemented
@@ -308,7 +312,7 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: 
 
 
 @route(T.matmul, L.matmul, "__matmul__", aten=A.matmul)
-def matmul(input: Tensor, other: Any = None, *, out: Any = None) -> Any:
+def matmul(input: Tensor, other: object = None, *, out: object = None) -> Any:
     """``dot``, ``mv``, ``mm`` or ``bmm``, on operands expanded and folded to fit."""
     if not isinstance(input, Tensor) or not isinstance(other, Tensor):
         return NotImplemented
@@ -330,7 +334,7 @@ def matmul(input: Tensor, other: Any = None, *, out: Any = None) -> Any:
     return _batched(input, other)
 
 
-def _folds(a: Any, b: Any) -> bool:
+def _folds(a: Tensor, b: Tensor) -> bool:
     """Whether a batch of matrices times one matrix or vector is folded into one product."""
     big, small = (a, b) if a._aval.ndim >= b._aval.ndim else (b, a)
     if big is b:
@@ -349,12 +353,12 @@ def _folds(a: Any, b: Any) -> bool:
     return all(strides[i] == strides[i + 1] * shape[i + 1] for i in range(len(shape) - 2))
 
 
-def requires(t: Any) -> bool:
+def requires(t: Tensor) -> bool:
     """``t.requires_grad``, without asking anybody."""
     return requires_grad(t)
 
 
-def _folded(a: Any, b: Any) -> Any:
+def _folded(a: Tensor, b: Tensor) -> object:
     turned = a._aval.ndim < b._aval.ndim
     big = A.transpose.int(b, -2, -1) if turned else a
     small = (A.t.default(a) if a._aval.ndim == 2 else a) if turned else b
@@ -373,7 +377,7 @@ def _product(sizes: list[int]) -> int:
     return n
 
 
-def _batched(a: Any, b: Any) -> Any:
+def _batched(a: Tensor, b: Tensor) -> Tensor:
     one, two = list(a._aval.shape), list(b._aval.shape)
     n = one[-2] if len(one) > 1 else 1
     m1 = one[-1]
@@ -390,7 +394,7 @@ def _batched(a: Any, b: Any) -> Any:
 
 
 @route(F.linear, aten=A.linear)
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``t`` and ``addmm`` (``mm`` without bias), on the operand seen as a matrix."""
     ndim = input._aval.ndim
     if ndim == 1 and bias is not None and weight._aval.ndim == 2:  # as a matrix of one row
@@ -409,7 +413,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
 
 
 @route(T.inner)
-def inner(input: Tensor, other: Any, *, out: Any = None) -> Any:
+def inner(input: Tensor, other: Tensor, *, out: object = None) -> Any:
     """A product with the last dimensions joined."""
     if out is not None:
         return NotImplemented
@@ -419,7 +423,7 @@ def inner(input: Tensor, other: Any, *, out: Any = None) -> Any:
 
 
 @route(T.outer, T.ger)
-def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Any:
+def outer(input: Tensor, vec2: Tensor, *, out: object = None) -> Any:
     """A column times a row."""
     if out is not None:
         return NotImplemented
@@ -427,7 +431,7 @@ def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Any:
 
 
 @route(T.tensordot, "functional.tensordot")
-def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: object = None) -> Any:
     """``mm`` of operands that are permuted and folded."""
     if out is not None or isinstance(dims, Tensor):
         return NotImplemented

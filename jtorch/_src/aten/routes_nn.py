@@ -12,6 +12,7 @@ from ..bind.everything import F, T
 from ..facts import dtypes
 from ..facts.errors import broadcast_shapes
 from ..facts.layouts import contiguous_format, strided
+from ..facts.size import Size
 from ..ops._sizes import scaled
 from ..ops.distance import DISTANCE_MODES
 from ..ops.unpooling import _per_dim, unpool_size
@@ -28,7 +29,7 @@ def _ints(x: Any, n: int) -> list[int]:
     return list(x) if isinstance(x, (list, tuple)) else [x] * n
 
 
-def _reduced(x: Any, reduction: int) -> Any:
+def _reduced(x: object, reduction: int) -> object:
     return x if reduction == 0 else A.mean.default(x) if reduction == 1 else A.sum.default(x)
 
 
@@ -90,8 +91,8 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
     return A.rrelu_with_noise.default(input, noise, lower, upper, training)
 
 
-def _softmax(function: Any, packet: Any) -> None:
-    def run(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None, *, out: Any = None) -> Any:
+def _softmax(function: object, packet: Any) -> None:
+    def run(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: object = None, *, out: object = None) -> Any:
         if isinstance(_stacklevel, dtypes.dtype):  # torch.softmax and the method have dtype third
             dtype = _stacklevel
         if dim is None or out is not None:
@@ -108,7 +109,7 @@ _softmax(T.log_softmax, A._log_softmax)
 
 
 @route(F.softmin)
-def softmin(input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+def softmin(input: Tensor, dim: object = None, _stacklevel: int = 3, dtype: object = None) -> Any:
     """``softmax`` of the negative."""
     del _stacklevel
     if dim is None:
@@ -135,7 +136,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
 
 
 @route(T.dropout, F.dropout)
-def dropout(input: Tensor, p: float = 0.5, training: Any = True, inplace: bool = False, train: Any = None) -> Any:
+def dropout(input: Tensor, p: float = 0.5, training: object = True, inplace: bool = False, train: object = None) -> Tensor:
     """A random mask of ones, divided by what is kept; nothing in evaluation."""
     train = training if train is None else train
     if p < 0.0 or p > 1.0:
@@ -152,7 +153,7 @@ def dropout(input: Tensor, p: float = 0.5, training: Any = True, inplace: bool =
 
 @route(F.embedding)
 def embedding(
-    input: Tensor, weight: Tensor | None, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0,
+    input: Tensor, weight: Tensor | None, padding_idx: object = None, max_norm: object = None, norm_type: float = 2.0,
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Any:  # fmt: skip
@@ -165,7 +166,9 @@ def embedding(
 
 
 @route(T.embedding)
-def torch_embedding(weight: Tensor, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
+def torch_embedding(
+    weight: Tensor, indices: object, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+) -> object:
     """``embedding.default``."""
     return NotImplemented if sparse else A.embedding.default(weight, indices, padding_idx, scale_grad_by_freq)
 
@@ -199,7 +202,7 @@ def group_norm(
     return A.native_group_norm.default(contiguous(input), weight, bias, shape[0], shape[1], math.prod(shape[2:]), num_groups, eps)[0]
 
 
-def _batch_norm(x: Any, *given: Any) -> Any:
+def _batch_norm(x: Tensor, *given: object) -> Tensor:
     A.empty.memory_format([0], dtype=dtypes.uint8, layout=strided, device=x.device)  # where other backends would keep what they need
     return A.native_batch_norm.default(x, *given)[0]
 
@@ -209,7 +212,7 @@ def batch_norm(
     input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None,
     training: bool = False, momentum: float = 0.1,
     eps: float = 1e-5,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The first result of ``native_batch_norm``."""
     if input._aval.ndim < 2 or (training and math.prod(input._aval.shape) // max(input._aval.shape[1], 1) == 1):
         return NotImplemented
@@ -221,7 +224,7 @@ def torch_batch_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: bool,
     momentum: float, eps: float,
     cudnn_enabled: bool = True,
-) -> Any:  # fmt: skip
+) -> object:  # fmt: skip
     """The first result of ``native_batch_norm``."""
     del cudnn_enabled
     return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
@@ -255,14 +258,14 @@ def torch_instance_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
     use_input_stats: bool, momentum: float,
     eps: float, cudnn_enabled: bool = True,
-) -> Any:  # fmt: skip
+) -> object:  # fmt: skip
     """As ``nn.functional.instance_norm``."""
     del cudnn_enabled
     return instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
 
 
 @route(F.rms_norm, T.rms_norm)
-def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: Any = None) -> Any:
+def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: object = None) -> Any:
     """Divided by the root of the mean square, part by part, half precision in single precision."""
     n, dtype = len(normalized_shape), input._aval.torch_dtype
     dims = [input._aval.ndim - 1 - i for i in range(n)]
@@ -276,7 +279,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
 
 
 @route(F.normalize)
-def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
+def normalize(input: Tensor, p: float = 2.0, dim: object = 1, eps: float = 1e-12, out: object = None) -> Any:
     """Divided by ``linalg_vector_norm``, at least ``eps``."""
     dims = list(dim) if isinstance(dim, (list, tuple)) else [dim]
     size = A.clamp_min.default(A.linalg_vector_norm.default(input, p, dims, True), eps)
@@ -301,7 +304,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     return A.sum.dim_IntList(A.mul.Tensor(first, second), [dim])
 
 
-def _constant(x: Any, like: Any) -> Any:
+def _constant(x: object, like: Tensor) -> object:
     return A.scalar_tensor.default(x, dtype=like._aval.torch_dtype, device=like.device)
 
 
@@ -339,7 +342,7 @@ def _convolutions(n: int) -> None:
         return made if batched else A.squeeze.dim(made, 0)
 
     def transposed(
-        input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
+        input: Tensor, weight: object, bias: object = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
         dilation: Any = 1,
     ) -> Any:  # fmt: skip
         batched = input._aval.ndim == n + 2
@@ -361,9 +364,9 @@ def _max_pool(n: int) -> None:
     packet = getattr(aten, f"max_pool{n}d_with_indices")
 
     def pooled(
-        input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+        input: Tensor, kernel_size: Any, stride: Any = None, padding: int = 0, dilation: int = 1, ceil_mode: bool = False,
         return_indices: bool = False,
-    ) -> Any:  # fmt: skip
+    ) -> tuple[Tensor, ...] | Tensor:  # fmt: skip
         found = packet.default(
             input, _ints(kernel_size, n), [] if stride is None or stride == () else _ints(stride, n), _ints(padding, n), _ints(dilation, n),
             ceil_mode,
@@ -380,9 +383,9 @@ def _max_pool(n: int) -> None:
 
 @route(F.max_pool1d, T.max_pool1d)
 def max_pool1d(
-    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    input: Tensor, kernel_size: int, stride: Any = None, padding: int = 0, dilation: int = 1, ceil_mode: bool = False,
     return_indices: bool = False,
-) -> Any:  # fmt: skip
+) -> tuple[Tensor, ...]:  # fmt: skip
     """``max_pool2d_with_indices`` of rows."""
     (k,) = _ints(kernel_size, 1)
     (s,) = [k] if stride is None or stride == () else _ints(stride, 1)
@@ -396,9 +399,9 @@ def _avg_pool(n: int) -> None:
     packet = getattr(aten, f"avg_pool{n}d")
 
     def pooled(
-        input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
-        divisor_override: Any = None,
-    ) -> Any:  # fmt: skip
+        input: object, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+        divisor_override: object = None,
+    ) -> object:  # fmt: skip
         return packet.default(
             input, _ints(kernel_size, n), [] if stride is None or stride == () else _ints(stride, n), _ints(padding, n), ceil_mode,
             count_include_pad, divisor_override,
@@ -410,11 +413,11 @@ def _avg_pool(n: int) -> None:
 def _adaptive(n: int) -> None:
     average, largest = getattr(aten, f"_adaptive_avg_pool{n}d"), getattr(aten, f"adaptive_max_pool{n}d")
 
-    def sizes(input: Any, output_size: Any) -> list[int]:
+    def sizes(input: Tensor, output_size: list[object]) -> list[int]:
         given = _ints(output_size, n)
         return [m if s is None else s for s, m in zip(given, input._aval.shape[-n:], strict=True)]
 
-    def mean(input: Any, output_size: Any) -> Any:
+    def mean(input: Tensor, output_size: list[object]) -> Tensor:
         size = sizes(input, output_size)
         if size == [1] * n:
             return A.mean.dim(input, [-1 - i for i in range(n)], True)
@@ -435,7 +438,7 @@ for _n in (2, 3):
 
 
 @route(F.pad)
-def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> Any:
+def pad(input: Tensor, pad: Any, mode: str = "constant", value: object = None) -> Any:
     """``constant_pad_nd``, ``reflection_pad2d`` and so on."""
     amounts = list(pad)
     if mode == "constant":
@@ -449,9 +452,9 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> A
 
 @route(F.interpolate, F.upsample)
 def interpolate(
-    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None,
-    recompute_scale_factor: Any = None, antialias: bool = False,
-) -> Any:  # fmt: skip
+    input: Tensor, size: Any = None, scale_factor: float | None = None, mode: str = "nearest", align_corners: object = None,
+    recompute_scale_factor: bool | None = None, antialias: bool = False,
+) -> Tensor:  # fmt: skip
     """``upsample_nearest2d``, ``upsample_bilinear2d`` and so on."""
     n = input._aval.ndim - 2
     names = {
@@ -492,7 +495,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 
 
 @route(F.fold)
-def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
+def fold(input: Tensor, output_size: Size, kernel_size: int, dilation: int = 1, padding: int = 0, stride: int = 1) -> Tensor:
     """``col2im.default``."""
     sizes = [_ints(x, 2) for x in (output_size, kernel_size, dilation, padding, stride)]
     return A.col2im.default(input, *sizes)
@@ -514,8 +517,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
 @route(F.scaled_dot_product_attention)
 def scaled_dot_product_attention(
-    query: Tensor, key: Any, value: Any, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False, *,
-    scale: Any = None,
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False, *,
+    scale: object = None,
     enable_gqa: bool = False,
 ) -> Any:  # fmt: skip
     """The fused operator where it takes the operands, else its products."""
@@ -533,7 +536,7 @@ def scaled_dot_product_attention(
 
 @route(F.nll_loss)
 def nll_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100, reduce: object = None,
     reduction: str = "mean",
 ) -> Any:  # fmt: skip
     """The first result of ``nll_loss_forward`` or ``nll_loss2d_forward``."""
@@ -552,7 +555,7 @@ def nll_loss(
 
 @route(F.cross_entropy)
 def cross_entropy(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100, reduce: object = None,
     reduction: str = "mean", label_smoothing: float = 0.0,
 ) -> Any:  # fmt: skip
     """``_log_softmax``, then ``nll_loss_forward``, or a weighted sum for targets that are probabilities."""
@@ -568,7 +571,7 @@ def cross_entropy(
     )
 
 
-def _soft_targets(input: Any, target: Any, weight: Any, how: int, smoothing: float, d: int) -> Any:
+def _soft_targets(input: Tensor, target: object, weight: Any, how: int, smoothing: float, d: int) -> object:
     if smoothing:
         n = input._aval.shape[d]
         target = A.add.Scalar(A.mul.Scalar(target, 1 - smoothing), smoothing / n)
@@ -587,7 +590,7 @@ def _soft_targets(input: Any, target: Any, weight: Any, how: int, smoothing: flo
     return A.div.Scalar(total, count)
 
 
-def _smoothed(logs: Any, target: Any, weight: Any, how: int, ignore_index: int, smoothing: float, d: int) -> Any:
+def _smoothed(logs: Tensor, target: object, weight: Any, how: int, ignore_index: int, smoothing: float, d: int) -> object:
     plain = nll_loss(logs, target, weight, None, ignore_index, None, REDUCTIONS[how])
     scaled = logs
     if weight is not None:
@@ -612,7 +615,7 @@ def _smoothed(logs: Any, target: Any, weight: Any, how: int, ignore_index: int, 
 
 @route(F.l1_loss)
 def l1_loss(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Tensor | None = None
+    input: Tensor, target: Tensor, size_average: object = None, reduce: object = None, reduction: str = "mean", weight: Tensor | None = None
 ) -> Any:
     """The absolute difference, reduced."""
     if weight is not None or input._aval.shape != target._aval.shape:
@@ -622,7 +625,7 @@ def l1_loss(
 
 @route(F.kl_div)
 def kl_div(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False
+    input: Tensor, target: Tensor, size_average: object = None, reduce: object = None, reduction: str = "mean", log_target: bool = False
 ) -> Any:
     """``target * (log(target) - input)`` part by part."""
     if log_target:
@@ -641,7 +644,9 @@ def kl_div(
 
 
 @route(F.max_unpool1d)
-def max_unpool1d(input: Tensor, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Any:
+def max_unpool1d(
+    input: Tensor, indices: object, kernel_size: tuple[int, ...] | int, stride: object = None, padding: int = 0, output_size: object = None
+) -> Tensor:
     """``max_unpool2d`` of one column."""
     size = unpool_size(input._aval.shape, kernel_size, stride, padding, output_size, 1)
     column = A.unsqueeze.default(input, -1), A.unsqueeze.default(indices, -1)
@@ -649,13 +654,17 @@ def max_unpool1d(input: Tensor, indices: Any, kernel_size: Any, stride: Any = No
 
 
 @route(F.max_unpool2d)
-def max_unpool2d(input: Tensor, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Any:
+def max_unpool2d(
+    input: Tensor, indices: Tensor, kernel_size: tuple[int, ...] | int, stride: object = None, padding: int = 0, output_size: object = None
+) -> Tensor:
     """The operator, which is told the size."""
     return A.max_unpool2d.default(input, indices, list(unpool_size(input._aval.shape, kernel_size, stride, padding, output_size, 2)))
 
 
 @route(F.max_unpool3d)
-def max_unpool3d(input: Tensor, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Any:
+def max_unpool3d(
+    input: Tensor, indices: Tensor, kernel_size: tuple[int, ...], stride: Any = None, padding: int = 0, output_size: object = None
+) -> Tensor:
     """The operator, which is told the size, the steps and the padding."""
     size = unpool_size(input._aval.shape, kernel_size, stride, padding, output_size, 3)
     steps = _per_dim(kernel_size if stride is None else stride, 3)

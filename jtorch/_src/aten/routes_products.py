@@ -74,7 +74,7 @@ ADDED: dict[str, str] = {"addmm": "input", "addmv": "input", "baddbmm": "input"}
 
 
 def _rule(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    def declare(body: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(body: Callable[..., object]) -> Callable[..., Any]:
         RULES[name] = body
         return body
 
@@ -99,7 +99,7 @@ def _product(x: Examples, one: int, two: int) -> Tensor:
 
 
 @_rule("matmul")
-def _of_two(x: Examples, input: int, other: int) -> Any:
+def _of_two(x: Examples, input: int, other: int) -> Tensor:
     return _product(x, input, other)
 
 
@@ -207,7 +207,7 @@ for _n in (1, 2, 3):
 # ---- calls of transformations ----------------------------------------------------------------------------------------------------
 
 
-def products(call: Any, tensors: Sequence[Tensor], numbers: Sequence[Any], arguments: Callable[..., Any]) -> Any:
+def products(call: Any, tensors: Sequence[Tensor], numbers: Sequence[Any], arguments: Callable[..., object]) -> Any:
     """A call for all examples, or of a tangent, as operators; ``NotImplemented`` if it is no product."""
     expected = shapes_of(call, tuple([t._aval for t in tensors]), default_device()).outs
     if not isinstance(expected, Aval) and len(expected) != 1:
@@ -259,7 +259,7 @@ def _derivative(
     tensors: list[Tensor],
     flags: list[tuple[bool, ...]],
     numbers: Sequence[Any],
-    arguments: Callable[..., Any],
+    arguments: Callable[..., object],
     varied: frozenset[int],
 ) -> Any:
     """The tangent of a product: the sum of those with one operand's tangent each; of them those that what is varied is part of."""

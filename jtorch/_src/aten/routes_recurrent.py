@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ...core import Tensor
@@ -19,13 +20,13 @@ A = aten
 # ---- cells -----------------------------------------------------------------------------------------------------------------------
 
 
-def elman_step(apply: Any, of_input: Any, hx: Any, w_hh: Any, b_hh: Any) -> Any:
+def elman_step(apply: Callable[..., object], of_input: object, hx: object, w_hh: object, b_hh: object) -> object:
     """``apply`` on the sum of what comes from the input and from the state."""
     return apply(A.add_.Tensor(linear(hx, w_hh, b_hh), of_input))
 
 
-def _cell(name: str, apply: Any) -> None:
-    def run(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+def _cell(name: str, apply: Callable[..., object]) -> None:
+    def run(input: object, hx: object, w_ih: object, w_hh: object, b_ih: object = None, b_hh: object = None) -> Any:
         hidden = linear(hx, w_hh, b_hh)
         return apply(A.add_.Tensor(linear(input, w_ih, b_ih), hidden))
 
@@ -36,12 +37,12 @@ _cell("rnn_tanh_cell", A.tanh.default)
 _cell("rnn_relu_cell", A.relu.default)
 
 
-def lstm_step(of_input: Any, h: Any, c: Any, w_hh: Any, b_hh: Any) -> Any:
+def lstm_step(of_input: object, h: object, c: object, w_hh: object, b_hh: object) -> Any:
     """Four gates from the sum of what comes from the input and from the state."""
     return _lstm_gates(A.add_.Tensor(linear(h, w_hh, b_hh), of_input), c)
 
 
-def _lstm_gates(gates: Any, c: Any) -> Any:
+def _lstm_gates(gates: Tensor, c: object) -> Any:
     parts = A.unsafe_split.Tensor(gates, gates._aval.shape[1] // 4, 1)
     come, forget = A.sigmoid_.default(parts[0]), A.sigmoid_.default(parts[1])
     new, out = A.tanh_.default(parts[2]), A.sigmoid_.default(parts[3])
@@ -51,14 +52,14 @@ def _lstm_gates(gates: Any, c: Any) -> Any:
 
 
 @route(T.lstm_cell)
-def lstm_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+def lstm_cell(input: Tensor, hx: Any, w_ih: object, w_hh: object, b_ih: object = None, b_hh: object = None) -> Any:
     """Four gates from one sum of two linear maps."""
     h, c = hx
     gates = linear(h, w_hh, b_hh)
     return _lstm_gates(A.add_.Tensor(gates, linear(input, w_ih, b_ih)), c)
 
 
-def gru_step(of_input: Any, hx: Any, w_hh: Any, b_hh: Any) -> Any:
+def gru_step(of_input: Tensor, hx: object, w_hh: Tensor, b_hh: object) -> Tensor:
     """Three gates from parts of what comes from the input and from the state."""
     size = w_hh._aval.shape[1]
     parts = A.unsafe_split.Tensor(of_input, size, 1)
@@ -70,7 +71,7 @@ def gru_step(of_input: Any, hx: Any, w_hh: Any, b_hh: Any) -> Any:
 
 
 @route(T.gru_cell)
-def gru_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+def gru_cell(input: Tensor, hx: object, w_ih: object, w_hh: Tensor, b_ih: object = None, b_hh: Tensor | None = None) -> Any:
     """Three gates from parts of two linear maps."""
     return gru_step(linear(input, w_ih, b_ih), hx, w_hh, b_hh)
 
@@ -80,7 +81,13 @@ def gru_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_h
 
 @route(F.margin_ranking_loss)
 def margin_ranking_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: object = None,
+    reduce: object = None,
+    reduction: str = "mean",
 ) -> Any:
     """The difference times the negative sign, above the margin."""
     if input1._aval.ndim != target._aval.ndim:
@@ -93,7 +100,7 @@ def margin_ranking_loss(
 
 @route(F.avg_pool1d, T.avg_pool1d)
 def avg_pool1d(
-    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
+    input: Tensor, kernel_size: object, stride: object = None, padding: object = 0, ceil_mode: bool = False, count_include_pad: bool = True
 ) -> Any:
     """``avg_pool2d`` of rows."""
     (k,) = kernel_size if isinstance(kernel_size, (list, tuple)) else (kernel_size,)
@@ -105,7 +112,7 @@ def avg_pool1d(
 
 
 @route(F.adaptive_avg_pool1d, T.adaptive_avg_pool1d)
-def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Any:
+def adaptive_avg_pool1d(input: Tensor, output_size: object) -> Any:
     """``_adaptive_avg_pool2d`` of rows."""
     (n,) = output_size if isinstance(output_size, (list, tuple)) else (output_size,)
     x = A.unsqueeze.default(input, -2)
@@ -114,7 +121,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Any:
 
 
 @route(F.adaptive_max_pool1d, T.adaptive_max_pool1d)
-def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+def adaptive_max_pool1d(input: Tensor, output_size: object, return_indices: bool = False) -> Any:
     """``adaptive_max_pool2d`` of rows."""
     (n,) = output_size if isinstance(output_size, (list, tuple)) else (output_size,)
     found, places = A.adaptive_max_pool2d.default(A.unsqueeze.default(input, -2), [1, n])
@@ -123,7 +130,7 @@ def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = 
 
 
 @route(S.ndtr)
-def ndtr(input: Tensor, *, out: Any = None) -> Any:
+def ndtr(input: Tensor, *, out: object = None) -> Any:
     """By ``erf``."""
     if out is not None or not input._aval.differentiable:
         return NotImplemented
@@ -132,7 +139,7 @@ def ndtr(input: Tensor, *, out: Any = None) -> Any:
 
 
 @route(T.float_power)
-def float_power(input: Tensor, exponent: Any, *, out: Any = None) -> Any:
+def float_power(input: Tensor, exponent: object, *, out: object = None) -> Any:
     """``pow`` of doubles."""
     if out is not None or isinstance(exponent, complex) or isinstance(input, complex):
         return NotImplemented
@@ -146,7 +153,7 @@ def float_power(input: Tensor, exponent: Any, *, out: Any = None) -> Any:
 
 
 @route(F.grid_sample, T.grid_sampler)
-def grid_sample(input: Tensor, grid: Any, mode: Any = "bilinear", padding_mode: Any = "zeros", align_corners: Any = None) -> Any:
+def grid_sample(input: Tensor, grid: object, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: object = None) -> Tensor:
     """``grid_sampler_2d.default`` or ``grid_sampler_3d.default``."""
     if input._aval.ndim not in (4, 5):
         return NotImplemented
@@ -157,7 +164,7 @@ def grid_sample(input: Tensor, grid: Any, mode: Any = "bilinear", padding_mode: 
 
 
 @route(F.dropout2d, F.dropout1d, F.dropout3d)
-def dropout_nd(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+def dropout_nd(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> object:
     """A mask of one number for each channel."""
     if inplace or not training or p in (0.0, 1.0) or not 0 < p < 1 or input._aval.ndim not in (4, 5) or not input._aval.size:
         return NotImplemented

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...core import Tensor
 from ..bind.everything import T
 from ..facts import dtypes
 from .functions import route
@@ -21,25 +22,25 @@ Step = Callable[[Any, list[Any], Any, Any, Any], list[Any]]
 
 
 def _elman(apply: Any) -> Step:
-    def step(of_input: Any, states: list[Any], w_hh: Any, b_hh: Any, _w_hr: Any) -> list[Any]:
+    def step(of_input: object, states: list[object], w_hh: object, b_hh: object, _w_hr: object) -> list[Any]:
         return [elman_step(apply, of_input, states[0], w_hh, b_hh)]
 
     return step
 
 
-def _gru(of_input: Any, states: list[Any], w_hh: Any, b_hh: Any, _w_hr: Any) -> list[Any]:
+def _gru(of_input: Tensor, states: list[Tensor], w_hh: Tensor, b_hh: Tensor, _w_hr: object) -> list[object]:
     return [gru_step(of_input, states[0], w_hh, b_hh)]
 
 
-def _lstm(of_input: Any, states: list[Any], w_hh: Any, b_hh: Any, w_hr: Any) -> list[Any]:
+def _lstm(of_input: object, states: list[Any], w_hh: object, b_hh: object, w_hr: object) -> list[object]:
     h, c = lstm_step(of_input, states[0], states[1], w_hh, b_hh)
     return [h if w_hr is None else linear(h, w_hr), c]
 
 
-def _declare(function: Any, step: Step, fused: bool) -> None:
+def _declare(function: object, step: Step, fused: bool) -> None:
     """Routes both forms of a function, whose ninth argument tells the padded one from that of a packed batch."""
 
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: Any, **kwargs: object) -> Any:
         if kwargs or len(args) != 9:
             return NotImplemented
         padded = isinstance(args[2], (list, tuple)) and isinstance(args[8], bool) and not isinstance(args[3], (list, tuple))
@@ -65,14 +66,14 @@ def _declare(function: Any, step: Step, fused: bool) -> None:
     route(function)(run)
 
 
-def _is_fused(data: Any, params: Sequence[Any], has_biases: bool, parts: int) -> bool:
+def _is_fused(data: Tensor, params: Sequence[object], has_biases: bool, parts: int) -> bool:
     """Whether PyTorch runs each layer as one operator, which is one of this package's here."""
     projected = len(params) == parts * (3 + 2 * has_biases)
     dtype = data._aval.torch_dtype
     return not projected and dtype in (dtypes.float32, dtypes.bfloat16) and bool(data._aval.size) and data.device.type == "cpu"
 
 
-def _of_layers(params: Sequence[Any], has_biases: bool, parts: int) -> list[tuple[Any, ...]]:
+def _of_layers(params: Sequence[object], has_biases: bool, parts: int) -> list[tuple[Any, ...]]:
     """The weights of each layer and direction: of the input, of the hidden state, their biases, of the projection."""
     each = len(params) // parts
     found = []
@@ -84,7 +85,7 @@ def _of_layers(params: Sequence[Any], has_biases: bool, parts: int) -> list[tupl
 
 
 def _layers(
-    walk: Any, step: Step, data: Any, states: Sequence[Any], weights: Sequence[Any], layers: int, p: float, directions: int
+    walk: _Padded, step: Step, data: Any, states: Sequence[Any], weights: Sequence[Any], layers: int, p: float, directions: int
 ) -> tuple[Any, list[Any]]:
     finals: list[list[Any]] = []
     for layer in range(layers):
@@ -93,7 +94,7 @@ def _layers(
             at = layer * directions + direction
             w_ih, w_hh, b_ih, b_hh, w_hr = weights[at]
 
-            def run(x: Any, now: list[Any], w_hh: Any = w_hh, b_hh: Any = b_hh, w_hr: Any = w_hr) -> list[Any]:
+            def run(x: Tensor, now: list[Tensor], w_hh: Tensor = w_hh, b_hh: Tensor = b_hh, w_hr: object = w_hr) -> list[Any]:
                 return step(x, now, w_hh, b_hh, w_hr)
 
             out, final = walk.over(linear(data, w_ih, b_ih), [s[at] for s in states], run, bool(direction))
@@ -111,7 +112,7 @@ class _Padded:
     last = 2
 
     @staticmethod
-    def over(parts: Any, states: list[Any], run: Any, backwards: bool) -> tuple[Any, list[Any]]:
+    def over(parts: object, states: list[Tensor], run: Any, backwards: bool) -> tuple[Any, list[Any]]:
         """The outputs of all steps, and the last states."""
         found = []
         for x in A.unbind.int(parts)[:: -1 if backwards else 1]:
@@ -120,7 +121,7 @@ class _Padded:
         return A.stack.default(found[::-1] if backwards else found), states
 
 
-def _parts(states: Sequence[Any], begin: int, end: int) -> list[Any]:
+def _parts(states: Sequence[object], begin: int, end: int) -> list[Any]:
     """The states of some sequences; the last kind is looked at first, which decides the order of gradients, as in PyTorch."""
     return [A.slice.Tensor(s, 0, begin, end) for s in reversed(states)][::-1]
 
@@ -133,11 +134,11 @@ class _Packed:
     def __init__(self, sizes: list[int]) -> None:
         self.sizes = sizes
 
-    def over(self, parts: Any, states: list[Any], run: Any, backwards: bool) -> tuple[Any, list[Any]]:
+    def over(self, parts: object, states: list[object], run: Any, backwards: bool) -> tuple[Any, list[Any]]:
         """The outputs of all steps, and the last states of each sequence."""
         return (self._backwards if backwards else self._forwards)(parts, states, run)
 
-    def _forwards(self, parts: Any, states: list[Any], run: Any) -> tuple[Any, list[Any]]:
+    def _forwards(self, parts: object, states: list[Any], run: Any) -> tuple[object, list[object]]:
         found, ended, start, before = [], [], 0, self.sizes[0]
         for size in self.sizes:
             x = A.slice.Tensor(parts, 0, start, start + size)
@@ -151,7 +152,7 @@ class _Packed:
         ended.append(states)
         return A.cat.default(found), [A.cat.default(list(each)) for each in zip(*ended[::-1], strict=True)]
 
-    def _backwards(self, parts: Any, states: list[Any], run: Any) -> tuple[Any, list[Any]]:
+    def _backwards(self, parts: Any, states: list[Any], run: Any) -> tuple[object, list[object]]:
         first, found, end, before = states, [], sum(self.sizes), self.sizes[-1]
         states = _parts(first, 0, before)
         for size in self.sizes[::-1]:

@@ -37,7 +37,7 @@ def size_of(args: Sequence[Any]) -> list[int]:
     return [x if type(x) is int or type(x) in SYMBOLIC else int(x) for x in packed]
 
 
-def _dim(t: Any, dim: Any) -> int:
+def _dim(t: Tensor, dim: int) -> int:
     return canonical_dim(dim if type(dim) is int else int(dim), t._aval.ndim)
 
 
@@ -45,7 +45,7 @@ def _dim(t: Any, dim: Any) -> int:
 
 
 @route(M.view)
-def view(self: Tensor, *size: Any, **kwargs: Any) -> Any:
+def view(self: Tensor, *size: object, **kwargs: object) -> Any:
     """``x.view``: ``view.default`` or ``view.dtype``."""
     if kwargs:
         size = (kwargs.pop("size", kwargs.pop("dtype", None)),)
@@ -55,11 +55,11 @@ def view(self: Tensor, *size: Any, **kwargs: Any) -> Any:
 
 
 @route("_C._view_shape", M._view_shape)
-def _view_shape(input: Tensor, size: Any) -> Any:
+def _view_shape(input: Tensor, size: tuple[int, ...]) -> Tensor:
     return A.view.default(input, list(size))
 
 
-def strides_as(t: Any, size: tuple[Any, ...]) -> Any:
+def strides_as(t: Tensor, size: tuple[Any, ...]) -> tuple[object, ...] | None:
     """The strides of a tensor's memory in another shape, None where there are none; by the example's sizes where others would decide."""
     try:
         return view_strides(t._aval.shape, exact(t.stride()), size)
@@ -68,7 +68,7 @@ def strides_as(t: Any, size: tuple[Any, ...]) -> Any:
 
 
 @route(T.reshape, aten=A.reshape)
-def reshape(self: Tensor, *shape: Any, **kwargs: Any) -> Any:
+def reshape(self: Tensor, *shape: object, **kwargs: object) -> Any:
     """A view where strides allow it, else a contiguous copy seen in the new shape."""
     wanted = size_of((kwargs["shape"],) if "shape" in kwargs else shape)
     aval = self._aval
@@ -79,19 +79,19 @@ def reshape(self: Tensor, *shape: Any, **kwargs: Any) -> Any:
 
 
 @route(M.reshape_as, M.view_as)
-def reshape_as(self: Tensor, other: Any) -> Any:
+def reshape_as(self: Tensor, other: Tensor) -> Any:
     """``reshape`` to another tensor's shape."""
     return reshape(self, list(other._aval.shape))
 
 
 @route(M.view_as)
-def view_as(self: Tensor, other: Any) -> Any:
+def view_as(self: Tensor, other: Tensor) -> Tensor:
     """``view`` with another tensor's shape."""
     return A.view.default(self, list(other._aval.shape))
 
 
 @route(T.flatten, aten=A.flatten)
-def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
+def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Dimensions joined by ``reshape``."""
     shape = self._aval.shape
     if not shape:
@@ -105,7 +105,7 @@ def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 
 @route(T.ravel)
-def ravel(self: Tensor) -> Any:
+def ravel(self: Tensor) -> Tensor:
     """One dimension."""
     if strides_as(self, (self._aval.size,)) is not None:
         return A.view.default(self, [-1])
@@ -113,7 +113,7 @@ def ravel(self: Tensor) -> Any:
 
 
 @route(T.unflatten, aten=A.unflatten)
-def unflatten(self: Tensor, dim: int, sizes: Any) -> Any:
+def unflatten(self: Tensor, dim: int, sizes: object) -> Any:
     """One dimension as several, by ``view``."""
     d = _dim(self, dim)
     shape = self._aval.shape
@@ -121,13 +121,13 @@ def unflatten(self: Tensor, dim: int, sizes: Any) -> Any:
 
 
 @route(T.permute)
-def permute(self: Tensor, *dims: Any, **kwargs: Any) -> Any:
+def permute(self: Tensor, *dims: object, **kwargs: object) -> Tensor:
     """``permute.default``."""
     return A.permute.default(self, size_of((kwargs["dims"],) if "dims" in kwargs else dims))
 
 
 @route(T.transpose, T.swapaxes, T.swapdims, aten=A.swapaxes)
-def transpose(self: Tensor, dim0: Any = None, dim1: Any = None, *, axis0: Any = None, axis1: Any = None) -> Any:
+def transpose(self: Tensor, dim0: object = None, dim1: object = None, *, axis0: object = None, axis1: object = None) -> Any:
     """``transpose.int``."""
     return A.transpose.int(self, axis0 if dim0 is None else dim0, axis1 if dim1 is None else dim1)
 
@@ -148,26 +148,26 @@ def movedim(self: Tensor, source: Any, destination: Any) -> Any:
 
 
 @route("Tensor.T.__get__", "numpy_T")
-def transposed(self: Tensor) -> Any:
+def transposed(self: Tensor) -> Tensor:
     """Dimensions reversed."""
     return A.permute.default(self, list(range(self._aval.ndim))[::-1])
 
 
 @route("Tensor.mT.__get__")
-def mT(self: Tensor) -> Any:
+def mT(self: Tensor) -> Tensor:
     """The last two dimensions exchanged."""
     return NotImplemented if self._aval.ndim < 2 else A.transpose.int(self, -2, -1)
 
 
 @route("Tensor.mH.__get__", T.adjoint)
-def mH(self: Tensor) -> Any:
+def mH(self: Tensor) -> Tensor:
     """The last two dimensions exchanged, conjugated."""
     found = mT(self)
     return A._conj.default(found) if found is not NotImplemented and self._aval.torch_dtype.is_complex else found
 
 
 @route("Tensor.H.__get__")
-def H(self: Tensor) -> Any:
+def H(self: Tensor) -> object:
     """The conjugate transpose of a matrix."""
     return self if not self._aval.ndim else mH(self)
 
@@ -182,7 +182,7 @@ def real(self: Tensor) -> Any:
 
 
 @route("Tensor.imag.__get__", T.imag)
-def imag(self: Tensor) -> Any:
+def imag(self: Tensor) -> Tensor:
     """The imaginary parts, which conjugation negates."""
     if not self._aval.torch_dtype.is_complex:
         return NotImplemented
@@ -200,13 +200,13 @@ def conj_physical(self: Tensor) -> Any:
 
 
 @route(T.conj, aten=A.conj)
-def conj(self: Tensor) -> Any:
+def conj(self: Tensor) -> Tensor:
     """The complex conjugate; a real tensor itself."""
     return A._conj.default(self) if self._aval.torch_dtype.is_complex else self
 
 
 @route(T.resolve_conj, aten=A.resolve_conj)
-def resolve_conj(self: Tensor) -> Any:
+def resolve_conj(self: Tensor) -> Tensor:
     """A copy of what shows conjugates, else the tensor itself."""
     return A.clone.default(self) if lazy_bits(self)[0] else self
 
@@ -227,20 +227,20 @@ def data(self: Tensor) -> Any:
 
 
 @route(T.detach)
-def detach(self: Any = None, *, input: Any = None) -> Any:
+def detach(self: Tensor | None = None, *, input: object = None) -> Any:
     """``detach.default``."""
     return A.detach.default(input if self is None else self)
 
 
 @route("expand")
-def expand(self: Tensor, *size: Any, implicit: bool = False, **kwargs: Any) -> Any:
+def expand(self: Tensor, *size: object, implicit: bool = False, **kwargs: object) -> Tensor:
     """``expand.default``."""
     del implicit
     return A.expand.default(self, size_of((kwargs["size"],) if "size" in kwargs else size))
 
 
 @route(M.expand)
-def _expand_kernel(self: Tensor, *size: Any, **kwargs: Any) -> Any:
+def _expand_kernel(self: Tensor, *size: object, **kwargs: object) -> Tensor:
     """``expand.default``, also as this package's own views ask for it."""
     if len(size) == 2 and isinstance(size[0], tuple) and isinstance(size[1], bool):
         size = (size[0],)
@@ -248,13 +248,13 @@ def _expand_kernel(self: Tensor, *size: Any, **kwargs: Any) -> Any:
 
 
 @route(T.broadcast_to)
-def broadcast_to(self: Tensor, *size: Any, **kwargs: Any) -> Any:
+def broadcast_to(self: Tensor, *size: object, **kwargs: object) -> Any:
     """``expand.default``."""
     return A.expand.default(self, size_of((kwargs["size"],) if "size" in kwargs else size))
 
 
 @route(M.expand_as)
-def expand_as(self: Tensor, other: Any) -> Any:
+def expand_as(self: Tensor, other: Tensor) -> Any:
     """``expand`` to another tensor's shape."""
     return A.expand.default(self, list(other._aval.shape))
 
@@ -268,7 +268,7 @@ def broadcast_tensors(*tensors: Any) -> Any:
 
 
 @route(T.squeeze, "_C._squeeze", M.squeeze)
-def squeeze(self: Tensor, dim: Any = None) -> Any:
+def squeeze(self: Tensor, dim: object = None) -> Any:
     """``squeeze.default``, ``.dim`` or ``.dims``."""
     if dim is None:
         return A.squeeze.default(self)
@@ -289,24 +289,24 @@ def narrow(self: Tensor, dim: int, start: Any, length: int) -> Any:
 
 
 @route("_C._slice")
-def _slice(input: Tensor, dim: int, start: Any = None, stop: Any = None, step: int = 1) -> Any:
+def _slice(input: Tensor, dim: int, start: int | None = None, stop: int | None = None, step: int = 1) -> Tensor:
     n = input._aval.shape[dim]
     return A.slice.Tensor(input, dim, 0 if start is None else start, _LAST if stop in (None, n) else stop, step)
 
 
 @route("_C._slice_at")
-def _slice_at(input: Tensor, dim: int, start: int, length: int) -> Any:
+def _slice_at(input: Tensor, dim: int, start: int, length: int) -> object:
     n = input._aval.shape[dim]
     return A.slice.Tensor(input, dim, start, _LAST if start + length == n else start + length)
 
 
 @route("_C._select", "_C._select_at")
-def _select(input: Tensor, dim: int, index: int) -> Any:
+def _select(input: Tensor, dim: int, index: int) -> Tensor:
     return A.select.int(input, dim, index)
 
 
 @route("_C._expand")
-def _expand(input: Tensor, size: Any) -> Any:
+def _expand(input: Tensor, size: Any) -> object:
     return A.expand.default(input, list(size))
 
 
@@ -319,20 +319,20 @@ def diag(self: Tensor, diagonal: int = 0) -> Any:
 
 
 @route(L.diagonal)
-def linalg_diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+def linalg_diagonal(A: object, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> object:
     """``diagonal`` of the last two dimensions."""
     return aten.diagonal.default(A, offset, dim1, dim2)
 
 
 @route(M.contiguous, aten=A.contiguous)
-def contiguous(self: Tensor, memory_format: Any = contiguous_format) -> Any:
+def contiguous(self: Tensor, memory_format: object = contiguous_format) -> Any:
     """The tensor itself where it is contiguous, else a clone."""
     if is_contiguous(self, memory_format):
         return self
     return A.clone.default(self, memory_format=memory_format)
 
 
-def is_contiguous(t: Any, memory_format: Any = contiguous_format) -> bool:
+def is_contiguous(t: Tensor, memory_format: Any = contiguous_format) -> bool:
     """``t.is_contiguous()`` without asking anybody but a class that computes it."""
     if t._al is not None and t._al.asks:
         return t.is_contiguous(memory_format=memory_format)
@@ -343,7 +343,7 @@ def is_contiguous(t: Any, memory_format: Any = contiguous_format) -> bool:
 
 
 @route(T.clone)
-def clone(self: Any = None, *, input: Any = None, memory_format: Any = preserve_format) -> Any:
+def clone(self: Tensor | None = None, *, input: object = None, memory_format: dtypes.memory_format = preserve_format) -> Any:
     """``clone.default``; a format is given only if it is not the default."""
     t = input if self is None else self
     return A.clone.default(t) if memory_format is preserve_format else A.clone.default(t, memory_format=memory_format)
@@ -353,7 +353,9 @@ def clone(self: Any = None, *, input: Any = None, memory_format: Any = preserve_
 
 
 @route(T.split, M.split)
-def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None) -> Any:
+def split(
+    tensor: Tensor, split_size_or_sections: list[int] | None = None, dim: int = 0, *, split_size: object = None
+) -> tuple[Tensor, ...]:
     """``split.Tensor`` or ``split_with_sizes.default``."""
     size = split_size if split_size_or_sections is None else split_size_or_sections
     if isinstance(size, (list, tuple)):
@@ -362,7 +364,7 @@ def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, *, spli
 
 
 @route(T.chunk, aten=A.chunk)
-def chunk(self: Tensor, chunks: int, dim: int = 0) -> Any:
+def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts of equal size."""
     if not self._aval.ndim or chunks <= 0:
         return NotImplemented
@@ -394,33 +396,33 @@ def tensor_split(self: Tensor, indices_or_sections: Any = None, dim: int = 0, *,
 
 
 @route(T.unbind)
-def unbind(self: Any = None, dim: int = 0, *, input: Any = None) -> Any:
+def unbind(self: Tensor | None = None, dim: int = 0, *, input: object = None) -> tuple[Tensor, ...]:
     """``unbind.int``."""
     return tuple(A.unbind.int(input if self is None else self, dim))
 
 
 @route(T.select)
-def select(self: Tensor, dim: int, index: Any) -> Any:
+def select(self: Tensor, dim: int, index: int) -> Tensor:
     """``select.int``."""
     return A.select.int(self, dim, index if type(index) is int else int(index))
 
 
 @route("_C._split")
-def _split(input: Tensor, sizes: Any, dim: int) -> Any:
+def _split(input: Tensor, sizes: Any, dim: int) -> object:
     if len(set(sizes[:-1])) <= 1 and (len(sizes) == 1 or sizes[-1] <= sizes[0]):
         return A.split.Tensor(input, sizes[0], dim)
     return A.split_with_sizes.default(input, list(sizes), dim)
 
 
 @route("_C._unbind")
-def _unbind(input: Tensor, dim: int) -> Any:
+def _unbind(input: Tensor, dim: int) -> object:
     return A.unbind.int(input, dim)
 
 
 # ---- joining ---------------------------------------------------------------------------------------------------------------------
 
 
-def _raised(t: Any, ndim: int) -> Any:
+def _raised(t: Tensor, ndim: int) -> Any:
     have = t._aval.ndim
     if have >= ndim:
         return t
@@ -447,32 +449,32 @@ for _n in (1, 2, 3):
 
 
 @route(T.vstack, T.row_stack)
-def vstack(tensors: Any, *, out: Any = None) -> Any:
+def vstack(tensors: Any, *, out: object = None) -> Any:
     """Rows joined."""
     return _cat([_raised(t, 2) for t in tensors], 0, out)
 
 
 @route(T.hstack)
-def hstack(tensors: Any, *, out: Any = None) -> Any:
+def hstack(tensors: Any, *, out: object = None) -> Any:
     """Columns joined."""
     rows = [_raised(t, 1) for t in tensors]
     return _cat(rows, 0 if rows[0]._aval.ndim == 1 else 1, out)
 
 
 @route(T.dstack)
-def dstack(tensors: Any, *, out: Any = None) -> Any:
+def dstack(tensors: Any, *, out: object = None) -> Any:
     """Joined along the third dimension."""
     return _cat([_raised(t, 3) for t in tensors], 2, out)
 
 
 @route(T.column_stack)
-def column_stack(tensors: Any, *, out: Any = None) -> Any:
+def column_stack(tensors: Any, *, out: object = None) -> Any:
     """Vectors as columns."""
     columns = [t if t._aval.ndim > 1 else A.view.default(t, [t._aval.size, 1]) for t in tensors]
     return _cat(columns, 1, out)
 
 
-def _cat(tensors: list[Any], dim: int, out: Any) -> Any:
+def _cat(tensors: Sequence[object], dim: int, out: object) -> object:
     return A.cat.default(tensors, dim) if out is None else A.cat.out(tensors, dim, out=out)
 
 
@@ -492,14 +494,14 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
 
 
 @route(T.tile)
-def tile(self: Tensor, *dims: Any, **kwargs: Any) -> Any:
+def tile(self: Tensor, *dims: object, **kwargs: object) -> Any:
     """``repeat.default`` with ones for the dimensions in front."""
     repeats = size_of((kwargs["dims"],) if "dims" in kwargs else dims)
     return A.repeat.default(self, [*[1] * (self._aval.ndim - len(repeats)), *repeats])
 
 
 @route(M.repeat)
-def repeat(self: Tensor, *repeats: Any, **kwargs: Any) -> Any:
+def repeat(self: Tensor, *repeats: object, **kwargs: object) -> Any:
     """``repeat.default``."""
     return A.repeat.default(self, size_of((kwargs["repeats"],) if "repeats" in kwargs else repeats))
 
@@ -517,13 +519,13 @@ def flipud(self: Tensor) -> Any:
 
 
 @route(T.flip)
-def flip(self: Tensor, *dims: Any, **kwargs: Any) -> Any:
+def flip(self: Tensor, *dims: int, **kwargs: object) -> Tensor:
     """``flip.default``."""
     return A.flip.default(self, size_of((kwargs["dims"],) if "dims" in kwargs else dims))
 
 
 @route(T.take_along_dim, aten=A.take_along_dim)
-def take_along_dim(input: Tensor, indices: Any, dim: Any = None, *, out: Any = None) -> Any:
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, out: object = None) -> Any:
     """``gather`` on broadcast operands."""
     if out is not None:
         return NotImplemented
@@ -539,7 +541,7 @@ def take_along_dim(input: Tensor, indices: Any, dim: Any = None, *, out: Any = N
 # ---- t[index] --------------------------------------------------------------------------------------------------------------------
 
 
-def _looked_up(t: Any, index: Any) -> tuple[Any, list[tuple[int, Any]]]:
+def _looked_up(t: Tensor, index: object) -> tuple[Any, list[tuple[int, Any]]]:
     """The views that an index asks for, and the index tensors that are left, each with its dimension."""
     items = [_plain_item(i, t) for i in _items(index)]
     if sum(_consumed(i) for i in items) > t._aval.ndim:
@@ -581,7 +583,7 @@ def _looked_up(t: Any, index: Any) -> tuple[Any, list[tuple[int, Any]]]:
     return t, advanced
 
 
-def _plain_item(item: Any, t: Any) -> Any:
+def _plain_item(item: Any, t: Tensor) -> Any:
     if type(item) in SYMBOLIC:
         return item
     if isinstance(item, Tensor) and isinstance(item._read(), Transformed):
@@ -602,20 +604,20 @@ def _place(n: Any) -> Any:
     return n if type(n) in SYMBOLIC else int(n)
 
 
-def _int(x: Any) -> int:
+def _int(x: int) -> int:
     if type(x) in SYMBOLIC:
         return x
     return _place(x.item()) if isinstance(x, Tensor) else x.__index__()
 
 
-def _reaches(stop: Any, n: Any) -> bool:
+def _reaches(stop: object, n: object) -> bool:
     """Whether a slice's bound is the end for sure; of sizes that vary the operator finds it out."""
     if type(stop) is int and type(n) is int:
         return stop >= n
     return stop is n or (type(stop) is type(n) and stop == n)
 
 
-def _positions(t: Any, advanced: list[tuple[int, Any]]) -> list[Any]:
+def _positions(t: Tensor, advanced: list[tuple[int, Any]]) -> list[object]:
     """The index tensors in the order of the dimensions, with None for those without; a mask stands for all the dimensions it covers."""
     indices: list[Any] = []
     at = 0
@@ -630,7 +632,7 @@ def _positions(t: Any, advanced: list[tuple[int, Any]]) -> list[Any]:
 
 
 @route("Tensor.__getitem__")
-def getitem(self: Tensor, index: Any) -> Any:
+def getitem(self: Tensor, index: Any) -> object:
     """``select``, ``slice``, ``unsqueeze`` and ``index``, one after another."""
     if type(index) is slice and index == slice(None) and self._aval.ndim:
         return A.slice.Tensor(self, 0, 0, _LAST)
@@ -641,7 +643,7 @@ def getitem(self: Tensor, index: Any) -> Any:
 
 
 @route("Tensor.__setitem__")
-def setitem(self: Tensor, index: Any, value: Any) -> None:
+def setitem(self: Tensor, index: object, value: Tensor) -> None:
     """``fill_`` or ``copy_`` of the part that the index looks at, ``index_put_`` where positions are listed."""
     if not isinstance(value, Tensor):
         value = A.lift_fresh.default(_as_tensor(_number(self, value), self))
@@ -667,7 +669,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     A.index_put_.default(target, _positions(target, advanced), value)
 
 
-def _as_tensor(value: Any, like: Any) -> Any:
+def _as_tensor(value: object, like: Tensor) -> Tensor:
     with Kernel():
         return from_host(np.array(value).astype(like._aval.dtype), like.device)
 
@@ -678,19 +680,19 @@ def _index(input: Tensor, indices: Any) -> Any:
 
 
 @route("_C._index_put")
-def _index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Any:
+def _index_put(input: Tensor, indices: Any, values: object, accumulate: bool = False) -> Any:
     if not isinstance(values, Tensor):
         return NotImplemented
     return A.index_put.default(input, list(indices), values, accumulate)
 
 
 @route(T.index_put, M.index_put)
-def index_put(self: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Any:
+def index_put(self: Tensor, indices: Any, values: object, accumulate: bool = False) -> Any:
     """``index_put.default``."""
     return A.index_put.default(self, list(indices), values, accumulate)
 
 
 @route(M.index_put_)
-def index_put_(self: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Any:
+def index_put_(self: Tensor, indices: Any, values: object, accumulate: bool = False) -> Any:
     """``index_put_.default``."""
     return A.index_put_.default(self, list(indices), values, accumulate)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ...core import Tensor
@@ -21,7 +22,7 @@ A = aten
 
 
 @route(T.cov)
-def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+def cov(input: Tensor, *, correction: int = 1, fweights: object = None, aweights: object = None) -> Any:
     """``mm`` of the deviations with themselves."""
     if fweights is not None or aweights is not None or input._aval.ndim > 2 or not input._aval.size:
         return NotImplemented
@@ -63,7 +64,9 @@ def corrcoef(input: Tensor) -> Any:
 
 
 def _quantile(ignore_nan: bool) -> Any:
-    def run(input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear", out: Any = None) -> Any:
+    def run(
+        input: Tensor, q: float, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear", out: object = None
+    ) -> Any:
         if out is not None or interpolation != "linear" or not input._aval.size:
             return NotImplemented
         if isinstance(q, Tensor) and (type(q) is not Tensor or q._rg or q._aval.ndim > 1):
@@ -97,7 +100,7 @@ def _quantile(ignore_nan: bool) -> Any:
     return run
 
 
-def _ranks(ordered: Any, q: Any, single: bool, n: int, ignore_nan: bool) -> Any:
+def _ranks(ordered: Tensor, q: Any, single: bool, n: int, ignore_nan: bool) -> object:
     """Where the quantiles lie among the ordered elements; at the last, which is not a number, where there are such."""
     if ignore_nan:
         present = A.logical_not_.default(A.isnan.default(ordered))
@@ -119,7 +122,7 @@ route(T.nanquantile)(_quantile(True))
 
 
 @route(T.nanmean)
-def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
+def nanmean(input: Tensor, dim: object = None, keepdim: bool = False, *, dtype: object = None, out: object = None) -> Any:
     """The sum of what is a number, by how many there are."""
     if out is not None or dtype is not None or not input._aval.differentiable:
         return NotImplemented
@@ -128,7 +131,7 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
     return A.div.Tensor(A.nansum.default(input, dims, keepdim), count)
 
 
-def _is_nan(x: Any) -> Any:
+def _is_nan(x: object) -> object:
     return A.ne.Tensor(x, x)
 
 
@@ -136,7 +139,7 @@ def _is_nan(x: Any) -> Any:
 
 
 @route(T.repeat_interleave)
-def repeat_interleave(input: Any = None, repeats: Any = None, dim: Any = None, *, output_size: Any = None, self: Any = None) -> Any:
+def repeat_interleave(input: Any = None, repeats: object = None, dim: Any = None, *, output_size: object = None, self: Any = None) -> Any:
     """A dimension added, expanded and joined; with a tensor of counts, ``index_select``."""
     x = self if input is None else input
     if repeats is None:
@@ -158,7 +161,7 @@ def repeat_interleave(input: Any = None, repeats: Any = None, dim: Any = None, *
 
 
 @route(M.sum_to_size)
-def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Any:
+def sum_to_size(self: Tensor, *sizes: object, size: object = None) -> Any:
     """The sum over the dimensions that a smaller shape does not have."""
     given = sizes if size is None else (size,)
     wanted = list(given[0]) if len(given) == 1 and isinstance(given[0], (list, tuple)) else list(given)
@@ -180,8 +183,8 @@ def unsafe_chunk(self: Tensor, chunks: int, dim: int = 0) -> Any:
     return tuple(A.unsafe_split.Tensor(self, -(-n // chunks), dim))
 
 
-def _split_along(name: str, dim_of: Any) -> None:
-    def run(input: Any, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None) -> Any:
+def _split_along(name: str, dim_of: Callable[..., object]) -> None:
+    def run(input: Tensor, indices_or_sections: object = None, *, indices: object = None, sections: object = None) -> Any:
         where = next((x for x in (indices_or_sections, indices, sections) if x is not None), None)
         dim = dim_of(input._aval.ndim)
         if where is None or dim >= input._aval.ndim or (isinstance(where, int) and input._aval.shape[dim] % where):
@@ -198,7 +201,7 @@ _split_along("dsplit", lambda _: 2)
 # ---- differences and areas -------------------------------------------------------------------------------------------------------
 
 
-def _areas(y: Any, x: Any, dx: Any, dim: int) -> Any:
+def _areas(y: Tensor, x: object, dx: object, dim: int) -> Any:
     """Twice the areas between neighbouring points, and the dimension along which they lie."""
     ndim, n = y._aval.ndim, y._aval.shape[dim] if y._aval.ndim else 0
     if not n or dx is not None or not isinstance(x, Tensor) or dtypes.bool_ in (y._aval.torch_dtype, x._aval.torch_dtype):
@@ -219,7 +222,7 @@ def _areas(y: Any, x: Any, dx: Any, dim: int) -> Any:
 
 
 @route(T.trapezoid, T.trapz)
-def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+def trapezoid(y: Tensor, x: object = None, *, dx: object = None, dim: int = -1) -> Any:
     """Half of the ends and the sum of the rest, for points at equal distances; else the areas between neighbours."""
     if x is not None:
         areas = _areas(y, x, dx, dim)
@@ -232,7 +235,7 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
 
 
 @route(T.cumulative_trapezoid)
-def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+def cumulative_trapezoid(y: Tensor, x: object = None, *, dx: Any = None, dim: int = -1) -> Any:
     """Running sums of means of neighbours, for points at equal distances; else of the areas between them."""
     if x is not None:
         areas = _areas(y, x, dx, dim)

@@ -20,7 +20,7 @@ from .state import Kernel
 A = aten
 
 
-def is_wrapper(t: Any) -> bool:
+def is_wrapper(t: Tensor) -> bool:
     """Whether a tensor's class takes part in ``__torch_dispatch__``."""
     return type(t) is not Tensor and handles(type(t))
 
@@ -32,7 +32,7 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Any:
     return _moved(self, device, dtype, copied, memory_format)
 
 
-def _moved(t: Any, device: Any, dtype: Any, copied: bool = False, memory_format: Any = None) -> Any:
+def _moved(t: Tensor, device: Any, dtype: object, copied: bool = False, memory_format: object = None) -> Any:
     aval = t._aval
     options: dict[str, Any] = {}
     if dtype is not None and (dtype is not aval.torch_dtype or copied):
@@ -48,8 +48,8 @@ def _moved(t: Any, device: Any, dtype: Any, copied: bool = False, memory_format:
     return A._to_copy.default(t, **options)
 
 
-def _conversion(name: str, dtype: Any) -> None:
-    def convert(self: Any, memory_format: Any = preserve_format) -> Any:
+def _conversion(name: str, dtype: dtypes.dtype) -> None:
+    def convert(self: Tensor, memory_format: object = preserve_format) -> object:
         return _moved(self, None, dtype, False, memory_format)
 
     route(f"Tensor.{name}")(convert)
@@ -64,7 +64,7 @@ for _name, _dtype in {
 
 
 @route(M.type_as)
-def type_as(self: Tensor, other: Any) -> Any:
+def type_as(self: Tensor, other: Tensor) -> Any:
     """``to`` another tensor's dtype and device."""
     if self._aval.torch_dtype is other._aval.torch_dtype and self._aval.device == other._aval.device:
         return self
@@ -72,13 +72,13 @@ def type_as(self: Tensor, other: Any) -> Any:
 
 
 @route(M.cpu)
-def cpu(self: Tensor, memory_format: Any = None) -> Any:
+def cpu(self: Tensor, memory_format: object = None) -> Any:
     """``to`` the CPU."""
     return _moved(self, "cpu", None, False, memory_format)
 
 
 @route("_C._to_copy")
-def _to_copy(input: Tensor, dtype: Any = None) -> Any:
+def _to_copy(input: Tensor, dtype: object = None) -> Any:
     return A._to_copy.default(input, dtype=dtype)
 
 
@@ -88,19 +88,19 @@ def _copy(input: Tensor, src: Tensor) -> Any:
 
 
 @route("_C._accumulate")
-def _accumulate(a: Any, b: Any) -> Any:
+def _accumulate(a: object, b: object) -> object:
     return A.add.Tensor(a, b)
 
 
 @route("_C._ones_like")
-def _ones_like(input: Tensor) -> Any:
+def _ones_like(input: Tensor) -> object:
     return A.ones_like.default(input)
 
 
 # ---- on the host -----------------------------------------------------------------------------------------------------------------
 
 
-def _number(t: Any) -> Any:
+def _number(t: object) -> Any:
     return A._local_scalar_dense.default(t)
 
 
@@ -113,7 +113,7 @@ def item(self: Tensor) -> Any:
 
 
 @route("Tensor.__bool__", M.is_nonzero, T.is_nonzero)
-def __bool__(self: Tensor) -> Any:
+def __bool__(self: Tensor) -> bool:
     if self._aval.size == 0:
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
     if self._aval.size != 1:
@@ -122,29 +122,29 @@ def __bool__(self: Tensor) -> Any:
 
 
 @route("Tensor.__float__")
-def __float__(self: Tensor) -> Any:
+def __float__(self: Tensor) -> object:
     return float(item(self))
 
 
 @route("Tensor.__int__")
-def __int__(self: Tensor) -> Any:
+def __int__(self: Tensor) -> object:
     return int(item(self))
 
 
 @route("Tensor.__complex__")
-def __complex__(self: Tensor) -> Any:
+def __complex__(self: Tensor) -> object:
     return complex(item(self))
 
 
 @route("Tensor.__index__")
-def __index__(self: Tensor) -> Any:
+def __index__(self: Tensor) -> int:
     if self.dtype.category > dtypes.INTEGRAL or self._aval.size != 1:
         raise TypeError("only integer tensors of a single element can be converted to an index")
     return int(_number(self))
 
 
 def _refused(name: str) -> None:
-    def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def refuse(self: Tensor, *args: object, **kwargs: object) -> list[float]:
         if not is_wrapper(self):
             with Kernel():
                 return getattr(Tensor, name)(self, *args, **kwargs)
@@ -159,7 +159,7 @@ for _name in ("tolist", "numpy"):
 
 
 @route("Tensor.__array__")
-def __array__(self: Tensor, dtype: Any = None, copy: Any = None) -> Any:
+def __array__(self: Tensor, dtype: dtypes.dtype | None = None, copy: object = None) -> object:
     if is_wrapper(self):
         raise RuntimeError(".numpy() is not supported for tensor subclasses.")
     with Kernel():
@@ -167,7 +167,7 @@ def __array__(self: Tensor, dtype: Any = None, copy: Any = None) -> Any:
 
 
 @route("Tensor.__repr__")
-def __repr__(self: Tensor, *, tensor_contents: Any = None) -> Any:
+def __repr__(self: Tensor, *, tensor_contents: object = None) -> object:
     if is_wrapper(self):
         shown = f"..., size={tuple(self._aval.shape)}" if tensor_contents is None else str(tensor_contents)
         text = f"{type(self).__name__}({shown}"
@@ -183,7 +183,7 @@ def __repr__(self: Tensor, *, tensor_contents: Any = None) -> Any:
 
 
 @route("Tensor.__deepcopy__")
-def __deepcopy__(self: Tensor, memo: Any) -> Any:
+def __deepcopy__(self: Tensor, memo: dict[int, object]) -> object:
     if not is_wrapper(self):
         with Kernel():
             return Tensor.__deepcopy__(self, memo)
@@ -215,7 +215,7 @@ def __deepcopy__(self: Tensor, memo: Any) -> Any:
 
 
 @route("Tensor.__reduce_ex__")
-def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
+def __reduce_ex__(self: Tensor, protocol: object) -> object:
     with Kernel():  # a wrapper's attributes are pickled after this, as the operands that they are
         return Tensor.__reduce_ex__(self, protocol)
 
@@ -237,23 +237,23 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Any:
 
 
 @route(M.zero_, T.zero_)
-def zero_(self: Tensor) -> Any:
+def zero_(self: Tensor) -> Tensor:
     """``zero_.default``."""
     return A.zero_.default(self)
 
 
 @route(T.fill)
-def fill(self: Tensor, value: Any) -> Any:
+def fill(self: Tensor, value: object) -> Any:
     """``fill.Scalar`` or ``fill.Tensor``."""
     return A.fill.Tensor(self, value) if isinstance(value, Tensor) else A.fill.Scalar(self, value)
 
 
 @route(M.fill_, "fill_")
-def fill_(self: Tensor, value: Any) -> Any:
+def fill_(self: Tensor, value: object) -> Tensor:
     """``fill_.Scalar`` or ``fill_.Tensor``."""
     return A.fill_.Tensor(self, value) if isinstance(value, Tensor) else A.fill_.Scalar(self, value)
 
 
 @route("_C._fill")
-def _fill(input: Tensor, value: Any) -> Any:
+def _fill(input: Tensor, value: object) -> object:
     return fill(input, value)

@@ -24,7 +24,7 @@ from .routes_shape import size_of, split
 from .schema import texts
 
 A = aten
-WHOLE: dict[str, Callable[..., Any]] = {}
+WHOLE: dict[str, Callable[..., object]] = {}
 #: Functions whose own bodies call public functions, which are then seen one by one.
 BODIES = frozenset(("nn.functional.multi_head_attention_forward",))
 
@@ -32,7 +32,7 @@ BODIES = frozenset(("nn.functional.multi_head_attention_forward",))
 def whole(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares what a public function is to an exporter; it may return ``NotImplemented``, to be taken apart as usual."""
 
-    def declare(body: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(body: Callable[..., object]) -> Callable[..., Any]:
         for function in functions:
             WHOLE[path_of(function)] = body
         return body
@@ -48,11 +48,11 @@ def packet_of(names: list[str]) -> OpOverloadPacket | None:
     return None
 
 
-def _reduction(size_average: Any, reduce: Any, reduction: str) -> int | None:
+def _reduction(size_average: object, reduce: object, reduction: str) -> int | None:
     return None if size_average is not None or reduce is not None or reduction not in REDUCTIONS else REDUCTIONS.index(reduction)
 
 
-def _list(x: Any, n: int) -> list[Any]:
+def _list(x: object, n: int) -> list[Any]:
     return list(x) if isinstance(x, (list, tuple)) else [x] * n
 
 
@@ -62,13 +62,13 @@ def _list(x: Any, n: int) -> list[Any]:
 @kernel(A.cross_entropy_loss)
 def _cross_entropy(
     self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = 1, ignore_index: int = -100, label_smoothing: float = 0.0
-) -> Any:
+) -> object:
     function = F.cross_entropy
     return function(self, target, weight, ignore_index=ignore_index, reduction=REDUCTIONS[reduction], label_smoothing=label_smoothing)
 
 
 @kernel(A.nll_loss_nd)
-def _nll_loss(self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = 1, ignore_index: int = -100) -> Any:
+def _nll_loss(self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = 1, ignore_index: int = -100) -> object:
     return F.nll_loss(self, target, weight, ignore_index=ignore_index, reduction=REDUCTIONS[reduction])
 
 
@@ -77,7 +77,7 @@ def _upsampling(name: str, mode: str) -> None:
     aligns = mode != "nearest"
 
     @kernel(getattr(A, f"upsample_{name}").vec)
-    def run(input: Tensor, output_size: Any, *more: Any, align_corners: bool = False, scale_factors: Any = None) -> Any:
+    def run(input: Tensor, output_size: list[object] | None, *more: Any, align_corners: bool = False, scale_factors: Any = None) -> Any:
         if aligns and more:
             align_corners, more = more[0], more[1:]
         factors = more[0] if more else scale_factors
@@ -103,7 +103,7 @@ def _batch_norm_functional(
     training: bool,
     momentum: float,
     eps: float,
-) -> Any:
+) -> object:
     mean, var = running_mean.clone(), running_var.clone()
     out, saved_mean, saved_scale = A.native_batch_norm.default(input, weight, bias, mean, var, training, momentum, eps)
     return out, saved_mean, saved_scale, mean, var
@@ -118,12 +118,12 @@ def _batch_norm_of_running(
     running_var: Tensor | None,
     momentum: float,
     eps: float,
-) -> Any:
+) -> tuple[Tensor, ...]:
     return A.native_batch_norm.default(input, weight, bias, running_mean, running_var, False, momentum, eps)
 
 
 @kernel(A.log_sigmoid)
-def _log_sigmoid(self: Tensor) -> Any:
+def _log_sigmoid(self: Tensor) -> object:
     return F.logsigmoid(self)
 
 
@@ -133,12 +133,12 @@ def _transposed(self: Tensor) -> Any:
 
 
 @kernel(A.mH)
-def _adjoint(self: Tensor) -> Any:
+def _adjoint(self: Tensor) -> object:
     return self.transpose(-2, -1).conj()
 
 
 @kernel(A.numpy_T)
-def _reversed(self: Tensor) -> Any:
+def _reversed(self: Tensor) -> object:
     return self.permute(tuple(range(self.dim() - 1, -1, -1)))
 
 
@@ -146,32 +146,32 @@ def _reversed(self: Tensor) -> Any:
 
 
 @whole(F.logsigmoid)
-def _logsigmoid(input: Any) -> Any:
+def _logsigmoid(input: object) -> object:
     return A.log_sigmoid.default(input)
 
 
 @whole(F.softmax, T.softmax, M.softmax)
-def _softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+def _softmax(input: object, dim: object = None, _stacklevel: int = 3, dtype: object = None) -> Tensor:
     if isinstance(_stacklevel, dtypes.dtype):
         dtype = _stacklevel
     return NotImplemented if type(dim) is not int else A.softmax.int(input, dim, dtype)
 
 
 @whole(F.log_softmax, T.log_softmax, M.log_softmax)
-def _log_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+def _log_softmax(input: object, dim: object = None, _stacklevel: int = 3, dtype: object = None) -> Any:
     if isinstance(_stacklevel, dtypes.dtype):
         dtype = _stacklevel
     return NotImplemented if type(dim) is not int else A.log_softmax.int(input, dim, dtype)
 
 
 @whole(F.softmin)
-def _softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+def _softmin(input: object, dim: object = None, _stacklevel: int = 3, dtype: object = None) -> object:
     return NotImplemented if type(dim) is not int else A.softmax.int(A.neg.default(input), dim, dtype)
 
 
 def _dropout(path: str, name: str, by_default: bool) -> None:
     @whole(f"nn.functional.{path}")
-    def run(input: Any, p: float = 0.5, training: bool = by_default, inplace: bool = False) -> Any:
+    def run(input: Tensor, p: float = 0.5, training: bool = by_default, inplace: bool = False) -> Any:
         if not 0 <= p <= 1:
             raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
         found = getattr(A, f"{name}_" if inplace else name).default
@@ -188,9 +188,9 @@ for _path, _name in {
 
 @whole(F.embedding)
 def _embedding(
-    input: Any, weight: Any, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
+    input: Any, weight: Any, padding_idx: object = None, max_norm: object = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
     sparse: bool = False,
-) -> Any:  # fmt: skip
+) -> object:  # fmt: skip
     del norm_type
     if max_norm is not None:
         return NotImplemented
@@ -202,25 +202,25 @@ def _embedding(
 
 
 @whole(F.layer_norm)
-def _layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+def _layer_norm(input: object, normalized_shape: tuple[int, ...], weight: object = None, bias: object = None, eps: float = 1e-5) -> object:
     return A.layer_norm.default(input, list(normalized_shape), weight, bias, eps, False)
 
 
 @whole(F.group_norm)
-def _group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+def _group_norm(input: object, num_groups: int, weight: object = None, bias: object = None, eps: float = 1e-5) -> object:
     return A.group_norm.default(input, num_groups, weight, bias, eps, False)
 
 
 @whole(F.rms_norm)
-def _rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Any:
+def _rms_norm(input: object, normalized_shape: Any, weight: object = None, eps: object = None) -> object:
     return A.rms_norm.default(input, list(normalized_shape), weight, eps)
 
 
 @whole(F.batch_norm)
 def _batch_norm(
-    input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1,
+    input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: object = None, training: bool = False, momentum: float = 0.1,
     eps: float = 1e-5,
-) -> Any:  # fmt: skip
+) -> object:  # fmt: skip
     if training and input._aval.ndim > 1:
         shape = input._aval.shape
         if shape[0] == 1 and all(n == 1 for n in shape[2:]):
@@ -230,14 +230,14 @@ def _batch_norm(
 
 @whole(F.instance_norm)
 def _instance_norm(
-    input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None, use_input_stats: bool = True,
+    input: Any, running_mean: Any = None, running_var: Any = None, weight: object = None, bias: object = None, use_input_stats: bool = True,
     momentum: float = 0.1, eps: float = 1e-5,
-) -> Any:  # fmt: skip
+) -> object:  # fmt: skip
     return A.instance_norm.default(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, False)
 
 
 @whole(F.normalize)
-def _normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
+def _normalize(input: object, p: float = 2.0, dim: object = 1, eps: float = 1e-12, out: object = None) -> object:
     if out is not None:
         return NotImplemented
     norm = A.clamp_min.default(A.linalg_vector_norm.default(input, p, _list(dim, 1), True), eps)
@@ -253,9 +253,9 @@ def _pooling(n: int) -> None:
 
     @whole(f"nn.functional.max_pool{n}d", f"max_pool{n}d")
     def largest(
-        input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+        input: Tensor, kernel_size: Any, stride: object = None, padding: int = 0, dilation: int = 1, ceil_mode: bool = False,
         return_indices: bool = False,
-    ) -> Any:  # fmt: skip
+    ) -> object:  # fmt: skip
         if return_indices:
             return NotImplemented
         return maximum(
@@ -264,24 +264,24 @@ def _pooling(n: int) -> None:
 
     @whole(f"nn.functional.avg_pool{n}d")
     def averaged(
-        input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
-        divisor_override: Any = None,
-    ) -> Any:  # fmt: skip
+        input: Any, kernel_size: int, stride: object = None, padding: object = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+        divisor_override: object = None,
+    ) -> object:  # fmt: skip
         more = () if n == 1 else (divisor_override,)
         steps = [] if stride is None else _list(stride, n)
         return mean(input, _list(kernel_size, n), steps, _list(padding, n), ceil_mode, count_include_pad, *more)
 
     highest = getattr(A, f"adaptive_max_pool{n}d").default
 
-    def wanted(input: Any, output_size: Any) -> list[Any]:
+    def wanted(input: Tensor, output_size: tuple[object, ...] | int) -> list[object]:
         return [m if given is None else given for m, given in zip(input._aval.shape[-n:], _list(output_size, n), strict=True)]
 
     @whole(f"nn.functional.adaptive_avg_pool{n}d")
-    def to_size(input: Any, output_size: Any) -> Any:
+    def to_size(input: Tensor, output_size: tuple[object, ...]) -> Tensor:
         return adaptive(input, wanted(input, output_size))
 
     @whole(f"nn.functional.adaptive_max_pool{n}d")
-    def highest_of(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+    def highest_of(input: Tensor, output_size: tuple[int | None, ...] | int, return_indices: bool = False) -> tuple[Tensor, ...] | Tensor:
         found = highest(input, wanted(input, output_size))
         return found if return_indices else found[0]
 
@@ -291,20 +291,20 @@ for _n in (1, 2, 3):
 
 
 @whole(F.pad)
-def _pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
+def _pad(input: object, pad: tuple[object, ...], mode: str = "constant", value: object = None) -> object:
     return A.pad.default(input, list(pad), mode, value)
 
 
 @whole(F.unfold)
-def _unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
+def _unfold(input: object, kernel_size: object, dilation: object = 1, padding: object = 0, stride: object = 1) -> object:
     return A.im2col.default(input, _list(kernel_size, 2), _list(dilation, 2), _list(padding, 2), _list(stride, 2))
 
 
 @whole(F.interpolate)
 def _interpolate(
-    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None,
-    recompute_scale_factor: Any = None, antialias: bool = False,
-) -> Any:  # fmt: skip
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None, antialias: bool = False,
+) -> object:  # fmt: skip
     n = input._aval.ndim - 2
     names = {("nearest", 1): "nearest1d", ("nearest", 2): "nearest2d", ("nearest", 3): "nearest3d", ("linear", 1): "linear1d",
              ("bilinear", 2): "bilinear2d", ("trilinear", 3): "trilinear3d", ("bicubic", 2): "bicubic2d"}  # fmt: skip
@@ -322,18 +322,18 @@ def _interpolate(
 
 @whole(F.cross_entropy)
 def _cross_entropy_loss(
-    input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+    input: object, target: object, weight: object = None, size_average: object = None, ignore_index: int = -100, reduce: object = None,
     reduction: str = "mean", label_smoothing: float = 0.0,
-) -> Any:  # fmt: skip
+) -> object:  # fmt: skip
     how = _reduction(size_average, reduce, reduction)
     return NotImplemented if how is None else A.cross_entropy_loss.default(input, target, weight, how, ignore_index, label_smoothing)
 
 
 @whole(F.nll_loss)
 def _nll(
-    input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+    input: object, target: object, weight: object = None, size_average: object = None, ignore_index: int = -100, reduce: object = None,
     reduction: str = "mean",
-) -> Any:  # fmt: skip
+) -> object:  # fmt: skip
     how = _reduction(size_average, reduce, reduction)
     return NotImplemented if how is None else A.nll_loss_nd.default(input, target, weight, how, ignore_index)
 
@@ -343,7 +343,13 @@ def _loss(name: str) -> None:
 
     @whole(f"nn.functional.{name}")
     def run(
-        input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", *more: Any, **named: Any
+        input: object,
+        target: object,
+        size_average: object = None,
+        reduce: object = None,
+        reduction: str = "mean",
+        *more: object,
+        **named: object,
     ) -> Any:
         how = _reduction(size_average, reduce, reduction)
         if how is None or named.get("weight") is not None or (name != "smooth_l1_loss" and more and more[0] is not None):
@@ -361,7 +367,7 @@ for _name in ("mse_loss", "l1_loss", "smooth_l1_loss"):
 
 
 @whole(M.to)
-def _to(self: Any, *args: Any, **kwargs: Any) -> Any:
+def _to(self: Tensor, *args: object, **kwargs: object) -> object:
     device, dtype, copied, memory_format = _parse_to(args, dict(kwargs))
     memory_format = None if memory_format is preserve_format else memory_format
     if device is not None and str(device) != str(self.device):
@@ -369,9 +375,9 @@ def _to(self: Any, *args: Any, **kwargs: Any) -> Any:
     return A.to.dtype(self, dtype or self.dtype, False, copied, memory_format)
 
 
-def _conversion(name: str, dtype: Any) -> None:
+def _conversion(name: str, dtype: dtypes.dtype) -> None:
     @whole(f"Tensor.{name}")
-    def run(self: Any, memory_format: Any = preserve_format) -> Any:
+    def run(self: Tensor, memory_format: dtypes.memory_format = preserve_format) -> Any:
         return A.to.dtype(self, dtype, False, False, None if memory_format is preserve_format else memory_format)
 
 
@@ -383,15 +389,15 @@ for _name, _dtype in {
 
 
 @whole(M.where)
-def _where(self: Any, condition: Any, other: Any) -> Any:
+def _where(self: Tensor, condition: Tensor, other: Tensor | float) -> Tensor:
     return A.where(condition, self, other)
 
 
 @whole(T.stft, M.stft)
 def _stft(
-    self: Any, n_fft: int, hop_length: Any = None, win_length: Any = None, window: Any = None, center: Any = True,
-    pad_mode: Any = "reflect", normalized: bool = False, onesided: Any = None, return_complex: Any = None, align_to_window: Any = None,
-) -> Any:  # fmt: skip
+    self: Tensor, n_fft: int, hop_length: int | None = None, win_length: object = None, window: Tensor | None = None, center: bool = True,
+    pad_mode: str = "reflect", normalized: bool = False, onesided: Any = None, return_complex: Any = None, align_to_window: object = None,
+) -> object:  # fmt: skip
     if center:
         if align_to_window is not None:
             return NotImplemented
@@ -403,32 +409,32 @@ def _stft(
 
 
 @whole("Tensor.mT")
-def _m_t(self: Any) -> Any:
+def _m_t(self: object) -> object:
     return A.mT.default(self)
 
 
 @whole("Tensor.T")
-def _t(self: Any) -> Any:
+def _t(self: object) -> object:
     return A.numpy_T.default(self)
 
 
 @whole(M.flatten, T.flatten)
-def _flatten(self: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+def _flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return A.flatten.using_ints(self, start_dim, end_dim)
 
 
 @whole(M.reshape, T.reshape)
-def _reshape(self: Any, *shape: Any, **kwargs: Any) -> Any:
+def _reshape(self: object, *shape: object, **kwargs: object) -> object:
     return A.reshape.default(self, size_of((kwargs["shape"],) if "shape" in kwargs else shape))
 
 
 @whole(M.contiguous)
-def _contiguous(self: Any, memory_format: Any = None) -> Any:
+def _contiguous(self: object, memory_format: object = None) -> object:
     return A.contiguous.default(self) if memory_format is None else A.contiguous.default(self, memory_format=memory_format)
 
 
 @whole(M.unflatten, T.unflatten)
-def _unflatten(self: Any, dim: Any, sizes: Any) -> Any:
+def _unflatten(self: object, dim: object, sizes: Any) -> object:
     return A.unflatten.int(self, dim, list(sizes)) if type(dim) is int else NotImplemented
 
 
@@ -437,24 +443,24 @@ whole(T.unique_consecutive, M.unique_consecutive, "functional.unique_consecutive
 
 
 @whole(M.norm, T.norm)
-def _norm(self: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
+def _norm(self: object, p: str = "fro", dim: object = None, keepdim: bool = False, out: object = None, dtype: object = None) -> object:
     if out is not None or p not in ("fro", 2, 2.0, None):
         return NotImplemented
     return A.linalg_vector_norm.default(self, 2, None if dim is None else _list(dim, 1), keepdim, dtype=dtype)
 
 
 @whole(M.std, T.std, M.var, T.var)
-def _spread(self: Any, *args: Any, **kwargs: Any) -> Any:
+def _spread(self: object, *args: object, **kwargs: object) -> Any:
     del self, args, kwargs
     return NotImplemented
 
 
 def attention(
-    query: Any, key: Any, value: Any, embed_dim_to_check: int, num_heads: int, in_proj_weight: Any, in_proj_bias: Any, bias_k: Any,
-    bias_v: Any, add_zero_attn: bool, dropout_p: float, out_proj_weight: Any, out_proj_bias: Any, training: bool = True,
-    key_padding_mask: Any = None, need_weights: bool = True, attn_mask: Any = None, use_separate_proj_weight: bool = False,
-    *rest: Any, average_attn_weights: bool = True, is_causal: bool = False, **named: Any,
-) -> Any:  # fmt: skip
+    query: Any, key: Any, value: Any, embed_dim_to_check: int, num_heads: int, in_proj_weight: Tensor, in_proj_bias: Tensor, bias_k: object,
+    bias_v: object, add_zero_attn: bool, dropout_p: float, out_proj_weight: Tensor, out_proj_bias: Tensor, training: bool = True,
+    key_padding_mask: object = None, need_weights: bool = True, attn_mask: object = None, use_separate_proj_weight: bool = False,
+    *rest: object, average_attn_weights: bool = True, is_causal: bool = False, **named: object,
+) -> object:  # fmt: skip
     """The steps of PyTorch's function where one tensor is query, key and value; ``NotImplemented`` for the rest, which runs as it is."""
     shape = query._aval.shape
     del bias_v

@@ -30,7 +30,7 @@ _NAMED = {
 }  # fmt: skip
 
 
-def _default(text: str, kind: str) -> Any:
+def _default(text: str, kind: str) -> object:
     if text in _NAMED:
         return [] if text == "[]" else _NAMED[text]
     if text.startswith("["):
@@ -85,7 +85,7 @@ class Argument:
         return self.kwarg_only and self.is_write
 
     @property
-    def alias_info(self) -> Any:
+    def alias_info(self) -> object:
         """How results share memory with it; None if they do not."""
         return AliasInfo(self.alias) if self.alias else None
 
@@ -124,7 +124,7 @@ class Return:
         self.name = found.group(4)
 
     @property
-    def alias_info(self) -> Any:
+    def alias_info(self) -> object:
         """How it shares memory with a parameter; None if it does not."""
         return AliasInfo(self.alias) if self.alias else None
 

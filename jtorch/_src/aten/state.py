@@ -20,7 +20,7 @@ class _Stack(list[Any]):
 
 
 #: The modes that every thread begins in.
-EVERYWHERE: list[Any] = []
+EVERYWHERE: list[object] = []
 
 
 class _State(threading.local):
@@ -46,13 +46,13 @@ class _State(threading.local):
 STATE = _State()
 
 
-def push(mode: Any) -> None:
+def push(mode: object) -> None:
     """Puts a mode on the stack of this thread."""
     STATE.modes.append(mode)
     _count(1)
 
 
-def remove(mode: Any) -> None:
+def remove(mode: object) -> None:
     """Takes the innermost entry of ``mode`` off the stack of this thread."""
     stack = STATE.modes
     for place in range(len(stack) - 1, -1, -1):

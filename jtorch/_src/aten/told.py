@@ -51,7 +51,7 @@ def _size(self: Tensor, dim: int) -> Any:
 
 @kernel(A.stride.default)
 @kernel(A.sym_stride.default)
-def _all_strides(self: Tensor) -> list[Any]:
+def _all_strides(self: Tensor) -> list[int]:
     return list(_strides(self))
 
 
@@ -73,7 +73,7 @@ def _numel(self: Tensor) -> Any:
 
 @kernel(A.storage_offset.default)
 @kernel(A.sym_storage_offset.default)
-def _offset(self: Tensor) -> Any:
+def _offset(self: Tensor) -> int:
     return self.storage_offset()
 
 
@@ -88,7 +88,7 @@ def _is_in_format(self: Tensor, memory_format: Any) -> bool:
 
 
 @kernel(A.is_strides_like_format.default)
-def _is_like_format(self: Tensor, memory_format: Any) -> bool:
+def _is_like_format(self: Tensor, memory_format: object) -> bool:
     ndim = _FORMATS.get(str(memory_format))
     return ndim is not None and self._aval.ndim == ndim and suggests_channels_last(self._aval.shape, _strides(self))
 
@@ -99,12 +99,12 @@ def _is_dense(self: Tensor) -> bool:
 
 
 @kernel(DEVICE)
-def _device(a: Tensor) -> Any:
+def _device(a: Tensor) -> devices.device:
     return a.device
 
 
 @kernel(LAYOUT)
-def _layout(a: Tensor) -> Any:
+def _layout(a: Tensor) -> object:
     return a.layout
 
 
@@ -131,14 +131,14 @@ class Asking(Look):
     def aval(self, aval: Aval) -> None:
         self.given = aval
 
-    def told(self, what: str, *more: Any) -> Any:
+    def told(self, what: str, *more: object) -> object:
         """What the class says to a question that is put for itself; None if it is not asked."""
         kind, func, another = _QUESTIONS[what]
         t = None if STATE.off or kind not in self.asks else self.tensor()
         return None if t is None else _answer(t, another if more else func, *more)
 
 
-def _answer(t: Tensor, func: OpOverload, *more: Any) -> Any:
+def _answer(t: Tensor, func: OpOverload, *more: object) -> Any:
     """What a wrapper's class, or a mode, says."""
     return dispatched(func, func.complete((t, *more), {}), (t,), f"torch.ops.{func.overloadpacket}")
 
@@ -163,7 +163,7 @@ class Asked:
         self.dtype, self.torch_dtype, self.differentiable = self.given.dtype, self.given.torch_dtype, self.given.differentiable
         self.nbytes = self.given.nbytes  # read to see how much memory a value may take
 
-    def _size(self, func: OpOverload, given: Any) -> Any:
+    def _size(self, func: OpOverload, given: object) -> Any:
         found = _answer(self.tensor, func) if "sizes" in self.asks else None
         return given if found is None else found
 
@@ -173,7 +173,7 @@ class Asked:
         return tuple(exact(list(self._size(A.sym_size.default, self.given.shape))))
 
     @property
-    def torch_size(self) -> Any:
+    def torch_size(self) -> object:
         """The sizes, as programs see them."""
         return Size(self.shape)
 
@@ -194,7 +194,7 @@ class Asked:
         return self.given.device if found is None else devices.placement(found)
 
     @property
-    def sds(self) -> Any:
+    def sds(self) -> object:
         """Shape and dtype as JAX has them."""
         return jax.ShapeDtypeStruct(self.shape, self.dtype)
 

@@ -32,7 +32,7 @@ def transformed(operands: Iterable[Any]) -> bool:
     return False
 
 
-def run_inside(run: Callable[..., Any], func: OpOverload, values: list[Any]) -> Any:
+def run_inside(run: Callable[..., Any], func: OpOverload, values: list[Any]) -> object:
     """Runs an operator's kernel on tensors some of which are of a transformation: modes see what that does to the tensors outside."""
     schema = func._schema
     given: dict[int, Tensor] = {}
@@ -55,7 +55,7 @@ def run_inside(run: Callable[..., Any], func: OpOverload, values: list[Any]) -> 
     return _leave(out)
 
 
-def _leave(x: Any) -> Any:
+def _leave(x: Tensor) -> object:
     if isinstance(x, (list, tuple)):
         return type(x)([_leave(t) for t in x])
     if type(x) is Tensor and type(v := x._v or x._read()) is Held:

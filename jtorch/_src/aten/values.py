@@ -30,9 +30,9 @@ class Held(Lifted):
 
     tensor: Any
     #: Runs a call as operators; set by ``lowering``.
-    runner: Callable[..., Any]
+    runner: Callable[..., object]
 
-    def run(self, call: Any, ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
+    def run(self, call: object, ins: Sequence[Value], numbers: tuple[object, ...]) -> Any:
         """Runs the call as operators on the tensors that the values stand for."""
         return Held.runner(call, ins, numbers)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...autograd.grad_mode import MODE
@@ -13,7 +14,7 @@ from .overloads import OpOverload, aten
 from .values import Look
 
 
-def mark_view(func: OpOverload, values: list[Any], out: Any) -> None:
+def mark_view(func: OpOverload, values: list[Any], out: list[Tensor] | Tensor) -> None:
     """Notes that what a view operator gave shares its memory, and its version, with the operator's first operand."""
     source = values[0]
     if not isinstance(source, Tensor) or not isinstance(source._al, Look):
@@ -71,7 +72,7 @@ class CopySlices(Node):
 
     __slots__ = ("change", "path", "spent", "stride")
 
-    def __init__(self, base: Tensor, change: Any, path: Any) -> None:
+    def __init__(self, base: Tensor, change: Any, path: object) -> None:
         self.call = None
         self.saved, self.hooked, self.rare, self.kept, self.numbers = [], None, None, (), ()
         self.change, self.path = change, path
@@ -92,13 +93,13 @@ class CopySlices(Node):
         self.spent = True
         self.change.release()
 
-    def apply(self, grads: list[Any]) -> list[Any]:
+    def apply(self, grads: list[object]) -> list[Any]:
         """Sends the walk to where gradients are tensors."""
         raise Above
 
     apply_tracked = apply
 
-    def gradients(self, grads: list[Any]) -> list[Any]:
+    def gradients(self, grads: Sequence[object]) -> list[Any]:
         """Outside the view the gradient passes; inside, the change's derivative takes its place."""
         if self.spent:
             raise RuntimeError(FREED)

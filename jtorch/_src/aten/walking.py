@@ -46,7 +46,7 @@ def _add(a: Tensor, b: Tensor) -> Tensor:
         return aten.add.Tensor(a, b)
 
 
-def concerns(tensors: Sequence[Any]) -> bool:
+def concerns(tensors: Sequence[object]) -> bool:
     """Whether a walk must see tensors from the start: a mode would see its operators, or a wrapper takes part."""
     if STATE.off:
         return False
@@ -82,7 +82,7 @@ class TensorTask(_Task):
         self.proceed(needed, counts, finish)
 
     def proceed(
-        self, needed: set[Node] | None, counts: dict[int, int], finish: Callable[[list[Any]], None] | None, begun: Node | None = None
+        self, needed: set[Node] | None, counts: dict[int, int], finish: Callable[..., object] | None, begun: Node | None = None
     ) -> None:
         """Visits what waits. The hooks before ``begun`` have been run."""
         create, wanted = self.create_graph, self.wanted
@@ -136,13 +136,13 @@ def gradients_of(node: Node, grads: list[Any], create_graph: bool, asked: Sequen
     return [as_tensor(x, create_graph) for x in found]
 
 
-def _seen_zeros(aval: Any) -> Any:
+def _seen_zeros(aval: Any) -> object:
     """Zeros in the place of an absent gradient: modes see them being made."""
     with Quiet():
         return zeros_in(visible(aval.shape), aval)
 
 
-def continue_on_tensors(task: _Task, node: Node, grads: list[Any], needed: Any, finish: Any, counts: Any) -> None:
+def continue_on_tensors(task: _Task, node: Node, grads: list[Any], needed: set[Node] | None, finish: Any, counts: Any) -> None:
     """Goes on with a walk over values that has met a node of an operator."""
     create = task.create_graph
     above = TensorTask(create, task.keep_graph)
@@ -160,14 +160,14 @@ def continue_on_tensors(task: _Task, node: Node, grads: list[Any], needed: Any, 
 # ---- the public functions --------------------------------------------------------------------------------------------------------
 
 
-def _ones(root: Any, aval: Any) -> Tensor:
+def _ones(root: object, aval: object) -> Tensor:
     if not isinstance(root, Tensor):
         return from_value(engine._zeros(aval)) + 1
     with Quiet():
         return aten.ones_like.default(root, pin_memory=False, memory_format=preserve_format)
 
 
-def _root_grads(roots: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
+def _root_grads(roots: Sequence[Any], grads: Sequence[Any]) -> list[Tensor]:
     if len(grads) != len(roots):
         raise RuntimeError(f"got {len(roots)} tensors and {len(grads)} gradients")
     found: list[Any] = []
@@ -193,7 +193,7 @@ def _root_grads(roots: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
     return found
 
 
-def _start(task: TensorTask, roots: Sequence[Any], grads: list[Any]) -> list[Node]:
+def _start(task: TensorTask, roots: Sequence[Any], grads: list[Tensor]) -> list[Node]:
     nodes = []
     for i, root in enumerate(roots):
         edge, _ = engine._place(root)
@@ -207,7 +207,9 @@ def _start(task: TensorTask, roots: Sequence[Any], grads: list[Any]) -> list[Nod
     return nodes
 
 
-def backward(roots: Any, given: Any, retain_graph: Any, create_graph: bool, targets: Any) -> None:
+def backward(
+    roots: tuple[Tensor, ...], given: tuple[object, ...], retain_graph: bool | None, create_graph: bool, targets: tuple[Tensor, ...] | None
+) -> None:
     """``autograd.backward`` on tensors."""
     task = TensorTask(create_graph, create_graph if retain_graph is None else retain_graph)
     enabled, MODE.enabled = MODE.enabled, create_graph
@@ -217,7 +219,7 @@ def backward(roots: Any, given: Any, retain_graph: Any, create_graph: bool, targ
         del grads
         leaves = None if targets is None else engine._want(task, targets, keep=True)
 
-        def finish(entry: list[Any]) -> None:
+        def finish(entry: list[Tensor]) -> None:
             if leaves is None or id(entry[0]) in leaves:
                 accumulate(entry[0], entry, create_graph)
 
@@ -236,7 +238,14 @@ def backward(roots: Any, given: Any, retain_graph: Any, create_graph: bool, targ
         engine._left(task)
 
 
-def grad(outs: Any, targets: Any, given: Any, retain_graph: Any, create_graph: bool, allow_unused: bool) -> tuple[Any, ...]:
+def grad(
+    outs: tuple[Tensor, ...],
+    targets: tuple[Tensor, ...],
+    given: tuple[Tensor | None, ...],
+    retain_graph: bool | None,
+    create_graph: bool,
+    allow_unused: bool,
+) -> tuple[Any, ...]:
     """``autograd.grad`` on tensors."""
     task = TensorTask(create_graph, create_graph if retain_graph is None else retain_graph)
     enabled, MODE.enabled = MODE.enabled, create_graph
@@ -323,5 +332,5 @@ def _copy_like(t: Tensor, leaf: Tensor) -> Tensor:
     return aten.copy_.default(made, t)
 
 
-def _strided() -> Any:
+def _strided() -> object:
     return strided

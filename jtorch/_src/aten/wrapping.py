@@ -24,18 +24,18 @@ def make_wrapper_subclass(
     size: Sequence[int],
     strides: Sequence[int] | None = None,
     storage_offset: int | None = None,
-    memory_format: Any = None,
-    dtype: Any = None,
-    layout: Any = layouts.strided,
-    device: Any = None,
+    memory_format: object = None,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout = layouts.strided,
+    device: devices.device | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
     dispatch_sizes_strides_policy: str | None = None,
     dispatch_device: bool = False,
     dispatch_layout: bool = False,
-    _extra_dispatch_keys: Any = None,
+    _extra_dispatch_keys: object = None,
     storage_size: int | None = None,
-) -> Any:
+) -> Tensor:
     """An instance of ``cls`` with this shape, dtype and device, and no data; ``Tensor._make_wrapper_subclass``.
 
     Args:
@@ -93,7 +93,7 @@ def like(model: Tensor, cls: type) -> Any:
     return t
 
 
-def bare(cls: type, shape: Sequence[Any], dtype: Any, place: Any, strides: Sequence[Any] | None, offset: Any) -> Any:
+def bare(cls: type, shape: Sequence[Any], dtype: Any, place: object, strides: Sequence[Any] | None, offset: int) -> Any:
     """An instance of ``cls`` with this metadata; sizes may be symbols, and ``place`` None says that it lies nowhere."""
     t = _new(cls)
     aval = aval_of(tuple(shape), dtype, META if place is None else place)
@@ -106,7 +106,7 @@ def is_transformed(t: Tensor) -> bool:
     return type(t) is Tensor and t._read().trace is SPECIAL
 
 
-def reshaped(t: Any, aval: Any, strides: Sequence[Any] | None, offset: Any) -> None:
+def reshaped(t: Tensor, aval: Any, strides: Sequence[Any] | None, offset: int) -> None:
     """Gives an instance other metadata."""
     kept = None if strides is None else strides_or_none(aval.shape, tuple(strides))
     asks = frozenset() if t._al is None else t._al.asks
@@ -114,7 +114,7 @@ def reshaped(t: Any, aval: Any, strides: Sequence[Any] | None, offset: Any) -> N
     t._strides = kept
 
 
-def follow(t: Any, stand_in: Tensor) -> None:
+def follow(t: Tensor, stand_in: Tensor) -> None:
     """Gives an instance the shape and strides of a tensor that stood for it, where they have changed."""
     aval = stand_in._aval
     if aval.shape != t._aval.shape or stand_in._strides != t._strides:
@@ -126,10 +126,10 @@ def follow(t: Any, stand_in: Tensor) -> None:
         now.storage, now.counter, now.seen, now.made, now.rebased = memory, before.counter, before.seen, before.made, before.rebased
 
 
-def lay_out(func: Any, args: Sequence[Any], kwargs: Any) -> None:
+def lay_out(func: Any, args: Sequence[Any], kwargs: object) -> None:
     """Gives the instance that an operator writes into the size and strides that it would give a tensor like it, which computes nothing."""
 
-    def stand_in(x: Any) -> Any:
+    def stand_in(x: Tensor) -> Any:
         if not isinstance(x, Tensor):
             return x
         strides = contiguous_strides(x._aval.shape) if x._strides is None else x._strides
@@ -141,13 +141,13 @@ def lay_out(func: Any, args: Sequence[Any], kwargs: Any) -> None:
     follow(args[0], model)
 
 
-def share_storage(source: Any, view: Any) -> None:
+def share_storage(source: Tensor, view: Tensor) -> None:
     """Has a wrapper lie in the storage of another, which it is a view of."""
     if isinstance(view, Tensor) and isinstance(view._al, Look) and isinstance(source, Tensor) and isinstance(source._al, Look):
         view._al.storage = source._al.storage
 
 
-def become(t: Any, other: Tensor) -> None:
+def become(t: Tensor, other: Tensor) -> None:
     """Makes an instance of a wrapper class the plain tensor ``other``, for all who have it."""
     kept = {name: getattr(other, name) for name in INTERNAL if getattr(other, name, None) is not getattr(Tensor, name, None)}
     t.__class__ = Tensor
@@ -161,21 +161,21 @@ def become(t: Any, other: Tensor) -> None:
             _forget(t, name)
 
 
-def _forget(t: Any, name: str) -> None:
+def _forget(t: Tensor, name: str) -> None:
     try:
         object.__delattr__(t, name)
     except AttributeError:
         pass
 
 
-def on_meta(shape: Sequence[Any], dtype: Any, strides: Any) -> Tensor:
+def on_meta(shape: Sequence[Any], dtype: Any, strides: tuple[object, ...] | None) -> Tensor:
     """A plain tensor without data."""
     made = from_value(meta_value(tuple(shape), dtype))
     made._strides = strides
     return made
 
 
-def copied(t: Tensor) -> Any:
+def copied(t: Tensor) -> Tensor:
     """Another instance with the same metadata, history and attributes; ``copy.copy``."""
     with Kernel():  # what it was made with
         made = make_wrapper_subclass(

@@ -118,7 +118,7 @@ class Parameter:
             return isinstance(value, (list, tuple)) or (bool(self.length) and _is_number(value))
         return True
 
-    def refusal(self, function: str, position: int | None, value: Any) -> TypeError:
+    def refusal(self, function: str, position: int | None, value: object) -> TypeError:
         """The error for a value of another type."""
         where = f"{function}(): argument '{self.name}'" + (f" (position {position})" if position is not None else "")
         if self.type in ("int[]", "SymInt[]") and isinstance(value, (list, tuple)) and position is not None:
@@ -130,19 +130,19 @@ class Parameter:
         return TypeError(f"{where} must be {self.words}, not {_name(value)}")
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, (bool, int, float, complex, np.number, np.bool_))
 
 
-def _is_plain_scalar(value: Any) -> bool:
+def _is_plain_scalar(value: object) -> bool:
     return isinstance(value, Tensor) and value.dim() == 0 and not value.requires_grad
 
 
-def _is_long(value: Any) -> bool:
+def _is_long(value: object) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
-def _is_int(value: Any) -> bool:
+def _is_int(value: object) -> bool:
     """Whether a value can be a size: also what Python can count with."""
     if isinstance(value, (bool, np.bool_)):
         return False
@@ -153,7 +153,7 @@ def _is_int(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) or hasattr(type(value), "__index__") or type(value) in SYMBOLIC
 
 
-def _odd_item(values: Any) -> int | None:
+def _odd_item(values: object) -> int | None:
     """The place of the first item, but for the very first one, that is no size: overloads are chosen without a look at those."""
     if isinstance(values, (list, tuple)):
         for k, x in enumerate(values):
@@ -162,7 +162,7 @@ def _odd_item(values: Any) -> int | None:
     return None
 
 
-def _listed_types(value: Any) -> str:
+def _listed_types(value: object) -> str:
     """The name of a value's type, with those of its items for lists and tuples."""
     if isinstance(value, (list, tuple)):
         items = ", ".join(_name(x) for x in value)
@@ -190,7 +190,7 @@ class Signature:
         keywords = [p.key() for p in self.parameters if p.keyword_only]
         return "(" + ", ".join([*items, *(["*", *keywords] if keywords else [])]) + ")"
 
-    def problem(self, function: str, args: Sequence[Any], kwargs: dict[str, Any]) -> TypeError | None:
+    def problem(self, function: str, args: Sequence[object], kwargs: dict[str, object]) -> TypeError | None:
         """The error of a call that does not fit; None if it does."""
         positional = self.positional
         # A list of numbers that is the only positional parameter may be given spread.
@@ -332,13 +332,13 @@ _OPTIONS = frozenset(("dtype", "layout", "device", "pin_memory"))
 _OF_FACTORIES = _OPTIONS | {"requires_grad", "out", "names", "generator"}
 
 
-def explain(path: str, args: tuple[Any, ...], kwargs: dict[str, Any], out: bool, own: Sequence[str] = ()) -> TypeError | None:
+def explain(path: str, args: tuple[object, ...], kwargs: dict[str, object], out: bool, own: Sequence[str] = ()) -> TypeError | None:
     """The error for a call of ``torch.<path>`` if its arguments fit no overload; None if they fit one, or nothing is known."""
     found = judged(path, args, kwargs, out, own)
     return found if isinstance(found, TypeError) else None
 
 
-def judged(path: str, args: tuple[Any, ...], kwargs: dict[str, Any], out: bool, own: Sequence[str] = ()) -> TypeError | bool:
+def judged(path: str, args: tuple[object, ...], kwargs: dict[str, Any], out: bool, own: Sequence[str] = ()) -> TypeError | bool:
     """The error for a call of ``torch.<path>`` if its arguments fit no overload; True if they fit one, False if nothing is known.
 
     ``own`` names the function's parameters: in ``nn.functional`` some have more than the operator of their name.
@@ -371,7 +371,7 @@ def judged(path: str, args: tuple[Any, ...], kwargs: dict[str, Any], out: bool, 
     return TypeError(combination(name, known, args, kwargs))
 
 
-def refused(function: str, name: str, words: str, value: Any) -> TypeError | None:
+def refused(function: str, name: str, words: str, value: tuple[object, ...] | list[object]) -> TypeError | None:
     """The error for an argument that a function written in Python hands to one of the same name in C++; None if nothing is known."""
     found = [(i, p) for s in signatures(function, False, False) for i, p in enumerate(s.parameters) if p.name == name and p.words == words]
     if not found or any(p.accepts(value, False) for _, p in found):
@@ -380,7 +380,7 @@ def refused(function: str, name: str, words: str, value: Any) -> TypeError | Non
     return p.refusal(function, None if p.keyword_only else i + 1, value)
 
 
-def _is_duck(value: Any, depth: int = 0) -> bool:
+def _is_duck(value: object, depth: int = 0) -> bool:
     """Whether a value is no tensor but takes part in the override protocol, or holds one that does.
 
     Sequences are looked into as deep as arguments may be nested: one may hold itself.
@@ -390,7 +390,7 @@ def _is_duck(value: Any, depth: int = 0) -> bool:
     return not isinstance(value, Tensor) and hasattr(value, "__torch_function__")
 
 
-def combination(name: str, known: list[Signature], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+def combination(name: str, known: list[Signature], args: tuple[object, ...], kwargs: dict[str, object]) -> str:
     """The long message: what was given, and every overload, with the mismatches of those of as many parameters."""
     got = _listed([_name(a) for a in args], [f"{k}={_name(v)}" for k, v in sorted(kwargs.items())])
     start = f"{name}() received an invalid combination of arguments - got "
@@ -411,12 +411,12 @@ def combination(name: str, known: list[Signature], args: tuple[Any, ...], kwargs
     return "\n".join(lines) + "\n"
 
 
-def _as_many(s: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+def _as_many(s: Signature, args: tuple[object, ...], kwargs: dict[str, object]) -> bool:
     # The star between the two kinds of parameters counts as one, as it does in PyTorch.
     return len(args) + len(kwargs) == len(s.parameters) + any(p.keyword_only for p in s.parameters)
 
 
-def _marked(s: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+def _marked(s: Signature, args: tuple[object, ...], kwargs: dict[str, object]) -> str:
     """The given types, those that do not fit between exclamation marks; only a few types are told apart here."""
     slots: list[Any] = list(s.positional)
     if any(p.keyword_only for p in s.parameters):
@@ -435,7 +435,7 @@ def _listed(args: list[str], kwargs: list[str]) -> str:
     return ", ".join([*args, *kwargs]) + (", " if kwargs and not args else "")
 
 
-def _fits(p: Parameter | None, value: Any) -> bool:
+def _fits(p: Parameter | None, value: object) -> bool:
     if p is None:
         return False
     if p.type in ("int", "SymInt"):

@@ -30,13 +30,13 @@ KINDS: dict[type, str] = {**NUMBERS, type(None): NONE}
 NAMES_OF_KINDS = {kind: number_type.__name__ for number_type, kind in NUMBERS.items()}
 
 
-def of_numpy(value: Any) -> Any:
+def of_numpy(value: Any) -> object:
     """A NumPy scalar as the Python number that PyTorch takes it for: what is neither an integer nor a Python number counts as a float, so
     that ``numpy.complex64`` loses its imaginary part, of which NumPy warns."""
     return value.item() if isinstance(value, (np.integer, float, complex)) else float(value)
 
 
-def coerce(name: str, argument: str, position: int, value: Any) -> Any:
+def coerce(name: str, argument: str, position: int, value: object) -> object:
     """A Python number from what was given where a tensor or a number is due.
 
     Raises:
@@ -49,7 +49,7 @@ def coerce(name: str, argument: str, position: int, value: Any) -> Any:
     raise must_be_tensor(name, argument, position, value)
 
 
-def number(name: str, argument: str, value: Any) -> Any:
+def number(name: str, argument: str, value: Tensor | float | int) -> Any:
     """A Python number from what was given where a number is due: NumPy scalars and 0-dim tensors serve too."""
     if type(value) in _PYTHON_NUMBERS:
         return value
@@ -64,7 +64,7 @@ def number(name: str, argument: str, value: Any) -> Any:
     raise TypeError(f"{name}(): argument '{argument}' must be Number, not {type_name(value)}")
 
 
-def unsigned(value: int, exact: bool, operands: Sequence[Any], promote: Any = None) -> tuple[str, Any]:
+def unsigned(value: int, exact: bool, operands: Sequence[Any], promote: object = None) -> tuple[str, object]:
     """The kind and value of a Python int of more than 63 bits in an op on tensors, where PyTorch has unsigned numbers of 64 bits;
     ``promote`` is the op's way of promotion.
 
@@ -93,7 +93,7 @@ def check_numbers(
     promoted: Sequence[str],
     single: Sequence[str] = (),
     truncates: bool = False,
-    say: Sequence[Any] = (),
+    say: Sequence[object] = (),
 ) -> None:
     """Refuses numbers that the dtype of an op's result cannot hold; ``given`` has each with its kind, ``promoted`` names those that have
     a say in the dtype, ``single`` those that halves are computed with in single precision. Where the op ``truncates``, fractions must fit
@@ -116,7 +116,7 @@ def check_numbers(
             check_fits(value, target.np)
 
 
-def checked_static(name: str, argument: str, annotation: str, value: Any) -> Any:
+def checked_static(name: str, argument: str, annotation: str, value: object) -> Any:
     """A static argument as it may be used: whole numbers of more bits than PyTorch has for them are refused, or fractions where those do.
 
     Raises:
@@ -131,7 +131,7 @@ def checked_static(name: str, argument: str, annotation: str, value: Any) -> Any
     return value
 
 
-def static(op: Op, p: Param, position: int, value: Any) -> Any:
+def static(op: Op, p: Param, position: int, value: object) -> object:
     """A static argument as the kernel gets it, hashable.
 
     Raises:
@@ -233,7 +233,7 @@ def plain(name: str, p: Param, position: int, value: Any) -> Any:
     return value
 
 
-def _plain_item(name: str, p: Param, position: int, value: Any) -> Any:
+def _plain_item(name: str, p: Param, position: int, value: object) -> Any:
     """An item of a tuple argument."""
     if isinstance(value, Tensor):
         if value._aval.size != 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core import Tensor
 from ..facts.devices import as_device
 from ..facts.dtypes import meant
 from ..facts.errors import CPP_NAMES
@@ -13,7 +14,7 @@ from .factories import layout_name
 __all__ = ["_assert_async", "_assert_tensor_metadata"]
 
 
-def _assert_async(input: Any, assert_msg: str | None = None) -> None:
+def _assert_async(input: Tensor, assert_msg: str | None = None) -> None:
     """Raises unless the one element of ``input`` is not zero; the value is read at once, where there is one.
 
     Raises:
@@ -29,7 +30,13 @@ def _assert_async(input: Any, assert_msg: str | None = None) -> None:
 
 
 def _assert_tensor_metadata(
-    a: Any, size: Any = None, stride: Any = None, dtype: Any = None, *, device: Any = None, layout: Any = None
+    a: Tensor,
+    size: list[int] | None = None,
+    stride: list[int] | None = None,
+    dtype: Any = None,
+    *,
+    device: object = None,
+    layout: object = None,
 ) -> None:
     """Raises unless the tensor has the sizes, strides, dtype, device and layout that are given.
 

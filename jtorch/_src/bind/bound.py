@@ -79,7 +79,7 @@ class Bound:
             made.append(r)
         return tuple(made)
 
-    def finish(self, result: Any, tensors: Sequence[Tensor]) -> Any:
+    def finish(self, result: Tensor, tensors: Sequence[Tensor]) -> Any:
         """The result as the caller gets it: memory order, named tuples."""
         if self.keep_layout:
             number = len(tensors) == 1 and self.op.family in ("binary", "comparison")
@@ -106,7 +106,7 @@ def _ordinary(value: Any, annotation: str) -> bool:
     return type(value) is not float or any(word in annotation for word in ("float", "Number", "Any")) or not annotation
 
 
-def _has_tensor(value: Any) -> bool:
+def _has_tensor(value: object) -> bool:
     return isinstance(value, Tensor) or (isinstance(value, (list, tuple)) and any(_has_tensor(x) for x in value))
 
 

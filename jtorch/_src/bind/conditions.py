@@ -17,7 +17,7 @@ _UNSAID = (
 )
 
 
-def _text(message: Any) -> str:
+def _text(message: object) -> str:
     if message is None:
         return _UNSAID
     if not callable(message):
@@ -25,7 +25,7 @@ def _text(message: Any) -> str:
     return str(message())
 
 
-def _check_with(error_type: type[Exception], cond: Any, message: Callable[[], object] | None) -> None:
+def _check_with(error_type: type[Exception], cond: object, message: Callable[[], object] | None) -> None:
     """Raises ``error_type`` unless ``cond`` is true."""
     if isinstance(cond, SymBool):  # of sizes, or numbers that data decide: the program says that it holds
         cond = cond.expected()
@@ -42,32 +42,32 @@ def _check_with(error_type: type[Exception], cond: Any, message: Callable[[], ob
         raise error_type(_text(message))
 
 
-def _check(cond: Any, message: Callable[[], object] | None = None) -> None:
+def _check(cond: object, message: Callable[[], object] | None = None) -> None:
     """Raises RuntimeError unless ``cond`` is true."""
     _check_with(RuntimeError, cond, message)
 
 
-def _check_index(cond: Any, message: Callable[[], object] | None = None) -> None:
+def _check_index(cond: object, message: Callable[[], object] | None = None) -> None:
     """Raises IndexError unless ``cond`` is true."""
     _check_with(IndexError, cond, message)
 
 
-def _check_value(cond: Any, message: Callable[[], object] | None = None) -> None:
+def _check_value(cond: object, message: Callable[[], object] | None = None) -> None:
     """Raises ValueError unless ``cond`` is true."""
     _check_with(ValueError, cond, message)
 
 
-def _check_type(cond: Any, message: Callable[[], object] | None = None) -> None:
+def _check_type(cond: object, message: Callable[[], object] | None = None) -> None:
     """Raises TypeError unless ``cond`` is true."""
     _check_with(TypeError, cond, message)
 
 
-def _check_not_implemented(cond: Any, message: Callable[[], object] | None = None) -> None:
+def _check_not_implemented(cond: object, message: Callable[[], object] | None = None) -> None:
     """Raises NotImplementedError unless ``cond`` is true."""
     _check_with(NotImplementedError, cond, message)
 
 
-def _check_is_size(i: Any, message: Callable[[], object] | None = None, *, max: Any = None) -> None:
+def _check_is_size(i: int, message: Callable[[], object] | None = None, *, max: Any = None) -> None:
     """Raises RuntimeError unless ``i`` is at least 0 and, if ``max`` is given, at most that."""
     warnings.warn(_IS_SIZE, FutureWarning, stacklevel=2)
     _check(i >= 0, message)
@@ -75,7 +75,7 @@ def _check_is_size(i: Any, message: Callable[[], object] | None = None, *, max: 
         _check(i <= max, message)
 
 
-def _check_tensor_all_with(error_type: type[Exception], cond: Any, message: Callable[[], object] | None = None) -> None:
+def _check_tensor_all_with(error_type: type[Exception], cond: object, message: Callable[[], object] | None = None) -> None:
     """Raises ``error_type`` unless all elements of ``cond``, a tensor of dtype bool, are true."""
     if not isinstance(cond, Tensor):
         raise TypeError(f"cond must be a tensor, but got {type(cond)}")
@@ -84,6 +84,6 @@ def _check_tensor_all_with(error_type: type[Exception], cond: Any, message: Call
     _check_with(error_type, bool(cond.all().item()), message)
 
 
-def _check_tensor_all(cond: Any, message: Callable[[], object] | None = None) -> None:
+def _check_tensor_all(cond: object, message: Callable[[], object] | None = None) -> None:
     """Raises RuntimeError unless all elements of ``cond``, a tensor of dtype bool, are true."""
     _check_tensor_all_with(RuntimeError, cond, message)

@@ -70,7 +70,7 @@ def _operand(name: str, p: Param, position: int, indent: str = "", collect: bool
     return [indent + line for line in lines]
 
 
-def _code(op: Op, names: dict[str, Any]) -> list[str]:
+def _code(op: Op, names: dict[str, object]) -> list[str]:
     """Source lines that compute the op from its parameters, by name, ending in ``return``."""
     params = op.params
     simple = all(p.kind in (TENSOR, STATIC, DTYPE) for p in params)
@@ -245,14 +245,14 @@ def _apart(op: Op) -> str:
     return ", _ts, True" if op.out_apart == "wholly" else ", _ts" if op.out_apart or op.family in POINTWISE else ""
 
 
-def _words(op: Op, names: dict[str, Any]) -> str:
+def _words(op: Op, names: dict[str, object]) -> str:
     """The arguments that tell what is said of an ``out`` of another dtype, where the op has words of its own, and if it requires grad."""
     names["_op"] = op
     known = ", underivable=True" if op.node == "NotImplemented" else ", recorded=True" if op.differentiable else ""
     return (", facts=_op" if op.out_dtype or op.castable else "") + known
 
 
-def _doubt(op: Op, names: dict[str, Any]) -> str:
+def _doubt(op: Op, names: dict[str, object]) -> str:
     """An expression that is true where an internal op got what only equals an int, so that a remembered call may not be the right one.
 
     Public functions look at the types of their arguments; composites hand theirs to internal ops as they came.
@@ -314,7 +314,7 @@ def _take_number(op: Op, p: Param) -> list[str]:
     return [*lines, f"    _numbers.append({n})"]
 
 
-def _fast_tensors(op: Op, operands: Sequence[Param], names: dict[str, Any]) -> list[str]:
+def _fast_tensors(op: Op, operands: Sequence[Param], names: dict[str, object]) -> list[str]:
     """The path of several tensors that need nothing special: no list, no number, no keyword."""
     rest = op.params[len(operands) :]
     names["_tt"] = tuple(T for p in operands if p.kind != TENSOR) + (None,) * len(rest)
@@ -339,7 +339,7 @@ def _fast_tensors(op: Op, operands: Sequence[Param], names: dict[str, Any]) -> l
     ]
 
 
-def _fast_number(op: Op, names: dict[str, Any]) -> list[str]:
+def _fast_number(op: Op, names: dict[str, object]) -> list[str]:
     """The path of a tensor and an ordinary number that need nothing special."""
     a, b, *rest = op.params
     if b.annotation != "Array | Number":
@@ -391,7 +391,7 @@ def _tensors_of(op: Op) -> list[Param]:
     return list(operands) if plain and alone and not op.computes_out else []
 
 
-def _items(name: str, argument: str, position: int, items: Any, ins: list[Value], ts: list[Tensor]) -> tuple[bool, ...]:
+def _items(name: str, argument: str, position: int, items: object, ins: list[Value], ts: list[Tensor]) -> tuple[bool, ...]:
     """Reads a list of tensors; tells which items are there."""
     if not isinstance(items, (list, tuple)):
         raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be tuple of Tensors, not {type(items).__name__}")
@@ -418,7 +418,7 @@ def _items(name: str, argument: str, position: int, items: Any, ins: list[Value]
     return tuple(present)
 
 
-def _power(value: Any, numbers: list[Any]) -> Any:
+def _power(value: float, numbers: list[object]) -> Fixed | str:
     """The key of a number in a power: it is part of the program only if there is a formula of its own for it."""
     if type(value) is float and value not in POWERS:
         numbers.append(value)
@@ -471,10 +471,10 @@ def bind(op: Op) -> Bound:
 
 
 #: Body lines and names of each core, for inlining into public callables.
-bound_sources: dict[str, tuple[list[str], dict[str, Any]]] = {}
+bound_sources: dict[str, tuple[list[str], dict[str, object]]] = {}
 
 
-def _host_code(op: Op, names: dict[str, Any]) -> list[str]:
+def _host_code(op: Op, names: dict[str, object]) -> list[str]:
     """Source lines that run a value-dependent op on the host."""
     lines: list[str] = []
     given: list[str] = []
@@ -520,7 +520,7 @@ def read_at_hand(v: Value) -> None:
     note_read()
 
 
-def _host_array(op: Op, p: Param, position: int, x: Any) -> np.ndarray:
+def _host_array(op: Op, p: Param, position: int, x: object) -> np.ndarray:
     """A tensor's elements in row-major order, for what computes by values."""
     if not isinstance(x, Tensor):
         raise must_be_tensor(op.name, p.name, position, x)
@@ -535,7 +535,7 @@ def _host_array(op: Op, p: Param, position: int, x: Any) -> np.ndarray:
     return numbers_of(v)
 
 
-def _host_value(op: Op, p: Param, position: int, value: Any) -> Any:
+def _host_value(op: Op, p: Param, position: int, value: Any) -> object:
     """An argument as a value-dependent op gets it."""
     if p.kind in (TENSOR, OPTIONAL_TENSOR, TENSOR_OR_NUMBER, TENSOR_OR_STATIC):
         if p.kind != TENSOR and (value is None or (not isinstance(value, Tensor) and isinstance(value, (bool, int, float, complex)))):
@@ -548,7 +548,7 @@ def _host_value(op: Op, p: Param, position: int, value: Any) -> Any:
     return static(op, p, position, value)
 
 
-def _given_back(bound: Bound, out: Any, operands: tuple[Any, ...]) -> Any:
+def _given_back(bound: Bound, out: tuple[np.ndarray, ...] | np.ndarray, operands: tuple[Tensor, ...]) -> tuple[Tensor, ...] | Tensor:
     """What a value-dependent op gave as tensors, where the first operand is."""
     op = bound.op
     tensors = [t for x in operands for t in (x if isinstance(x, (list, tuple)) else (x,)) if isinstance(t, Tensor)]
@@ -563,7 +563,7 @@ def _given_back(bound: Bound, out: Any, operands: tuple[Any, ...]) -> Any:
     return bound.returns(made) if bound.returns is not None else made
 
 
-def _on(x: Any, place: Any) -> Any:
+def _on(x: np.ndarray, place: object) -> Tensor:
     if not isinstance(x, (np.ndarray, np.generic)):
         return x
     if place is not None and on_host(place):
@@ -625,7 +625,7 @@ def composite(
         facts: what PyTorch does with it, as ops state it too (``ops/_facts.py``).
     """
 
-    def declare(body: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(body: Callable[..., object]) -> Callable[..., Any]:
         given = body, name or body.__name__, namespace, method, tuple(operands), tuple(lists), tuple(aliases), varargs, inplace
         COMPOSITES.append(Composite(*given, **facts))
         _FACTS[body] = COMPOSITES[-1]
@@ -655,10 +655,10 @@ class Composite(Facts):
 
 
 COMPOSITES: list[Composite] = []
-_FACTS: dict[Callable[..., Any], Facts] = {}
+_FACTS: dict[Callable[..., object], Facts] = {}
 
 
-def facts_of(body: Callable[..., Any]) -> Facts:
+def facts_of(body: Callable[..., object]) -> Facts:
     """What a composite's declaration says, for its body."""
     return _FACTS[body]
 

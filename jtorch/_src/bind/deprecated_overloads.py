@@ -18,7 +18,7 @@ _warned = False
 
 
 def rearranged(
-    path: str, orders: Sequence[str], args: tuple[Any, ...], kwargs: dict[str, Any]
+    path: str, orders: Sequence[str], args: tuple[object, ...], kwargs: dict[str, object]
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
     """The arguments of ``torch.<path>`` in today's order, if they fit a deprecated overload, whose ``orders`` there are; None if not."""
     prefix, _, name = path.rpartition(".")
@@ -44,7 +44,7 @@ def rearranged(
     return None
 
 
-def _fits(parameter: str, value: Any, name: str) -> bool:
+def _fits(parameter: str, value: object, name: str) -> bool:
     number = isinstance(value, (bool, int, float, complex))
     if parameter in _NUMBERS:
         return number or (isinstance(value, Tensor) and not value.dim() and not value.requires_grad)

@@ -65,7 +65,7 @@ PROPERTY_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
 _C = types.SimpleNamespace()
 
 
-def _add(path: str, made: Any) -> None:
+def _add(path: str, made: object) -> None:
     PUBLIC[path] = made
     dispatch.register(
         f"torch.{path}", made, overridable=dispatch.PUBLIC[f"torch.{path}"].overridable if f"torch.{path}" in dispatch.PUBLIC else True

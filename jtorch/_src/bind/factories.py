@@ -60,7 +60,7 @@ def _spelled(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
     return tuple(key)
 
 
-def _remembered(found: dict[Any, Any], key: tuple[Any, Any] | None, call: Any, numbers: tuple[Any, ...]) -> None:
+def _remembered(found: dict[object, object], key: tuple[object, object] | None, call: object, numbers: tuple[object, ...]) -> None:
     """Notes what a spelling came to, if it has a key."""
     if key is not None and key[0] is not None:
         if len(found) >= _MANY:
@@ -68,7 +68,9 @@ def _remembered(found: dict[Any, Any], key: tuple[Any, Any] | None, call: Any, n
         found[key] = call, numbers
 
 
-def _layout_of(op: Op, arguments: dict[str, Any], dtype: Any, like: Any = None) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def _layout_of(
+    op: Op, arguments: dict[str, Any], dtype: dtypes.dtype | None, like: Tensor | None = None
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """The op's layout and numbers for arguments by name."""
     entries: list[Any] = []
     numbers: list[Any] = []
@@ -94,7 +96,7 @@ def _layout_of(op: Op, arguments: dict[str, Any], dtype: Any, like: Any = None) 
     return tuple(entries), tuple(numbers)
 
 
-def _unsigned(value: int, dtype: Any, like: Any) -> tuple[str, Any]:
+def _unsigned(value: int, dtype: dtypes.dtype | None, like: Tensor | None) -> tuple[str, float] | tuple[str, int]:
     """The kind and value of a number beyond 63 bits in a tensor of ``dtype``, or of that of the tensor that it is to be like."""
     kind = dtype or (like.dtype if like is not None else dtypes.get_default_dtype())
     check_scalar(value)
@@ -105,19 +107,21 @@ def _unsigned(value: int, dtype: Any, like: Any) -> tuple[str, Any]:
     return KINDS[float], float(value)
 
 
-def check_options(name: str, layout: Any, pin_memory: Any) -> None:
+def check_options(name: str, layout: object, pin_memory: bool) -> None:
     """Refuses what has no counterpart here."""
     if layout is not None and layout is not layouts.strided:
         raise NotImplementedError(f"{name}(): layout {layout} is not offered here; only torch.strided is")
     check_pinned(pin_memory)
 
 
-def layout_name(layout: Any) -> str:
+def layout_name(layout: object) -> str:
     """A layout as torch's C++ calls it: ``Sparse``, ``SparseCsr``."""
     return "".join(part.title() for part in str(layout).rpartition(".")[2].removesuffix("_coo").split("_"))
 
 
-def check_out(out: Any, dtype: Any, layout: Any = None, device: Any = None) -> None:
+def check_out(
+    out: Tensor | None, dtype: dtypes.dtype | None, layout: object = None, device: devices.device | int | str | None = None
+) -> None:
     """Raises torch's error for an ``out`` that is not as the options beside it ask."""
     if not isinstance(out, Tensor):
         return
@@ -130,7 +134,7 @@ def check_out(out: Any, dtype: Any, layout: Any = None, device: Any = None) -> N
         raise RuntimeError(f"device type {asked} does not match device type of out parameter ({its})")
 
 
-def check_pinned(wanted: Any, device: Any = None) -> None:
+def check_pinned(wanted: bool, device: devices.device | None = None) -> None:
     """Refuses page-locked memory where there is no accelerator to lock it for; where there is one, JAX manages the host's memory itself.
 
     Raises:
@@ -142,7 +146,9 @@ def check_pinned(wanted: Any, device: Any = None) -> None:
         )
 
 
-def _in_layout(name: str, layout: Any, size: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
+def _in_layout(
+    name: str, layout: object, size: object, dtype: dtypes.dtype | None, device: devices.device | None, requires_grad: bool
+) -> object:
     """A tensor of zeros in another layout than strided: a sparse one without specified elements."""
     if layout is layouts._mkldnn and name in ("zeros", "empty"):
         return hooks.opaque_zeros(size, dtype, device).requires_grad_(requires_grad)
@@ -156,7 +162,7 @@ def _in_layout(name: str, layout: Any, size: Any, dtype: Any, device: Any, requi
     raise NotImplementedError(f"{name}(): layout {layout} is not offered here; only torch.strided is")
 
 
-def check_dtype(name: str, dtype: Any) -> dtypes.dtype | None:
+def check_dtype(name: str, dtype: dtypes.dtype | None) -> dtypes.dtype | None:
     """The dtype object of a ``dtype=`` argument."""
     if dtype is None or isinstance(dtype, dtypes.dtype):
         return dtype
@@ -166,7 +172,7 @@ def check_dtype(name: str, dtype: Any) -> dtypes.dtype | None:
     return found
 
 
-def make(call: Any, numbers: tuple[Any, ...], device: Any) -> Tensor:
+def make(call: Any, numbers: tuple[object, ...], device: devices.device | str | None) -> Tensor:
     """A tensor that a call without operands gives, on a device."""
     place = devices.placement(device)
     if place == META:
@@ -204,7 +210,7 @@ def _finish(name: str, t: Tensor, requires_grad: bool) -> Tensor:
     return t
 
 
-def _fill_dtype(op: Op, arguments: dict[str, Any], dtype: Any) -> Any:
+def _fill_dtype(op: Op, arguments: dict[str, Any], dtype: dtypes.dtype | None) -> dtypes.dtype | None:
     """``full`` without dtype follows the kind of its value."""
     if dtype is None and op.name == "full":
         value = number(op.name, "fill_value", arguments["fill_value"])

@@ -221,7 +221,7 @@ def method(op: Op, name: str) -> Callable[..., Any]:
     )
 
 
-def _method_core(op: Op, name: str, body: list[str], names: dict[str, Any], signature: inspect.Signature) -> Callable[..., Any]:
+def _method_core(op: Op, name: str, body: list[str], names: dict[str, object], signature: inspect.Signature) -> Callable[..., Any]:
     safe = name if name.isidentifier() else "method"
     scope = dict(names)
     text = f"def {safe}({parameters_of(signature, scope)}):\n" + "\n".join("    " + line for line in body) + "\n"
@@ -230,7 +230,7 @@ def _method_core(op: Op, name: str, body: list[str], names: dict[str, Any], sign
     return made
 
 
-def _spread(core: Callable[..., Any], op: Op, *, method: bool) -> Callable[..., Any]:
+def _spread(core: Callable[..., object], op: Op, *, method: bool) -> Callable[..., Any]:
     """A form that takes the ``varargs`` parameter spread, packed, or by keyword."""
     name = op.varargs
     place = next(i for i, p in enumerate(op.params) if p.name == name)
@@ -266,7 +266,7 @@ def _spread(core: Callable[..., Any], op: Op, *, method: bool) -> Callable[..., 
     return spread
 
 
-def once(function: str, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def once(function: str, name: str, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
     """The argument given by name, which is taken out of ``kwargs``.
 
     Raises:
@@ -277,7 +277,7 @@ def once(function: str, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     return kwargs.pop(name)
 
 
-def packed(args: tuple[Any, ...]) -> Any:
+def packed(args: tuple[object, ...]) -> Any:
     """One sequence of what was given one by one or as a sequence: ``x.view(2, 3)`` and ``x.view((2, 3))``."""
     if len(args) == 1 and not isinstance(args[0], int) and (isinstance(args[0], (list, tuple, range))):
         return tuple(args[0])
@@ -350,7 +350,7 @@ def inplace_method(op: Op, name: str, prefix: str = "torch.Tensor") -> Callable[
     )
 
 
-def _of_own(t: Any, dtype: Any) -> Any:
+def _of_own(t: Tensor, dtype: Any) -> object:
     """The dtype in which an in-place form computes: its tensor's own, which is all that may be asked for."""
     if dtype is not None and dtype is not t.dtype:
         mine, its = t.dtype.scalar_name, dtype.scalar_name
@@ -359,7 +359,7 @@ def _of_own(t: Any, dtype: Any) -> Any:
     return t.dtype
 
 
-def unrecorded(t: Any, others: list[Any], compute: Callable[[], Any]) -> Any:
+def unrecorded(t: Tensor, others: list[Tensor], compute: Callable[[], Any]) -> Tensor:
     """Writes what is computed into a tensor, unseen by autograd: leaves may require grad, and histories stay."""
     with no_grad():
         check_inplace(t)
@@ -368,7 +368,7 @@ def unrecorded(t: Any, others: list[Any], compute: Callable[[], Any]) -> Any:
         return inplace(t, compute())
 
 
-def cut(name: str, t: Any, others: list[Any], result: Any) -> Any:
+def cut(name: str, t: Tensor, others: list[object], result: Tensor) -> Any:
     """Writes a result through which no gradient passes into a tensor: its history and the operands' end here, with zeros."""
     tracked = [x for x in (t, *others) if isinstance(x, Tensor) and x._rg] if MODE.enabled else []
     if not tracked or not t._aval.differentiable:
@@ -382,7 +382,7 @@ def cut(name: str, t: Any, others: list[Any], result: Any) -> Any:
     return written(inplace(t, made), f"{camel(name)}Backward{int(any(isinstance(x, Tensor) for x in others))}")
 
 
-def operator_methods(op: Op, sign: str, made: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
+def operator_methods(op: Op, sign: str, made: Callable[..., object]) -> dict[str, Callable[..., Any]]:
     """The Python operators of an op; ``made`` is the method that handlers are told."""
     plain_name, inplace_name, reflected = OPERATORS[sign]
     core = BOUND[op.path].core
@@ -448,7 +448,7 @@ def operator_methods(op: Op, sign: str, made: Callable[..., Any]) -> dict[str, C
     return found
 
 
-def _inverted(core: Any) -> Callable[..., Any]:
+def _inverted(core: Callable[..., object]) -> Callable[..., Any]:
     def inverted(self: Any) -> Any:
         try:
             return core(self)
@@ -461,7 +461,7 @@ def _inverted(core: Any) -> Callable[..., Any]:
     return inverted
 
 
-def _one(core: Callable[..., Any]) -> Callable[[Any], Any]:
+def _one(core: Callable[..., object]) -> Callable[[Any], Any]:
     """A core as the method of one operand that Python calls; also hides the core's other parameters."""
 
     def call(self: Any) -> Any:
@@ -470,10 +470,10 @@ def _one(core: Callable[..., Any]) -> Callable[[Any], Any]:
     return call
 
 
-def _equals_array(made: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+def _equals_array(made: Callable[..., object]) -> Callable[[Any, Any], Any]:
     """``==`` takes NumPy's arrays for tensors, as no other operator does."""
 
-    def equals(self: Any, other: Any) -> Any:
+    def equals(self: Tensor, other: object) -> object:
         if not isinstance(other, np.ndarray) or other.dtype not in dtypes.BY_NP:
             return NotImplemented
         return made(self, from_host(other))
@@ -481,7 +481,7 @@ def _equals_array(made: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     return equals
 
 
-def _over_unknown(self: Any, other: Any) -> Any:
+def _over_unknown(self: object, other: object) -> object:
     """The reflected division leaves what it does not know to the product with the reciprocal: NumPy's arrays know that."""
     if isinstance(other, (Tensor, bool, int, float, complex)):
         return NotImplemented
@@ -491,7 +491,7 @@ def _over_unknown(self: Any, other: Any) -> Any:
         return NotImplemented
 
 
-def _two(core: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+def _two(core: Callable[..., object]) -> Callable[[Any, Any], Any]:
     def call(self: Any, other: Any) -> Any:
         return core(self, other)
 

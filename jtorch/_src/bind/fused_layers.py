@@ -15,7 +15,7 @@ from jtorch.nn import functional
 __all__ = ["_masked_softmax", "_native_multi_head_attention", "_transform_bias_rescale_qkv", "_transformer_encoder_layer_fwd"]
 
 
-def _masked_softmax(self: Any, mask: Any, dim: int | None = None, mask_type: int | None = None) -> Any:
+def _masked_softmax(self: torch.Tensor, mask: Any, dim: int | None = None, mask_type: int | None = None) -> torch.Tensor:
     """``softmax`` of the scores that are not masked, 0 for the others; rows of which all are masked are NaN.
 
     Raises:
@@ -41,7 +41,7 @@ def _masked_softmax(self: Any, mask: Any, dim: int | None = None, mask_type: int
     return functional.softmax(self.masked_fill(mask, -math.inf), -1 if dim is None else dim)
 
 
-def _transform_bias_rescale_qkv(qkv: Any, qkv_bias: Any, num_heads: int) -> Any:
+def _transform_bias_rescale_qkv(qkv: Any, qkv_bias: object, num_heads: int) -> Any:
     """Queries, keys and values by heads, of their projections beside one another; queries are divided by the root of the heads' size.
 
     Shapes: ``(B, L, 3 * E)``, ``(3 * E,)`` -> three of ``(B, num_heads, L, E // num_heads)``.
@@ -112,10 +112,10 @@ def _native_multi_head_attention(
 
 
 def _transformer_encoder_layer_fwd(
-    src: Any, embed_dim: int, num_heads: int, qkv_weight: Any, qkv_bias: Any, proj_weight: Any, proj_bias: Any, use_gelu: bool,
-    norm_first: bool, eps: float, norm_weight_1: Any, norm_bias_1: Any, norm_weight_2: Any, norm_bias_2: Any, ffn_weight_1: Any,
-    ffn_bias_1: Any, ffn_weight_2: Any, ffn_bias_2: Any, mask: Any = None, mask_type: int | None = None,
-) -> Any:  # fmt: skip
+    src: Any, embed_dim: int, num_heads: int, qkv_weight: Any, qkv_bias: object, proj_weight: Any, proj_bias: Any, use_gelu: bool,
+    norm_first: bool, eps: float, norm_weight_1: Any, norm_bias_1: Any, norm_weight_2: Any, norm_bias_2: Any, ffn_weight_1: torch.Tensor,
+    ffn_bias_1: Any, ffn_weight_2: torch.Tensor, ffn_bias_2: torch.Tensor | None, mask: object = None, mask_type: int | None = None,
+) -> object:  # fmt: skip
     """Self-attention and two linear layers, each added to its input and normalised: before (``norm_first``) or after."""
 
     def attend(x: Any) -> Any:
@@ -123,14 +123,14 @@ def _transformer_encoder_layer_fwd(
             x, x, x, embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, mask, False, True, mask_type
         )[0]
 
-    def feed(x: Any) -> Any:
+    def feed(x: torch.Tensor) -> torch.Tensor:
         hidden = functional.linear(x, ffn_weight_1, ffn_bias_1)
         return functional.linear(functional.gelu(hidden) if use_gelu else functional.relu(hidden), ffn_weight_2, ffn_bias_2)
 
-    def norm_1(x: Any) -> Any:
+    def norm_1(x: torch.Tensor) -> torch.Tensor:
         return functional.layer_norm(x, (embed_dim,), norm_weight_1, norm_bias_1, eps)
 
-    def norm_2(x: Any) -> Any:
+    def norm_2(x: torch.Tensor) -> torch.Tensor:
         return functional.layer_norm(x, (embed_dim,), norm_weight_2, norm_bias_2, eps)
 
     if norm_first:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core import Tensor
 from ..composites.attention import choice
 from ..facts.dtypes import BY_NAME
 from ..facts.errors import not_offered
@@ -20,13 +21,15 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _addmm_activation(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False, out: Any = None) -> Any:
+def _addmm_activation(
+    self: Tensor, mat1: Any, mat2: Any, *, beta: object = 1, alpha: object = 1, use_gelu: bool = False, out: Tensor | None = None
+) -> Any:
     """The method of the same name."""
     found = self._addmm_activation(mat1, mat2, beta=beta, alpha=alpha, use_gelu=use_gelu)
     return found if out is None else out.resize_(found.shape).copy_(found)
 
 
-def _aminmax(self: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+def _aminmax(self: object, dim: int | None = None, keepdim: bool = False) -> object:
     """``aminmax``, under its name of old."""
     if dim is None or not keepdim:
         warn_once(
@@ -36,7 +39,7 @@ def _aminmax(self: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     return tuple(T.aminmax(self, dim=dim, keepdim=keepdim))
 
 
-def _compute_linear_combination(input: Any, coefficients: Any, *, out: Any = None) -> Any:
+def _compute_linear_combination(input: Tensor, coefficients: Tensor, *, out: Tensor | None = None) -> object:
     """Sums of the slices along the first dimension, each with the coefficients of one row: ``(n, *)``, ``(m, n)`` -> ``(m, *)``. They are
     added to ``out``."""
     if input.is_complex() and not coefficients.is_complex():
@@ -45,7 +48,7 @@ def _compute_linear_combination(input: Any, coefficients: Any, *, out: Any = Non
     return found if out is None else out.add_(found)
 
 
-def _debug_has_internal_overlap(self: Any) -> int:
+def _debug_has_internal_overlap(self: Tensor) -> int:
     """Whether two elements of a tensor share memory: 0 no, 1 yes, 2 it would take too long to tell."""
     sizes = [(n, step) for n, step in zip(self.shape, self.stride(), strict=True) if n > 1]
     if self.numel() and any(not step for _, step in sizes):
@@ -83,25 +86,25 @@ def _shape_as_tensor(self: Any) -> Any:
     return T.tensor(list(self.shape), dtype=BY_NAME["int64"])
 
 
-def _unique(self: Any, sorted: bool = True, return_inverse: bool = False) -> Any:
+def _unique(self: object, sorted: bool = True, return_inverse: bool = False) -> Any:
     """The distinct elements, and the place of each element among them if that is asked for; else nothing."""
     return _unique2(self, sorted, return_inverse)[:2]
 
 
-def _unique2(self: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
+def _unique2(self: object, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
     """The distinct elements, the place of each element among them, and how often each occurs; empty tensors for what is not asked for."""
     found, *asked = T.unique(self, sorted, True, True)
     return found, *[x if wanted else x.new_empty(0) for x, wanted in zip(asked, (return_inverse, return_counts), strict=True)]
 
 
-def _convert_indices_from_coo_to_csr(self: Any, size: int, *, out_int32: bool = False) -> Any:
+def _convert_indices_from_coo_to_csr(self: Tensor, size: int, *, out_int32: bool = False) -> object:
     """Row numbers in rising order, as the places where the rows begin."""
     counts = self.bincount(minlength=size).cumsum(0)
     starts = T.cat([counts.new_zeros(1), counts])
     return starts.to(BY_NAME["int32" if out_int32 else "int64"])
 
 
-def _convert_indices_from_csr_to_coo(crow_indices: Any, col_indices: Any, *, out_int32: bool = False, transpose: bool = False) -> Any:
+def _convert_indices_from_csr_to_coo(crow_indices: Any, col_indices: Any, *, out_int32: bool = False, transpose: bool = False) -> object:
     """Places where rows begin, and columns, as pairs of row and column."""
     if crow_indices.dim() != 1:
         raise not_offered("torch._convert_indices_from_csr_to_coo of a batch", "convert its members one by one")
@@ -144,7 +147,7 @@ def _int_mm(self: Any, mat2: Any, *, out: Any = None) -> Any:
     return found if out is None else out.copy_(found)
 
 
-def _by_floats(a: Any, b: Any) -> Any:
+def _by_floats(a: Any, b: Any) -> object:
     """The product in int32 by products of float32, for which processors have fast routines where XLA loops over integers.
 
     All sums of ``most`` products are whole numbers of at most 2**24 in magnitude, which float32 has exactly, in any order of adding.
@@ -163,7 +166,7 @@ def _by_floats(a: Any, b: Any) -> Any:
     return total
 
 
-def _grouped_mm(self: Any, mat2: Any, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
+def _grouped_mm(self: object, mat2: object, offs: object = None, bias: object = None, out_dtype: object = None) -> object:
     """``torch.nn.functional.grouped_mm``."""
     return F.grouped_mm(self, mat2, offs=offs, bias=bias, out_dtype=out_dtype)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -53,7 +54,7 @@ def detach_(input: Tensor) -> Tensor:
     return input.detach_()
 
 
-def fill_(input: Tensor, value: Any) -> Tensor:
+def fill_(input: Tensor, value: object) -> Tensor:
     """Writes ``value``, a number or 0-dim tensor, into every element: ``input.fill_(value)``.
 
     Example:
@@ -64,7 +65,7 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     return input.fill_(value)
 
 
-def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+def index_put_(input: Tensor, indices: object, values: Tensor, accumulate: bool = False) -> Tensor:
     """Writes ``values`` at positions, in place: ``input.index_put_(indices, values, accumulate)``.
 
     Example:
@@ -90,7 +91,7 @@ def from_jax(x: Any) -> Tensor:
     return wrap(x)
 
 
-def shard(x: Any, mesh: Any, spec: Any = None) -> Any:
+def shard(x: Any, mesh: object, spec: object = None) -> Any:
     """Spreads a tensor, or a module's parameters and buffers, over the devices of a ``jax.sharding.Mesh``. Only in jtorch.
 
     Operations then run on all of these devices, and XLA decides how results are cut and what is sent between them (GSPMD). What is
@@ -132,7 +133,7 @@ def shard(x: Any, mesh: Any, spec: Any = None) -> Any:
     return _spread(x, mesh, spec)
 
 
-def _spread(t: Tensor, mesh: Any, spec: Any) -> Tensor:
+def _spread(t: Tensor, mesh: Any, spec: object) -> Tensor:
     if spec is not None and not isinstance(spec, jax.sharding.PartitionSpec):
         raise TypeError(f"shard(): argument 'spec' must be jax.sharding.PartitionSpec, not {type(spec).__name__}")
     try:
@@ -149,7 +150,7 @@ _INVALID = (
 )
 
 
-def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
+def from_dlpack(ext_tensor: Any, *, device: object = None, copy: bool | None = None) -> Tensor:
     """A tensor of any object that speaks DLPack, or of a capsule. NumPy's memory is shared; other memory where the platform allows.
 
     Raises:
@@ -208,10 +209,10 @@ class _Writable:
 class _Capsule:
     """A capsule that a tensor on the CPU was packed in, as the object that the protocol speaks with today."""
 
-    def __init__(self, capsule: Any) -> None:
+    def __init__(self, capsule: object) -> None:
         self.capsule = capsule
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __dlpack__(self, **options: object) -> Any:
         return self.capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -231,7 +232,7 @@ def to_dlpack(tensor: Tensor) -> Any:
     return detached(tensor).__dlpack__()
 
 
-def is_tensor(obj: Any) -> bool:
+def is_tensor(obj: object) -> bool:
     """Whether ``obj`` is a tensor.
 
     Args:
@@ -245,7 +246,7 @@ def is_tensor(obj: Any) -> bool:
     return isinstance(obj, Tensor)
 
 
-def is_storage(obj: Any) -> bool:
+def is_storage(obj: object) -> bool:
     """Whether ``obj`` is a storage.
 
     Example:
@@ -257,8 +258,8 @@ def is_storage(obj: Any) -> bool:
 
 
 def _numbers_and_tensors(
-    tensor1: Any = None, tensor2: Any = None, *, tensor: Any = None, other: Any = None, scalar: Any = None, scalar1: Any = None,
-    scalar2: Any = None,
+    tensor1: Any = None, tensor2: Any = None, *, tensor: object = None, other: object = None, scalar: object = None, scalar1: object = None,
+    scalar2: object = None,
 ) -> tuple[Any, ...]:  # fmt: skip
     return (tensor1, tensor2, tensor, other, scalar, scalar1, scalar2)
 
@@ -345,7 +346,7 @@ def typename(obj: Any, /) -> str:
     return cls.__qualname__ if module in ("builtins", None) else f"{module}.{cls.__qualname__}"
 
 
-def _name_of_function(function: Any) -> str:
+def _name_of_function(function: Callable[..., object]) -> str:
     """A function's module and name; for those that PyTorch has in C++ the classes and modules there."""
     path = name_of(function).removeprefix("torch.")
     space, _, name = path.rpartition(".")
@@ -401,7 +402,7 @@ def _best_device() -> str:
     return of_placement(default_device()).type
 
 
-def set_default_tensor_type(t: Any, /) -> None:
+def set_default_tensor_type(t: object, /) -> None:
     """Sets the default dtype to that of a tensor type, given as its class or its name; deprecated.
 
     Raises:
@@ -492,8 +493,8 @@ def from_file(
     size: int = 0,
     *,
     dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: object = None,
+    device: object = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:

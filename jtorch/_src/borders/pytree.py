@@ -31,7 +31,7 @@ class Held:
 
     __slots__ = ("leaf", "tree")
 
-    def __init__(self, leaf: Any, tree: Any) -> None:
+    def __init__(self, leaf: Any, tree: Kind) -> None:
         self.leaf, self.tree = leaf, tree
 
     def __getattr__(self, name: str) -> Any:
@@ -58,7 +58,7 @@ class Attributes:
         return repr(self.all)
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: object, b: object) -> bool:
     if a is b:
         return True
     try:
@@ -164,7 +164,7 @@ class Kind:
         return f"{self.cls.__name__}{'' if self.asks == NO else ', requires_grad=True'}"
 
 
-def _asks(t: Tensor, child: Any) -> int:
+def _asks(t: Tensor, child: object) -> int:
     """What the tree remembers of ``requires_grad``.
 
     Raises:
@@ -218,7 +218,7 @@ CUT = (
 _JAX = os.path.join(os.path.dirname(jax.__file__), "")
 
 
-def _traced_function(tracer: Any) -> tuple[str, str]:
+def _traced_function(tracer: jax.Array) -> tuple[str, str]:
     """What JAX notes of the function that it traces: for what (``"jit"``, ``"scan"`` ...), and where that function is written. Tracers of
     derivatives and of batches have no such note."""
     noted = getattr(getattr(getattr(tracer, "_trace", None), "frame", None), "debug_info", None)
@@ -231,7 +231,7 @@ def _directly(tracer: Any) -> bool:
     return _traced_function(tracer)[1].startswith(_JAX)
 
 
-def _noted(t: Tensor, tracer: Any, uses: Uses) -> None:
+def _noted(t: Tensor, tracer: jax.Array, uses: Uses) -> None:
     """Marks trees as keys whose tensors a function of JAX was traced with, and has those of compiled functions marked that hand on what
     they were given: whether that requires grad is part of the result."""
     purpose, file = _traced_function(tracer)
@@ -248,7 +248,7 @@ def _attributes(t: Tensor) -> Attributes | None:
     return Attributes(found) if found else None
 
 
-def _unflatten(aux: Any, children: Any) -> Any:
+def _unflatten(aux: Kind, children: tuple[jax.Array, ...]) -> Any:
     cls, asks, attributes = aux.cls, aux.asks, aux.attributes
     (child,) = children
     if isinstance(child, _TREES) and _of_tensors(child):
@@ -279,13 +279,13 @@ def _unflatten(aux: Any, children: Any) -> Any:
 _TREES = (Tensor, tuple, list, dict)
 
 
-def _of_tensors(tree: Any) -> bool:
+def _of_tensors(tree: object) -> bool:
     """Whether a tree has tensors with data for leaves. (Functions on trees are given arrays and make trees of arrays.)"""
     leaves = jax.tree.leaves(tree, is_leaf=lambda x: isinstance(x, Tensor))
     return bool(leaves) and all(isinstance(x, Tensor) and type(x._al) is not Held for x in leaves)
 
 
-def _value(child: Any) -> Any:
+def _value(child: jax.Array) -> Any:
     """The value that a leaf stands for, or None."""
     if isinstance(child, jax.core.Tracer):
         return concrete(child) if child.dtype in dtypes.BY_NP else None
@@ -348,7 +348,7 @@ def _numpy_dtype(self: Tensor) -> Any:
 def _say_how(cls: type) -> None:
     """Has JAX's functions that take the type of a result, as ``jax.grad`` of its function's, say what to return instead of a tensor."""
 
-    def refuse(t: Any) -> Any:
+    def refuse(t: object) -> Any:
         raise TypeError(
             f"a {type(t).__name__} is a tree for JAX; where it wants an array, as jax.grad of the function's result, return tensor.jax()"
         )

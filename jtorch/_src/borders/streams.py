@@ -9,7 +9,7 @@ from ...cuda.streams import _wait
 from ..facts import devices as _devices
 
 
-def _device_of(device: Any) -> Any:
+def _device_of(device: object) -> Any:
     if device is None:
         return _devices.device(_devices.accelerator_type() or "cpu")
     found = _devices.as_device(device)
@@ -20,7 +20,7 @@ def _device_of(device: Any) -> Any:
 class Stream:
     """The order in which a device works. There is one to the eye of a program: XLA orders its work itself."""
 
-    def __init__(self, device: Any = None, *, priority: int = 0, **options: Any) -> None:
+    def __init__(self, device: Any = None, *, priority: int = 0, **options: object) -> None:
         self.device = _device_of(device)
         self.priority = priority
         self.stream_id = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from ...core import Tensor
@@ -26,7 +27,7 @@ from ..tensor.symbols import exact
 )
 def scaled_dot_product_attention(
     query: Tensor,
-    key: Any,
+    key: Tensor,
     value: Any,
     attn_mask: Tensor | None = None,
     dropout_p: float = 0.0,
@@ -79,7 +80,7 @@ def scaled_dot_product_attention(
     return _C._attention(query, key, value, attn_mask, keep, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
 
 
-def fits_kernel(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, enable_gqa: bool) -> bool:
+def fits_kernel(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, enable_gqa: bool) -> bool:
     """Whether PyTorch has one kernel for the CPU that runs the whole."""
     if dropout_p or query.device.type == "meta" or (attn_mask is not None and attn_mask._rg):
         return False
@@ -93,7 +94,9 @@ def fits_kernel(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: flo
     return all(exact(t.stride())[-1] == 1 for t in (query, key, value))
 
 
-def choice(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, enable_gqa: bool = False) -> int:
+def choice(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, enable_gqa: bool = False
+) -> int:
     """What PyTorch computes attention with on the CPU, as a number of ``SDPBackend``: 0, products and a softmax, or 1, one kernel."""
     flash, formula = ENABLED["flash"], ENABLED["math"]
     if query.device.type == "meta":
@@ -111,14 +114,14 @@ def choice(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: f
     return 0
 
 
-def _kept(query: Any, key: Any, p: float) -> Any:
+def _kept(query: Tensor, key: Tensor, p: float) -> Tensor:
     """Factors for the probabilities: 0 with probability ``p``, else ``1 / (1 - p)``."""
     batch = broadcast_shapes(query.shape[:-2], key.shape[:-2]) if query.ndim == key.ndim == 2 else query.shape[:-2]
     ones = T.ones((*batch, query.shape[-2], key.shape[-2]), dtype=query.dtype, device=query.device)
     return F.dropout(ones, p, True)
 
 
-def _mask(mask: Any, name: str, other: Any, other_name: str, dtype: Any, check_other: bool = True) -> Any:
+def _mask(mask: Tensor | None, name: str, other: Any, other_name: str, dtype: dtypes.dtype, check_other: bool = True) -> Tensor | None:
     """A mask as floats to be added: -inf where a bool mask is True."""
     if mask is None:
         return None
@@ -133,7 +136,7 @@ def _mask(mask: Any, name: str, other: Any, other_name: str, dtype: Any, check_o
     return T.zeros_like(mask, dtype=dtype).masked_fill_(mask, -math.inf)
 
 
-def check_shapes(query: Any, key: Any, value: Any, key_padding_mask: Any, attn_mask: Any, num_heads: int) -> bool:
+def check_shapes(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None, attn_mask: Any, num_heads: int) -> bool:
     """Whether the inputs are batched.
 
     Raises:
@@ -158,7 +161,15 @@ def check_shapes(query: Any, key: Any, value: Any, key_padding_mask: Any, attn_m
     return batched
 
 
-def projected(query: Any, key: Any, value: Any, weights: list[Any], biases: list[Any], packed: Any, packed_bias: Any) -> list[Any]:
+def projected(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    weights: list[Tensor],
+    biases: Sequence[object],
+    packed: Tensor | None,
+    packed_bias: Tensor | None,
+) -> list[Tensor]:
     """Query, key and value by a weight each, or by the parts of a ``packed`` one."""
     linear = functional.linear
     if packed is None:
@@ -185,7 +196,7 @@ def projected(query: Any, key: Any, value: Any, weights: list[Any], biases: list
 )  # fmt: skip
 def multi_head_attention_forward(
     query: Tensor,
-    key: Any,
+    key: Tensor,
     value: Any,
     embed_dim_to_check: int,
     num_heads: int,
@@ -323,7 +334,7 @@ def multi_head_attention_forward(
     return (out, None) if batched else (out.squeeze(1), None)
 
 
-def _heads(x: Any, static: Any, name: str, count: int, head_dim: int) -> Any:
+def _heads(x: Tensor, static: Any, name: str, count: int, head_dim: int) -> Tensor:
     """Keys or values as ``(batch * heads, source, head_dim)``; the given ``static`` ones instead, if any."""
     if static is None:
         return x.reshape(x.shape[0], count, head_dim).transpose(0, 1)
@@ -334,7 +345,7 @@ def _heads(x: Any, static: Any, name: str, count: int, head_dim: int) -> Any:
     return static
 
 
-def _shaped_mask(mask: Any, target_len: int, source_len: int, count: int) -> Any:
+def _shaped_mask(mask: Any, target_len: int, source_len: int, count: int) -> None:
     """A mask of rank 3: over all heads of all samples, or one for all of them."""
     if mask is None:
         return None

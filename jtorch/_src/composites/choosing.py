@@ -100,12 +100,12 @@ def where_method(self: Tensor, condition: Any, other: Any) -> Any:
     return _C._where(condition, self, other)
 
 
-def _entries(values: Sequence[Any]) -> list[tuple[Any, Any]]:
+def _entries(values: Sequence[object]) -> list[object]:
     """Dtype and rank of the tensors, as promotion wants them."""
     return [(t.dtype, dtypes.DIMENSIONED if t._aval.ndim else dtypes.ZERO_DIM) for t in values if isinstance(t, Tensor)]
 
 
-def _check_numbers(*values: Any) -> None:
+def _check_numbers(*values: object) -> None:
     """Refuses numbers that the dtype of the other operand cannot hold; fractions are made tensors of the default dtype first."""
     for value in values:
         if type(value) is int and not -128 <= value <= 127:

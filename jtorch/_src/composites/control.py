@@ -28,7 +28,7 @@ def _is_traced(t: Any) -> bool:
     return v.trace is SPECIAL and v.array is not None
 
 
-def _is_tensor(x: Any) -> bool:
+def _is_tensor(x: tuple[Tensor | str, ...] | Tensor | str) -> bool:
     return isinstance(x, Tensor)
 
 
@@ -36,7 +36,7 @@ def _tensors_of(tree: Any) -> list[Any]:
     return jax.tree.leaves(tree, is_leaf=_is_tensor)
 
 
-def _arrays(tree: Any) -> tuple[list[Any], Any]:
+def _arrays(tree: tuple[Tensor, ...] | Tensor) -> tuple[list[Any], Any]:
     """The leaves of nested operands as arrays, and their structure."""
     leaves, structure = jax.tree.flatten(tree, is_leaf=_is_tensor)
     return [x.jax() if isinstance(x, Tensor) else jnp.asarray(x) for x in leaves], structure
@@ -48,7 +48,7 @@ class _OnArrays:
     def __init__(self, function: Callable[..., Any], structure: Any) -> None:
         self.function, self.structure, self.result = function, structure, None
 
-    def __call__(self, arrays: list[Any]) -> list[Any]:
+    def __call__(self, arrays: list[jax.Array]) -> list[jax.Array]:
         found = self.function(*jax.tree.unflatten(self.structure, [wrap(a) for a in arrays]))
         arrays, self.result = _arrays(found)
         return arrays

@@ -13,14 +13,14 @@ from ..facts.errors import canonical_dim
 from ..ops._facts import schemas
 
 
-def _part(t: Any, dim: int, start: int, stop: int) -> Any:
+def _part(t: Tensor, dim: int, start: int, stop: int) -> Tensor:
     """What lies between two places, which are counted from the end if they are negative, or end there if that is 0."""
     n = t.shape[dim]
     a, b = (n + start if start < 0 else start), (n + stop if stop <= 0 else stop)
     return t.narrow(dim, a, b - a)
 
 
-def _even(t: Any, dim: int, step: Any, edge_order: int) -> Any:
+def _even(t: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
     """Central differences over points at one distance, one-sided ones at the ends."""
     inner = (_part(t, dim, 2, 0) - _part(t, dim, 0, -2)) / step / 2
     if edge_order == 1:
@@ -37,7 +37,7 @@ def _along(values: Any, dim: int, ndim: int) -> Any:
     return values.reshape(tuple(-1 if i == dim else 1 for i in range(ndim)))
 
 
-def _uneven(t: Any, dim: int, points: Any, edge_order: int) -> Any:
+def _uneven(t: Any, dim: int, points: Any, edge_order: int) -> object:
     """Derivatives of the parabolas through three neighbours, over points anywhere; at the ends of a line with ``edge_order`` 1."""
     steps = points.diff()
     left, right = _along(steps[:-1], dim, t.dim()), _along(steps[1:], dim, t.dim())
@@ -66,7 +66,7 @@ def _uneven(t: Any, dim: int, points: Any, edge_order: int) -> Any:
     return T.cat([first, inner, last], dim)
 
 
-def _dims(input: Any, dim: Any) -> list[int]:
+def _dims(input: Tensor, dim: Any) -> list[int]:
     if dim is None:
         return list(range(input.dim()))
     found: list[int] = []
@@ -78,7 +78,7 @@ def _dims(input: Any, dim: Any) -> list[int]:
     return found
 
 
-def _spacings(input: Any, spacing: Any, dim: Any, dims: Sequence[int]) -> list[Any]:
+def _spacings(input: Tensor, spacing: object, dim: object, dims: Sequence[int]) -> list[Any]:
     """A distance, or a vector of places, for each dimension."""
     if spacing is None or isinstance(spacing, (bool, int, float, complex)):
         return [1 if spacing is None else spacing] * len(dims)

@@ -23,7 +23,7 @@ from ..tensor.writing import check_inplace
 from .filling import blank, numbers, strides_of
 
 
-def _mask(input: Any, p: float, feature: bool) -> Any:
+def _mask(input: Tensor, p: float, feature: bool) -> Tensor:
     """A mask of the elements that stay, or of the channels: one for each of the first two dimensions."""
     shape, strides = input._aval.shape, strides_of(input)
     if feature:
@@ -43,7 +43,7 @@ def _mask(input: Any, p: float, feature: bool) -> Any:
     return numbers(serial(_sampling.below, 1 - p), None, shape, strides, np.dtype(np.bool_), input.device)
 
 
-def _dropped(input: Any, p: float, train: bool, feature: bool = False, alpha: bool = False) -> Any:
+def _dropped(input: Tensor, p: float, train: bool, feature: bool = False, alpha: bool = False) -> Tensor:
     if not 0 <= p <= 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p:g}")
     if p == 0 or not train or input.numel() == 0:
@@ -142,7 +142,7 @@ def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Any:
     return _dropped(input, p, train, feature=True, alpha=True)
 
 
-def _written(input: Any, made: Any) -> Any:
+def _written(input: Tensor, made: Tensor) -> Tensor:
     """``made`` written into ``input``, as the in-place forms do."""
     if made is input:
         return input
@@ -180,7 +180,7 @@ def _check(p: float) -> None:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
-def _call(name: str, input: Any, p: float, training: bool, inplace: bool) -> Any:
+def _call(name: str, input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
     _check(p)
     return PUBLIC[f"{name}_" if inplace else name](input, p, training)
 
@@ -341,7 +341,7 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return _batched(input, p, training, inplace, ndim != 5)
 
 
-def _batched(input: Any, p: float, training: bool, inplace: bool, single: bool) -> Any:
+def _batched(input: Tensor, p: float, training: bool, inplace: bool, single: bool) -> Any:
     """Feature dropout with a batch dimension added for the time being where there is none."""
     if not single:
         return _call("feature_dropout", input, p, training, inplace)

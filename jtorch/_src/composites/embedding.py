@@ -19,7 +19,7 @@ from ..tensor.running import inplace
 from ..tensor.writing import check_inplace
 
 
-def renorm(weight: Any, input: Any, max_norm: float, norm_type: float) -> None:
+def renorm(weight: Tensor, input: object, max_norm: float, norm_type: float) -> None:
     # Transformations must know what is written into, and refuse what the function captured; derivatives of JAX's pass by what is written.
     if MODE.transforms or weight._read().trace is SPECIAL:
         T.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
@@ -28,13 +28,13 @@ def renorm(weight: Any, input: Any, max_norm: float, norm_type: float) -> None:
     hooks.internals.get()._swap_([weight], [with_tangent_of(weight, made) if has_tangent(weight) else made])
 
 
-def _sparse_gradient(weight: Any) -> bool:
+def _sparse_gradient(weight: Tensor) -> bool:
     return weight.requires_grad and is_grad_enabled()
 
 
 @composite(operands=("input", "indices"))
 @schemas("(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)")
-def embedding_renorm_(input: Tensor, indices: Any, max_norm: float, norm_type: float) -> Any:
+def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Any:
     """Scales the rows of ``input`` at ``indices`` whose ``norm_type`` norm is above ``max_norm`` down to it, in place.
 
     Shapes: input ``(N, D)``, which is returned.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core import Tensor, contiguous_strides, requiring
@@ -13,6 +13,7 @@ from ..bind.cores import composite
 from ..bind.factories import check_dtype, factory, make
 from ..engine import SPECIAL
 from ..facts import dtypes, layouts
+from ..facts.devices import device
 from ..facts.errors import CPP_NAMES, HIGHEST_LONG, LOWEST_LONG, check_scalar, given_twice, not_offered
 from ..facts.size import SYMBOLIC
 from ..facts.warned_once import outside
@@ -50,7 +51,7 @@ def _bounds(name: str, args: Sequence[Any], start: Any, end: Any, step: Any) -> 
     return found[0], found[1], found[2]
 
 
-def _no_such_arange(name: str, args: Sequence[Any], given: dict[str, Any]) -> str:
+def _no_such_arange(name: str, args: Sequence[object], given: dict[str, object]) -> str:
     shown = ", ".join([type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in given.items()])
     return (
         f"{name}() received an invalid combination of arguments - got ({shown}), but expected one of:\n"
@@ -61,7 +62,7 @@ def _no_such_arange(name: str, args: Sequence[Any], given: dict[str, Any]) -> st
     )
 
 
-def _check_range(start: Any, end: Any, step: Any) -> None:
+def _check_range(start: float, end: float, step: float) -> None:
     for value in (start, end, step):
         if isinstance(value, complex):
             raise RuntimeError("value cannot be converted to type double without overflow")
@@ -82,11 +83,11 @@ def _check_longs(*values: int) -> None:
             raise RuntimeError("value cannot be converted to type int64_t without overflow")
 
 
-def _double(value: Any) -> str:
+def _double(value: object) -> str:
     return f"{value:g}"
 
 
-def _range_dtype(given: dtypes.dtype | None, out: Any, values: Sequence[Any]) -> dtypes.dtype:
+def _range_dtype(given: dtypes.dtype | None, out: object, values: Sequence[object]) -> dtypes.dtype:
     if given is not None:
         return given
     if isinstance(out, Tensor):
@@ -94,7 +95,9 @@ def _range_dtype(given: dtypes.dtype | None, out: Any, values: Sequence[Any]) ->
     return dtypes.get_default_dtype() if any(isinstance(v, float) for v in values) else dtypes.int64
 
 
-def _spread(name: str, args: Any, start: Any, end: Any, step: Any, closed: bool, out: Any, dtype: Any, options: dict[str, Any]) -> Any:
+def _spread(
+    name: str, args: Any, start: Any, end: Any, step: Any, closed: bool, out: object, dtype: dtypes.dtype | None, options: dict[str, object]
+) -> Any:
     first, last, stride = _bounds(name, args, start, end, step)
     given = check_dtype(name, dtype)
     if not closed and {type(first), type(last), type(stride)} & SYMBOLIC:
@@ -129,7 +132,7 @@ def _spread(name: str, args: Any, start: Any, end: Any, step: Any, closed: bool,
     return _arange(first, stride, length, out=out, dtype=wanted, **options)
 
 
-def _of_sizes(first: Any, last: Any, stride: Any, dtype: dtypes.dtype, out: Any, options: dict[str, Any]) -> Any:
+def _of_sizes(first: int, last: Any, stride: int, dtype: dtypes.dtype, out: object, options: dict[str, object]) -> object:
     """``arange`` up to a size that is not known yet."""
     if type(first) is not int or type(stride) is not int or stride < 1 or dtype.category not in (dtypes.INTEGRAL, dtypes.FLOATING):
         raise not_offered("arange of symbolic bounds", "only the end may be a size that varies, and the numbers whole")
@@ -248,16 +251,16 @@ _linspace = factory(OPS["_C._linspace"], "_C._linspace")
 _logspace = factory(OPS["_C._logspace"], "_C._logspace")
 
 
-def _place(device: Any, *ends: Any) -> Any:
+def _place(device: device | None, *ends: object) -> Any:
     """Where a line is made: without data if an end is, unless ``device`` says otherwise."""
     return "meta" if device is None and any(isinstance(x, Tensor) and x.is_meta for x in ends) else device
 
 
-def _is_complex(value: Any) -> bool:
+def _is_complex(value: float) -> bool:
     return value.dtype.is_complex if isinstance(value, Tensor) else isinstance(value, complex)
 
 
-def _ends(name: str, start: Any, end: Any, steps: Any, dtype: Any, out: Any = None) -> tuple[Any, Any]:
+def _ends(name: str, start: float, end: float, steps: int, dtype: dtypes.dtype | None, out: object = None) -> tuple[object, object]:
     """The ends of a line as numbers; a line of one step does not look at its ``end``, an empty one at neither.
 
     Raises:
@@ -407,7 +410,7 @@ def empty_strided(
     return requiring(made) if requires_grad else made
 
 
-def _with_strides(size: tuple[int, ...], stride: tuple[int, ...], options: dict[str, Any], example: Any) -> Any:
+def _with_strides(size: tuple[int, ...], stride: tuple[int, ...], options: dict[str, object], example: object) -> Tensor:
     """New memory of these sizes and strides; for each of the examples that the value ``example`` is one of, if it is given."""
     if len(size) != len(stride):
         raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
@@ -467,7 +470,7 @@ def empty_permuted(
 # ---- new tensors of a tensor's dtype and device ------------------------------------------------------------------------------------
 
 
-def _new(make: Any, name: str, self: Any, size: Sequence[Any], more: Sequence[Any], options: dict[str, Any]) -> Any:
+def _new(make: Any, name: str, self: Tensor, size: Sequence[Any], more: Sequence[Any], options: dict[str, Any]) -> Any:
     if len(size) == 1 and isinstance(size[0], (list, tuple)):
         size = size[0]
     elif not size:
@@ -485,7 +488,7 @@ def _new(make: Any, name: str, self: Any, size: Sequence[Any], more: Sequence[An
     return make(tuple(size), *more, **options)
 
 
-def _new_sized(name: str, make: Any, what: str, example: str, shown: str) -> None:
+def _new_sized(name: str, make: Callable[..., object], what: str, example: str, shown: str) -> None:
     def body(
         self: Any,
         *size: Any,

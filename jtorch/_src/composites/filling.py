@@ -47,7 +47,7 @@ def drawn(draw: Draw, twister: Twister, shape: Sequence[int], strides: Sequence[
 _WITH_KEY = "put jtorch.jax.with_key(key) around the code that draws them"
 
 
-def key_for(generator: Generator | None) -> Any:
+def key_for(generator: Generator | None) -> None:
     """The JAX key for one draw, or None: then PyTorch's generator serves, of which a function that JAX compiles sees the numbers once."""
     key = next_key(generator)
     if key is None and not outside_jax():
@@ -58,13 +58,13 @@ def key_for(generator: Generator | None) -> Any:
     return key
 
 
-def from_key(key: Any, by_key: KeyDraw, shape: tuple[int, ...], dtype: np.dtype, device: Any) -> Tensor:
+def from_key(key: object, by_key: KeyDraw, shape: tuple[int, ...], dtype: np.dtype, device: object) -> Tensor:
     """A tensor of numbers drawn from a JAX key."""
     made = from_value(concrete(by_key(key, shape).astype(dtype)))
     return made if device is None or isinstance(made._aval.device, str) else made.to(device)
 
 
-def taken(array: np.ndarray, device: Any = None) -> Tensor:
+def taken(array: np.ndarray, device: devices.device | None = None) -> Tensor:
     """A tensor of an array that nobody else holds: its memory may be taken over, which is many times faster than a copy of a small one."""
     place = devices.placement(device)
     if place == default_device() and not values.on_host(place) and not forking.cannot_run():
@@ -87,7 +87,7 @@ _MANY = 10_000
 
 def numbers(
     draw: Draw, generator: Generator | None, shape: Sequence[int], strides: Sequence[int] | None, dtype: np.dtype, device: Any,
-    apart: bool = False, place: Any = None,
+    apart: bool = False, place: object = None,
 ) -> Tensor:  # fmt: skip
     """A tensor of drawn numbers on ``device``, or where JAX has it, if ``place`` is given. Where a ``vmap`` wants different ones for its
     examples they are drawn all at once, or each ``apart``."""
@@ -145,7 +145,7 @@ def whole_strides(sizes: Sequence[int], shape: Sequence[int], strides: Sequence[
     return (*(found[i] for i in range(len(sizes))), *strides)
 
 
-def blank(like: Tensor, shape: Sequence[int]) -> Any:
+def blank(like: Tensor, shape: Sequence[int]) -> Tensor:
     """A tensor to fill with random numbers, with a place for each of the examples that get numbers of their own."""
     levels = examples()
     if like.is_meta:
@@ -157,7 +157,7 @@ def blank(like: Tensor, shape: Sequence[int]) -> Any:
     return made
 
 
-def of_examples(t: Any, v: Any) -> Any:
+def of_examples(t: Tensor, v: Any) -> Tensor:
     """A copy of ``t`` for each of the examples that the value ``v`` is one of: what is written into it may differ between them."""
     levels = []
     while hasattr(v, "physical"):
@@ -180,7 +180,7 @@ def is_traced(t: Tensor) -> bool:
     return isinstance(t._read().array, jax.core.Tracer)
 
 
-def sampled(sample: Callable[..., np.ndarray], by_key: Callable[..., Any], generator: Generator | None, *tensors: Any) -> Tensor:
+def sampled(sample: Callable[..., np.ndarray], by_key: Callable[..., Any], generator: Generator | None, *tensors: Tensor) -> Tensor:
     """Numbers that ``sample(twister, *arrays)`` draws for the values of ``tensors``, whose examples (in a ``vmap``) come first.
 
     From a JAX key ``by_key(key, *arrays)`` draws them, which looks at no value.
@@ -248,7 +248,7 @@ def _check_overlap(t: Tensor) -> None:
         )
 
 
-def fill(name: str, self: Any, generator: Generator | None, draw: Draw) -> Any:
+def fill(name: str, self: Tensor, generator: Generator | None, draw: Draw) -> Tensor:
     """Writes drawn numbers into a tensor, with no gradient from before."""
     if not isinstance(self, Tensor):
         raise must_be_tensor(name, "self", 1, self)
@@ -273,7 +273,7 @@ def fill(name: str, self: Any, generator: Generator | None, draw: Draw) -> Any:
     return _put(name, self, numbers(draw, generator, aval.shape, strides, aval.torch_dtype.np, None, place=aval.device))
 
 
-def _put(name: str, self: Any, fresh: Tensor) -> Any:
+def _put(name: str, self: Tensor, fresh: Tensor) -> Tensor:
     if self._rg and MODE.enabled:
         number = {"bernoulli_": 2, "random_": 2}.get(name, 0)
         return written(self.copy_(fresh), f"{camel(name)}Backward{number}")
@@ -427,12 +427,12 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Any:
     return fill("bernoulli_", self, generator, serial(_sampling.below, float(p)))
 
 
-def _check_real(kernel: str, t: Any) -> None:
+def _check_real(kernel: str, t: Tensor) -> None:
     if t.dtype.is_complex:
         raise NotImplementedError(f'"{kernel}" not implemented for {t.dtype.scalar_name!r}')
 
 
-def _bernoulli_of_examples(self: Any, p: Tensor, generator: Any) -> Any:
+def _bernoulli_of_examples(self: Tensor, p: Tensor, generator: Generator | None) -> Tensor:
     """``bernoulli_`` with the probabilities of all examples of a ``vmap``."""
     check_inplace(self)
     twister_of(generator)

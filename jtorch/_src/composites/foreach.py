@@ -21,7 +21,7 @@ _UNARY = """abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamm
     sign sin sinh sqrt tan tanh trunc""".split()
 
 
-def _tensors(name: str, items: Any) -> list[Any]:
+def _tensors(name: str, items: object) -> list[Any]:
     if not isinstance(items, (list, tuple)):
         raise TypeError(f"{name}(): argument 'self' (position 1) must be tuple of Tensors, not {type(items).__name__}")
     if not items:
@@ -64,12 +64,12 @@ def _apart(items: Sequence[Any]) -> bool:
     return all([(t._ver >= 0 if t._al is None else _has_views(t)) for t in items])  # noqa: C419 (a list is faster)
 
 
-def _has_views(t: Any) -> bool:
+def _has_views(t: Tensor) -> bool:
     """Whether a tensor that is no view itself, and may be written, has some."""
     return t._al.base is None and t._strides is None and t._al.counter.n >= 0
 
 
-def _memory(items: Sequence[Any]) -> list[Any]:
+def _memory(items: Sequence[Any]) -> list[int]:
     """The memory of those tensors that others may have, too."""
     return [t._al.storage.address for t in items if t._al is not None]
 
@@ -102,11 +102,11 @@ def _all_alike(items: Sequence[Any], *others: Any, written: bool = False) -> boo
     return True
 
 
-def _shapes(items: Sequence[Any]) -> list[Any]:
+def _shapes(items: Sequence[Any]) -> list[object]:
     return [(v.aval if (v := t._v) is not None else t._aval).shape for t in items]
 
 
-def _written_alike(items: Sequence[Any], *others: Any) -> bool:
+def _written_alike(items: Sequence[object], *others: Any) -> bool:
     """As ``_all_alike``, where the results go into the first list: nothing that one item is computed from is an item before it."""
     if not _all_alike(items, *others, written=True) or not _apart(items):
         return False
@@ -114,11 +114,11 @@ def _written_alike(items: Sequence[Any], *others: Any) -> bool:
     return all(other is items or (ids.isdisjoint(map(id, other)) and memory.isdisjoint(_memory(other))) for other in others)
 
 
-def _is_plain_number(number: Any) -> bool:
+def _is_plain_number(number: float) -> bool:
     return type(number) in (float, int)
 
 
-def _is_factor(number: Any, item: Any) -> bool:
+def _is_factor(number: Tensor | float, item: Any) -> bool:
     """Whether a number, or a tensor without dimensions, is one that what is like an item can be multiplied by in its dtype."""
     if type(number) in (float, int):
         return item.torch_dtype.itemsize >= 4
@@ -128,7 +128,7 @@ def _is_factor(number: Any, item: Any) -> bool:
     return a.ndim == 0 and a.torch_dtype is item.torch_dtype and a.device == item.device
 
 
-def _multiplied(items: Sequence[Any], other: Any, inplace: bool = False) -> tuple[Tensor, ...] | None:
+def _multiplied(items: Sequence[object], other: float, inplace: bool = False) -> tuple[Tensor, ...] | None:
     """The products of ``_foreach_mul``, where one operation can compute them."""
     if not isinstance(other, (list, tuple)):
         return None if inplace and not _apart(items) else _scaled(items, other, ONCE if inplace else None)
@@ -137,14 +137,14 @@ def _multiplied(items: Sequence[Any], other: Any, inplace: bool = False) -> tupl
     return BELOW._products_of_each(items, other, writes=ONCE if inplace else None)
 
 
-def _divided(items: Sequence[Any], other: Any, inplace: bool = False) -> tuple[Tensor, ...] | None:
+def _divided(items: Sequence[object], other: object, inplace: bool = False) -> tuple[Tensor, ...] | None:
     """The quotients of ``_foreach_div``, where one operation can compute them."""
     if not (_written_alike if inplace else _all_alike)(items, other):
         return None
     return BELOW._quotients_of_each(items, other, writes=ONCE if inplace else None)
 
 
-def _scaled(items: Sequence[Any], factor: Any, writes: Any = None) -> tuple[Tensor, ...] | None:
+def _scaled(items: Sequence[Any], factor: Tensor | float, writes: tuple[int, ...] | None = None) -> tuple[Tensor, ...] | None:
     """All tensors of a list times one factor, where one operation can do that."""
     if not _together(items, writes is not None) or not _is_factor(factor, items[0]._aval):
         return None
@@ -156,7 +156,7 @@ def _have_norms(items: Sequence[Any], ord: float) -> bool:
     return _together(items) and (0 < ord < math.inf or all([t._aval.size for t in items]))  # noqa: C419 (an error is one of each)
 
 
-def _total_norm_of(items: Sequence[Any], ord: float) -> Tensor | None:
+def _total_norm_of(items: Sequence[object], ord: float) -> Tensor | None:
     """The norm of all tensors of a list as one vector, where one operation can compute it."""
     return BELOW._total_norm(items, ord) if _have_norms(items, ord) else None
 
@@ -167,7 +167,7 @@ def _scale_(items: Sequence[Any], factor: Tensor) -> None:
         M.mul_(t, factor if factor.device == t.device else factor.to(t.device))
 
 
-def _clamp_(items: Sequence[Any], low: float, high: float) -> None:
+def _clamp_(items: Sequence[object], low: float, high: float) -> None:
     """Moves the elements of all tensors of a list into an interval, in place."""
     for t in _write_alone(
         items, lambda alone: BELOW._clamped(alone, low, high, writes=ONCE) if alone[0]._aval.torch_dtype.itemsize >= 4 else None
@@ -175,7 +175,7 @@ def _clamp_(items: Sequence[Any], low: float, high: float) -> None:
         M.clamp_(t, min=low, max=high)
 
 
-def _each(items: Sequence[Any], others: Any) -> Sequence[Any]:
+def _each(items: Sequence[object], others: object) -> Sequence[Any]:
     """One right-hand side for each tensor: items of a list, or the same number or tensor for all."""
     if not isinstance(others, (list, tuple)):
         return [others] * len(items)
@@ -186,7 +186,7 @@ def _each(items: Sequence[Any], others: Any) -> Sequence[Any]:
     return others
 
 
-def _same_length(items: Sequence[Any], *others: Any) -> None:
+def _same_length(items: Sequence[object], *others: Any) -> None:
     for other in others:
         if len(other) != len(items):
             raise RuntimeError(f"Tensor lists must have the same number of tensors, got {len(items)} and {len(other)}")
@@ -262,7 +262,7 @@ def _binary(name: str, op: str, whole: Callable[..., tuple[Tensor, ...] | None] 
         composite(name=f"_foreach_{name}{suffix}", operands=("other",), lists=("self",))(body)
 
 
-def _other(name: str, other: Any, scalar: Any, scalars: Any) -> Any:
+def _other(name: str, other: list[Tensor] | float, scalar: object, scalars: object) -> object:
     """What was given as the right-hand side, under whichever name."""
     given = [x for x in (other, scalar, scalars) if x is not None]
     if len(given) != 1:
@@ -275,7 +275,7 @@ for _op, _function in {"mul": "mul", "div": "div", "clamp_max": "clamp_max", "cl
     _binary(_op, _function, {"mul": _multiplied, "div": _divided}.get(_op))
 
 
-def _terms(name: str, alpha: Any, other: Any, scalar: Any, scalars: Any) -> Any:
+def _terms(name: str, alpha: int, other: list[Tensor] | int, scalar: object, scalars: object) -> object:
     """As ``_other``; ``alpha`` scales tensors only."""
     found = _other(name, other, scalar, scalars)
     first = found[0] if isinstance(found, (list, tuple)) and found else found
@@ -364,7 +364,7 @@ def _foreach_pow_(self: Sequence[Tensor], exponent: Any) -> Any:
 def _addc(op: str) -> None:
     """Declares ``_foreach_addcmul`` or ``_foreach_addcdiv``."""
 
-    def values(items: Sequence[Any], value: Any, scalars: Any) -> Sequence[Any]:
+    def values(items: Sequence[object], value: object, scalars: object) -> Sequence[Any]:
         given = value if scalars is None else scalars
         if isinstance(given, Tensor):
             if given.dim() != 1 or given.numel() != len(items):
@@ -406,7 +406,7 @@ _addc("addcmul")
 _addc("addcdiv")
 
 
-def _weights(items: Sequence[Any], weights: Any, weight: Any) -> Sequence[Any]:
+def _weights(items: Sequence[object], weights: object, weight: object) -> Sequence[Any]:
     return _each(items, weight if weights is None else weights)
 
 

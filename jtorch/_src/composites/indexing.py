@@ -59,7 +59,7 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Any:
     return _filled(_C._one_hot(input, num_classes))
 
 
-def _filled(rows: Any) -> Any:
+def _filled(rows: Tensor) -> Any:
     """Rows as torch makes them: zeros that are changed twice."""
     rows._ver += 2
     return rows
@@ -67,7 +67,7 @@ def _filled(rows: Any) -> Any:
 
 @composite(method=True, operands=("input", "mask"), out_dtype="masked_select(): self and result must have the same scalar type")
 @schemas(".")
-def masked_select(input: Tensor, mask: Any, *, out: Any = None) -> Any:
+def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Any:
     """The elements of ``input`` where ``mask`` is true, as a vector. The shape depends on values, so the mask is read on the host.
 
     Shapes: input and mask that broadcast -> (n), n the number of true elements.
@@ -91,7 +91,7 @@ def masked_select(input: Tensor, mask: Any, *, out: Any = None) -> Any:
     return found if out is None else write_out(found, out, "masked_select", (input, mask), True, facts=facts_of(masked_select))
 
 
-def _masked_select_formula(g: Any, self: Any, mask: Any) -> Any:
+def _masked_select_formula(g: object, self: Tensor, mask: Tensor) -> object:
     whole = A.expand.default(self, list(broadcast_shapes(self._aval.shape, mask._aval.shape)))
     return A.masked_scatter.default(A.zeros_like.default(whole, memory_format=preserve_format), mask, g)
 
@@ -159,7 +159,7 @@ derivative(
 )
 
 
-def _over(part: Any, src: Any, result: Any, name: str) -> Any:
+def _over(part: Tensor, src: Tensor, result: Tensor, name: str) -> Tensor:
     """``result`` after ``src`` was written over its view ``part``, with a node of that name."""
     if src.shape != part.shape:
         raise RuntimeError(

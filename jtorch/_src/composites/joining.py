@@ -14,7 +14,7 @@ from ..facts.warned_once import outside
 from ..ops._facts import schemas
 
 
-def _tensors(name: str, tensors: tuple[Any, ...]) -> tuple[Any, ...]:
+def _tensors(name: str, tensors: tuple[object, ...]) -> tuple[Any, ...]:
     """Tensors given spread or as one sequence."""
     found = tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
     for position, t in enumerate(found):

@@ -20,14 +20,14 @@ from ..tensor.result_strides import columns
 from ..tensor.running import write_out
 
 
-def _square(A: Any, function: str) -> None:
+def _square(A: Tensor, function: str) -> None:
     if A.dim() < 2:
         raise RuntimeError(f"{function}: The input tensor A must have at least 2 dimensions.")
     if A.size(-1) != A.size(-2):
         raise RuntimeError(f"{function}: A must be batches of square matrices, but they are {A.size(-2)} by {A.size(-1)} matrices")
 
 
-def _check_floating(A: Any, function: str) -> None:
+def _check_floating(A: Tensor, function: str) -> None:
     if A.dtype.category < dtypes.FLOATING:
         raise RuntimeError(f"{function}: Expected a floating point or complex tensor as input. Got {A.dtype.scalar_name}")
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core import Tensor
 from ..bind.cores import composite
 from ..bind.everything import L, T
 from ..facts import dtypes
 from ..facts.errors import not_offered
 
 
-def _times(M: Any, x: Any) -> Any:
+def _times(M: Any, x: Tensor) -> Tensor:
     return x if M is None else M @ x
 
 
-def _projected(A: Any, B: Any, basis: Any, k: int, largest: bool) -> tuple[Any, Any]:
+def _projected(A: object, B: object, basis: Tensor, k: int, largest: bool) -> tuple[Any, Any]:
     """The ``k`` extreme eigenpairs of the pencil within the span of ``basis``, whose columns may depend on each other."""
     scale = (basis * _times(B, basis)).sum(-2, keepdim=True).clamp_min(0).sqrt()
     info = dtypes.finfo(basis.dtype)

@@ -24,13 +24,13 @@ def _reduction(size_average: bool | None, reduce: bool | None, reduction: str) -
     return reduction
 
 
-def _reduced(loss: Any, reduction: str) -> Any:
+def _reduced(loss: Tensor, reduction: str) -> object:
     if reduction == "none":
         return loss
     return loss.mean() if reduction == "mean" else loss.sum()
 
 
-def _check_triplet(anchor: Any, positive: Any, negative: Any) -> None:
+def _check_triplet(anchor: Tensor, positive: Tensor, negative: Tensor) -> None:
     a, p, n = anchor.dim(), positive.dim(), negative.dim()
     if not a == p == n:
         raise RuntimeError(
@@ -76,13 +76,15 @@ def triplet_margin_loss(
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
 
-    def distance(x: Any, y: Any) -> Any:
+    def distance(x: object, y: object) -> Tensor:
         return F.pairwise_distance(x, y, p, eps)
 
     return _triplet(anchor, positive, negative, distance, margin, swap, reduction)
 
 
-def _triplet(anchor: Any, positive: Any, negative: Any, distance: Callable[..., Any], margin: float, swap: bool, reduction: str) -> Any:
+def _triplet(
+    anchor: Tensor, positive: Tensor, negative: Tensor, distance: Callable[..., Any], margin: float, swap: bool, reduction: str
+) -> object:
     _check_triplet(anchor, positive, negative)
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
@@ -125,7 +127,7 @@ def triplet_margin_with_distance_loss(
     return _triplet(anchor, positive, negative, distance_function, margin, swap, reduction)
 
 
-def _lengths(name: str, given: Any, like: Any) -> Any:
+def _lengths(name: str, given: Tensor, like: Tensor) -> Tensor:
     """Sequence lengths as an int64 tensor."""
     if isinstance(given, Tensor):
         if given.is_floating_point() or given.is_complex():
@@ -198,7 +200,7 @@ def ctc_loss(
     return loss if batched else loss.squeeze(0)
 
 
-def _padded(targets: Any, target_lengths: Any) -> Any:
+def _padded(targets: Tensor, target_lengths: Tensor) -> Any:
     """Concatenated sequences as the rows of a matrix. Reads the lengths on the host."""
     lengths = target_lengths.tolist()
     for length in lengths:

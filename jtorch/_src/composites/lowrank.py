@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core import Tensor
 from ..bind.cores import composite
 from ..bind.everything import L, T
 
 
-def _basis(A: Any, q: int, niter: int, M: Any) -> Any:
+def _basis(A: Tensor, q: int, niter: int, M: Any) -> Any:
     """An orthonormal basis of ``q`` columns that nearly spans the range of ``A - M``: that of random combinations, after power steps."""
 
     def forward(x: Any) -> Any:

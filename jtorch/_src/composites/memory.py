@@ -134,7 +134,7 @@ def resize(self: Tensor, *sizes: Any) -> Any:
     return _resized(self, sizes)
 
 
-def _resized(self: Any, sizes: tuple[Any, ...]) -> Any:
+def _resized(self: Any, sizes: tuple[Any, ...]) -> Tensor:
     size = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
     wanted = int(np.prod(size, dtype=np.int64))
     if wanted != self.numel() and -1 not in size:
@@ -169,7 +169,7 @@ def resize_as(self: Tensor, tensor: Any) -> Any:
     return _resized(self, (tuple(tensor.shape),))
 
 
-def _storage_of(source: Any, dtype: dtypes.dtype) -> Storage:
+def _storage_of(source: object, dtype: dtypes.dtype) -> Storage:
     """The storage that a program gives, which must be of the dtype or of none."""
     untyped = getattr(source, "_untyped_storage", source)
     kind = getattr(source, "dtype", dtype)
@@ -183,7 +183,7 @@ def _storage_of(source: Any, dtype: dtypes.dtype) -> Storage:
     return untyped._storage
 
 
-def _check_place(t: Any, storage: Storage, size: tuple[int, ...], stride: Any, offset: int) -> tuple[int, ...]:
+def _check_place(t: Tensor, storage: Storage, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> tuple[int, ...]:
     """The strides of a look at a storage, after torch's checks.
 
     Raises:
@@ -320,7 +320,7 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Any:
 # ---- elements that Python computes -------------------------------------------------------------------------------------------------
 
 
-def _computed(name: str, self: Any, others: dict[str, Any], function: Callable[..., Any]) -> Any:
+def _computed(name: str, self: Tensor, others: dict[str, Tensor], function: Callable[..., Any]) -> Tensor:
     for t in (self, *others.values()):
         if isinstance(t, Tensor) and t.requires_grad:
             raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")

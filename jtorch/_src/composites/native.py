@@ -46,7 +46,7 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> Any:
     return input * mask * (1.0 / keep if keep else 0.0), mask
 
 
-def _shuffled(input: Any, groups: int) -> Any:
+def _shuffled(input: object, groups: int) -> object:
     return T.channel_shuffle(input, groups)
 
 
@@ -86,7 +86,7 @@ def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
     return L.vector_norm(v, pow, tuple(d for d in range(v.dim()) if d != dim), keepdim=True)
 
 
-def _one_number(input: Any, x: Any, kind: Any) -> Any:
+def _one_number(input: Tensor, x: object, kind: Any) -> object:
     """A tensor of one number on the device of ``input``."""
     fits = type(x) is float and abs(x) < 3e38 if kind.is_floating_point else type(x) is int and abs(x) < 1 << 31
     if fits and type(input) is Tensor:
@@ -171,7 +171,7 @@ def embedding_bag(
 # ---- batch normalisation over several processes ------------------------------------------------------------------------------------
 
 
-def _dims(input: Any) -> tuple[int, ...]:
+def _dims(input: Tensor) -> tuple[int, ...]:
     return (0, *range(2, input.dim()))
 
 
@@ -179,7 +179,7 @@ def _on_channels(x: Any, input: Any) -> Any:
     return x.reshape((1, -1) + (1,) * (input.dim() - 2))
 
 
-def _moved(running: Any, target: Any, momentum: float) -> None:
+def _moved(running: Any, target: Tensor, momentum: float) -> None:
     if running is not None:
         running.copy_(running * (1 - momentum) + target * momentum)
 

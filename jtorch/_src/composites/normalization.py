@@ -18,7 +18,7 @@ from ..tensor.running import write_out
 _PARAMS = ("input", "running_mean", "running_var", "weight", "bias")
 
 
-def _swap(old: list[Any], new: list[Any]) -> None:
+def _swap(old: list[Tensor], new: list[object]) -> None:
     hooks.internals.get()._swap_(old, new)
 
 
@@ -90,7 +90,7 @@ def batch_norm(
     return _evaluated(input, running_mean, running_var, weight, bias, eps)
 
 
-def _evaluated(input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, eps: float) -> Any:
+def _evaluated(input: Tensor, running_mean: Tensor, running_var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float) -> Tensor:
     if has_tangent(running_mean) or has_tangent(running_var):
         if any(t is not None and has_tangent(t) for t in (input, weight, bias)):
             raise RuntimeError("batch_norm is not differentiable wrt running_mean and running_var, they cannot have forward grad defined")
@@ -98,12 +98,12 @@ def _evaluated(input: Any, running_mean: Any, running_var: Any, weight: Any, bia
     return _C._batch_norm_eval(input, running_mean, running_var, weight, bias, eps)
 
 
-def _check_statistics(running_mean: Any, running_var: Any) -> None:
+def _check_statistics(running_mean: object, running_var: object) -> None:
     if (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
 
 
-def _empty(input: Any, weight: Any, bias: Any) -> Any:
+def _empty(input: Tensor, weight: Any, bias: Any) -> Tensor:
     """What torch makes of an empty input: itself, connected to the parameters."""
     found = input.clone()
     if weight is not None:
@@ -111,7 +111,9 @@ def _empty(input: Any, weight: Any, bias: Any) -> Any:
     return found if bias is None else found + bias[0]
 
 
-def _trained(input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, momentum: float, eps: float) -> Any:
+def _trained(
+    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: object, bias: object, momentum: float, eps: float
+) -> Tensor:
     found = _C._batch_norm_train(input, weight, bias, running_mean, running_var, momentum, eps)
     running = [r for r in (running_mean, running_var) if r is not None]
     if running:
@@ -196,8 +198,8 @@ def instance_norm(
 
 
 def _instance_norm(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: bool, momentum: float, eps: float
-) -> Any:
+    input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: bool, momentum: float, eps: float
+) -> object:
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
     samples, channels = input.shape[0], input.shape[1]

@@ -10,7 +10,7 @@ from ..bind.everything import _C, T
 from ..ops._facts import schemas
 
 
-def _sizes(n: int, input: Any, kernel_size: Any, output_size: Any, output_ratio: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _sizes(n: int, input: Any, kernel_size: Any, output_size: Any, output_ratio: object) -> tuple[tuple[int, ...], tuple[int, ...]]:
     kernel = (kernel_size,) * n if isinstance(kernel_size, int) else tuple(kernel_size)
     if output_size is None:
         if output_ratio is None:
@@ -22,7 +22,9 @@ def _sizes(n: int, input: Any, kernel_size: Any, output_size: Any, output_ratio:
     return kernel, (output_size,) * n if isinstance(output_size, int) else tuple(output_size)
 
 
-def _pool(n: int, input: Any, kernel_size: Any, output_size: Any, output_ratio: Any, samples: Any) -> Any:
+def _pool(
+    n: int, input: Tensor, kernel_size: Any, output_size: list[object] | Tensor | int | None, output_ratio: object, samples: object
+) -> Any:
     kernel, out = _sizes(n, input, kernel_size, output_size, output_ratio)
     if samples is None:
         batch = 1 if input.dim() == n + 1 else input.size(0)

@@ -37,7 +37,7 @@ def _from_sublists(args: Sequence[Any]) -> tuple[str, list[Any]]:
     return equation, [args[2 * i] for i in range(pairs)]
 
 
-def _letter(label: Any) -> str:
+def _letter(label: Tensor | int) -> str:
     if not 0 <= label < 52:
         raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
     return _LETTERS[label]
@@ -114,7 +114,7 @@ def einsum(*args: Any) -> Any:
     return _einsum(*args)
 
 
-def _einsum(*args: Any) -> Any:
+def _einsum(*args: Any) -> object:
     if len(args) < 2:
         raise ValueError(
             "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
@@ -134,7 +134,7 @@ def _einsum(*args: Any) -> Any:
     return _contract(operands, terms, output)
 
 
-def _contract(operands: list[Any], terms: list[list[str]], output: list[str] | None) -> Any:
+def _contract(operands: list[Tensor], terms: list[list[str]], output: list[str] | None) -> object:
     labels, sizes = [], {}
     covered = 0
     for i, (x, term) in enumerate(zip(operands, terms, strict=True)):
@@ -193,7 +193,7 @@ def _summed_alone(operands: list[Any], labels: list[tuple[int, ...]], wanted: tu
     return found, any(n > 1 for n in sharing.values())
 
 
-def _rearranged(x: Any, names: tuple[int, ...], wanted: tuple[int, ...]) -> Any:
+def _rearranged(x: Tensor, names: tuple[int, ...], wanted: tuple[int, ...]) -> object:
     """Another look at the operand's memory, as torch's is where nothing is summed: diagonals, then a permutation."""
     left = list(names)
     for name in dict.fromkeys(names):

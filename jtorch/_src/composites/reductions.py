@@ -23,7 +23,7 @@ def _invalid(name: str, got: str) -> TypeError:
     return TypeError(f"{name}() received an invalid combination of arguments - got {got}")
 
 
-def _extremum(name: str, pairwise: str, input: Any, dim: Any, keepdim: bool, other: Any, out: Any) -> Any:
+def _extremum(name: str, pairwise: str, input: Tensor, dim: int | None, keepdim: bool, other: object, out: object) -> object:
     if isinstance(dim, Tensor):
         if other is not None:
             raise _invalid(name, "two tensors to compare with")
@@ -121,7 +121,7 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
     return _extremum("min", "minimum", input, dim, keepdim, other, out)
 
 
-def _middle(name: str, input: Any, dim: int | None, keepdim: bool, out: Any) -> Any:
+def _middle(name: str, input: object, dim: int | None, keepdim: bool, out: object) -> object:
     if dim is None:
         if keepdim:
             raise _invalid(name, "keepdim without dim")
@@ -189,7 +189,7 @@ derivative(
 )
 
 
-def _evenly_formula(g: Any, self: Any, result: Any) -> Any:
+def _evenly_formula(g: object, self: object, result: object) -> object:
     missing = A.logical_and.default(A.isnan.default(self), A.isnan.default(result))
     mask = A.logical_or_.default(A.eq.Tensor(self, result), missing)
     share = A.div.Tensor(g, A.sum.default(mask))
@@ -202,7 +202,7 @@ derivative(A.max, A.min, A.median, A.nanmedian, self=_evenly_formula)
 # ---- variance --------------------------------------------------------------------------------------------------------------------
 
 
-def _spread_options(name: str, input: Any, dim: Any, unbiased: bool | None, correction: float | None) -> tuple[Any, float]:
+def _spread_options(name: str, input: Tensor, dim: Any, unbiased: bool | None, correction: float | None) -> tuple[Any, float]:
     """``dim`` and the correction; ``std(input, unbiased)`` gives a bool where others give ``dim``. Warns of too few elements."""
     if isinstance(dim, bool):
         if unbiased is not None:
@@ -217,7 +217,7 @@ def _spread_options(name: str, input: Any, dim: Any, unbiased: bool | None, corr
     return dim, correction
 
 
-def _check_freedom(name: str, aval: Any, dim: Any, correction: float) -> None:
+def _check_freedom(name: str, aval: Any, dim: tuple[int, ...] | None, correction: float) -> None:
     count = aval.size
     if dim is not None and type(count) is int and count and aval.ndim and dim != ():
         try:
@@ -264,7 +264,7 @@ def var(
     return _C._var(input, dim, correction, keepdim, out=out)
 
 
-def _var_formula(g: Any, self: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
+def _var_formula(g: object, self: Tensor, dim: object, correction: Any, keepdim: object) -> object:
     ndim = self._aval.ndim
     correction = 1 if correction is None else correction
     n = math.prod(self._aval.shape[d] for d in D.dims_of(dim, ndim))
@@ -318,7 +318,7 @@ def std(
     return _C._std(input, dim, correction, keepdim, out=out)
 
 
-def _std_formula(g: Any, self: Any, dim: Any, correction: Any, keepdim: Any, result: Any) -> Any:
+def _std_formula(g: object, self: Any, dim: object, correction: object, keepdim: object, result: object) -> object:
     scaled = A.div.Tensor(g, A.mul.Scalar(result, 2))
     scaled = A.masked_fill_.Scalar(scaled, A.eq.Scalar(result, 0), 0)
     return _var_formula(scaled, self, dim, correction, keepdim)
@@ -356,7 +356,7 @@ def var_mean(
     return _C._var_mean(input, dim, correction, keepdim)
 
 
-def _moments(grads: Any, self: Any, dim: Any, keepdim: bool, found: Any) -> Any:
+def _moments(grads: Any, self: Tensor, dim: object, keepdim: bool, found: object) -> object:
     """The gradient of a spread, with that of the mean that comes with it."""
     if grads[1] is not None:
         n = math.prod(self._aval.shape[d] for d in D.dims_of(dim, self._aval.ndim))
@@ -365,7 +365,7 @@ def _moments(grads: Any, self: Any, dim: Any, keepdim: bool, found: Any) -> Any:
     return found
 
 
-def _var_mean_formula(grads: Any, self: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+def _var_mean_formula(grads: Any, self: Any, dim: object, correction: object, keepdim: bool) -> object:
     return _moments(grads, self, dim, keepdim, None if grads[0] is None else _var_formula(grads[0], self, dim, correction, keepdim))
 
 
@@ -401,7 +401,7 @@ def std_mean(
     return _C._std_mean(input, dim, correction, keepdim)
 
 
-def _std_mean_formula(grads: Any, self: Any, dim: Any, correction: Any, keepdim: bool, result: Any) -> Any:
+def _std_mean_formula(grads: Any, self: Any, dim: object, correction: object, keepdim: bool, result: object) -> object:
     return _moments(grads, self, dim, keepdim, None if grads[0] is None else _std_formula(grads[0], self, dim, correction, keepdim, result))
 
 
@@ -485,7 +485,7 @@ def _norm_method(
 # ---- distinct elements -----------------------------------------------------------------------------------------------------------
 
 
-def _chosen(found: tuple[Any, Any, Any], return_inverse: bool, return_counts: bool) -> Any:
+def _chosen(found: tuple[Tensor, ...], return_inverse: bool, return_counts: bool) -> Any:
     distinct, inverse, counts = found
     asked = [distinct, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
     return asked[0] if len(asked) == 1 else tuple(asked)
@@ -527,7 +527,7 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, ret
     return _chosen(found, return_inverse, return_counts)
 
 
-def _check_flags(name: str, dim: Any, **flags: Any) -> None:
+def _check_flags(name: str, dim: int | None, **flags: object) -> None:
     """Raises torch's error for flags that are none, which Python's parameters would take for true or false."""
     if dim is not None and (isinstance(dim, bool) or not hasattr(type(dim), "__index__")):
         raise TypeError(f"{name}(): argument 'dim' (position 2) must be int, not {type_name(dim)}")
@@ -560,7 +560,7 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
 # ---- areas and histograms --------------------------------------------------------------------------------------------------------
 
 
-def _area(kernel: str, name: str, y: Any, x: Any, dx: Any, dim: int) -> Any:
+def _area(kernel: str, name: str, y: Tensor, x: object, dx: float, dim: int) -> Tensor:
     if isinstance(dx, (bool, complex)):
         raise RuntimeError(f"{kernel}: Currently, we only support dx as a real number.")
     if x is None:

@@ -24,13 +24,13 @@ from .filling import sampled
 _FULL = (dtypes.float32, dtypes.float64)
 
 
-def _check(kernel: str, input: Any, *more: dtypes.dtype) -> None:
+def _check(kernel: str, input: Tensor, *more: dtypes.dtype) -> None:
     """Refuses dtypes that torch has no kernel for."""
     if input.dtype not in _FULL + more:
         raise NotImplementedError(f'"{kernel}" not implemented for {input.dtype.scalar_name!r}')
 
 
-def _tracked(*tensors: Any) -> list[Any]:
+def _tracked(*tensors: Tensor) -> list[Tensor]:
     """The operands through which derivatives are being computed."""
     return [t for t in tensors if (t._rg and MODE.enabled) or has_tangent(t)]
 

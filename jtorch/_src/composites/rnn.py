@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...core import Tensor
 from ..bind.cores import composite
 from ..bind.everything import _C, F, T
 from ..ops._facts import schemas
 
 
 def _layers(
-    run: Any, input: Any, hx: Sequence[Any], params: Sequence[Any], num_layers: int, dropout: float, train: bool
+    run: Any, input: Tensor, hx: Sequence[Any], params: Sequence[Any], num_layers: int, dropout: float, train: bool
 ) -> tuple[Any, ...]:
     """``run(input, hx, params, layers)`` for all layers at once or, with dropout, one by one."""
     if not (train and dropout > 0 and num_layers > 1):
@@ -28,10 +29,10 @@ def _layers(
 
 
 def _padded(
-    mode: str, input: Any, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool,
+    mode: str, input: Tensor, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool,
     batch_first: bool,
-) -> tuple[Any, ...]:  # fmt: skip
-    def run(x: Any, h: Any, w: Any, layers: int) -> Any:
+) -> tuple[Tensor, ...]:  # fmt: skip
+    def run(x: Tensor, h: list[Tensor], w: list[Tensor], layers: int) -> Any:
         return _C._rnn(x, h, w, mode, has_biases, layers, bidirectional, False)
 
     if not input.size(1 if batch_first else 0):
@@ -44,16 +45,16 @@ def _padded(
 
 
 def _packed(
-    mode: str, data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool,
+    mode: str, data: Tensor, batch_sizes: Any, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool,
     bidirectional: bool,
-) -> tuple[Any, ...]:  # fmt: skip
+) -> tuple[object, ...]:  # fmt: skip
     total, steps, batch = data.shape[0], batch_sizes.shape[0], hx[0].shape[1]
     room = _rounded(steps)
     rows = max(room * batch, total)  # fewer if ``batch_sizes`` does not fit ``hx``
     if room > steps:
         batch_sizes = F.pad(batch_sizes, (0, room - steps))
 
-    def run(x: Any, h: Any, w: Any, layers: int) -> Any:
+    def run(x: object, h: object, w: object, layers: int) -> Any:
         if rows > total:
             x = F.pad(x, (0, 0, 0, rows - total))
         output, *finals = _C._rnn_packed(x, batch_sizes, h, w, mode, has_biases, layers, bidirectional)
@@ -70,7 +71,7 @@ def _rounded(steps: int) -> int:
     return -(-steps // grain) * grain
 
 
-def _one_state(mode: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def _one_state(mode: str, args: tuple[Any, ...]) -> tuple[object, ...]:
     """Tells the two forms of ``gru``, ``rnn_tanh`` and ``rnn_relu`` apart: the padded one has the parameters third."""
     if isinstance(args[2], (list, tuple)):
         return _padded(mode, args[0], [args[1]], *args[2:])

@@ -52,7 +52,7 @@ from .filling import (
 _INT = frozenset((int,))
 
 
-def _sizes(name: str, size: Any) -> tuple[int, ...]:
+def _sizes(name: str, size: tuple[Any, ...]) -> tuple[int, ...]:
     """Sizes given spread or packed.
 
     Raises:
@@ -70,7 +70,7 @@ def _sizes(name: str, size: Any) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _given_sizes(name: str, spread: tuple[Any, ...], size: Any) -> tuple[int, ...]:
+def _given_sizes(name: str, spread: tuple[object, ...], size: object) -> tuple[int, ...]:
     if (size is None) == (not spread):
         raise TypeError(f"{name}() received an invalid combination of arguments - got ({', '.join(type(n).__name__ for n in spread)})")
     return _sizes(name, spread if size is None else (tuple(size) if isinstance(size, (tuple, list)) else size,))
@@ -82,9 +82,9 @@ def _made(
     draw: Draw,
     dtype: dtypes.dtype,
     generator: Any,
-    out: Any,
-    layout: Any,
-    device: Any,
+    out: Tensor | None,
+    layout: object,
+    device: devices.device | None,
     requires_grad: bool | None,
     apart: bool = False,
 ) -> Any:
@@ -103,7 +103,7 @@ def _made(
     return made
 
 
-def _wanted(name: str, dtype: Any, out: Any, default: dtypes.dtype) -> dtypes.dtype:
+def _wanted(name: str, dtype: dtypes.dtype | None, out: Tensor | None, default: dtypes.dtype) -> dtypes.dtype:
     check_out(out, dtype)
     given = check_dtype(name, dtype)
     return given or (out.dtype if isinstance(out, Tensor) else default)
@@ -283,7 +283,7 @@ def _dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
     return strides if is_dense(shape, strides) else pointwise_strides(shape, ((shape, strides),)) or contiguous_strides(shape)
 
 
-def _filled(input: Any, made: Any, requires_grad: bool | None, filled: Callable[[Any], Any]) -> Any:
+def _filled(input: Tensor, made: Tensor, requires_grad: bool | None, filled: Callable[[Any], Any]) -> Tensor:
     levels = [level.size for level in examples()]
     if levels and not is_example(made):
         made = blank(made, made.shape)
@@ -404,7 +404,7 @@ _FLOATING = (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16)
 # ---- draws that depend on tensors ------------------------------------------------------------------------------------------------
 
 
-def _finished(name: str, node: str, made: Any, out: Any, *parameters: Any) -> Any:
+def _finished(name: str, node: str, made: Tensor, out: Any, *parameters: object) -> object:
     """The result; it requires grad if a parameter does, whose gradient is zero, as in torch."""
     if out is not None:
         return write_out(made, out, name, asked=name in ("bernoulli", "multinomial"))
@@ -468,7 +468,7 @@ def normal(
     return _finished("normal", f"NormalBackward{len(tensors) + 1}", made, out, mean, std)
 
 
-def _normal_of_each(mean: Tensor, std: Any, generator: Any) -> Tensor | None:
+def _normal_of_each(mean: Tensor, std: Tensor | float, generator: Any) -> Tensor | None:
     """Normal numbers with a mean each, where nothing but the values of the parameters, of one dtype, is to be looked at."""
     kind = mean.dtype
     if kind not in (dtypes.float32, dtypes.float64):
@@ -551,7 +551,7 @@ derivative(A.bernoulli, A.normal_, A.uniform_, A.exponential_, A.geometric_, A.c
 derivative(A.bernoulli.p, A.bernoulli_.float, self=lambda g: D.zeros(g))
 
 
-def _categories(twister: Any, p: np.ndarray, num_samples: int, replacement: bool, order: Any) -> np.ndarray:
+def _categories(twister: Any, p: np.ndarray, num_samples: int, replacement: bool, order: tuple[int, ...]) -> np.ndarray:
     """Indices drawn for each row of ``p``; ``order`` are the strides of one example."""
     rows = p.reshape(math.prod(p.shape[:-1]), p.shape[-1])
     if not (np.isfinite(rows) & (rows >= 0)).all():
@@ -626,7 +626,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
 
 
 @composite(namespace="_C", operands=("input",))
-def _rrelu_slopes(input: Tensor, lower: float, upper: float, generator: Any = None) -> Any:
+def _rrelu_slopes(input: Tensor, lower: float, upper: float, generator: Any = None) -> object:
     """Slopes in [lower, upper) for the elements of ``input`` that are not positive, drawn one after the other, and 1 for the others."""
     key = key_for(generator)
     if key is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...autograd.names import named
@@ -18,7 +18,7 @@ from ..ops._facts import schemas
 from ..tensor.view_splits import chunk, split, split_with_sizes
 
 
-def _each(name: str, tensors: tuple[Any, ...], raise_to: Any) -> Any:
+def _each(name: str, tensors: tuple[object, ...], raise_to: Callable[..., object]) -> Any:
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         return tuple([raise_to(t) for t in tensors[0]])
     for i, t in enumerate(tensors):
@@ -57,7 +57,7 @@ def atleast_2d(*tensors: Any) -> Any:
     return _each("atleast_2d", tensors, lambda t: t.reshape(1, 1) if t.dim() == 0 else t.unsqueeze(0) if t.dim() == 1 else t)
 
 
-def _three(t: Any) -> Any:
+def _three(t: Tensor) -> object:
     if t.dim() == 0:
         return t.reshape(1, 1, 1)
     if t.dim() == 1:

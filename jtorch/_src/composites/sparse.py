@@ -417,7 +417,7 @@ def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha:
     _refuse("sspaddmm", input)
 
 
-def _refuse(name: str, t: Any) -> None:
+def _refuse(name: str, t: object) -> None:
     if not isinstance(t, Tensor):
         raise must_be_tensor(name, "input", 1, t)
     if name in ("smm", "sspaddmm"):

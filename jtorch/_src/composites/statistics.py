@@ -25,7 +25,7 @@ def _value(t: Any) -> float | None:
         return None
 
 
-def _check_weights(name: str, w: Any, observations: int, floating: bool) -> None:
+def _check_weights(name: str, w: Tensor, observations: int, floating: bool) -> None:
     kind = "floating point" if floating else "integral"
     if w.dim() > 1:
         raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {w.dim()} dimensions")

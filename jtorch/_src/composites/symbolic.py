@@ -58,7 +58,7 @@ def sym_not(a: Any) -> Any:
     return not a
 
 
-def _extreme(choose: Any, a: Any, b: Any) -> Any:
+def _extreme(choose: Any, a: Any, b: Any) -> object:
     a, b, name = visible(a), visible(b), f"__sym_{choose.__name__}__"
     for x, other in ((a, b), (b, a)):
         if hasattr(x, name) and type(other) is not float:
@@ -172,7 +172,7 @@ def sym_constrain_range_for_size(size: Any, *, min: int | None = None, max: int 
     _constrain(size, low, high)
 
 
-def _constrain(size: Any, low: int, high: int) -> None:
+def _constrain(size: int, low: int, high: int) -> None:
     if not low <= size <= high:
         raise RuntimeError(f"Invalid value range for {size} between [{low}, {high}].")
 

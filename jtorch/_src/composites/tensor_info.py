@@ -247,7 +247,7 @@ def is_set_to(self: Tensor, tensor: Any) -> Any:
 
 @composite(operands=("input", "from_"), dispatched="never")
 @schemas("(Tensor self, Tensor from) -> bool")
-def _has_compatible_shallow_copy_type(input: Any, from_: Any) -> Any:
+def _has_compatible_shallow_copy_type(input: Tensor, from_: Tensor) -> Any:
     """Whether ``input.data = from_`` is possible: both are strided, or both sparse in the same way, and none or both of them have data.
 
     Example:
@@ -401,7 +401,7 @@ def share_memory_(self: Tensor) -> Any:
     return self
 
 
-def _memory_of(t: Any) -> Any:
+def _memory_of(t: Tensor) -> Any:
     """The storage; of a dual tensor that of its value."""
     if t._al is not None and (plain := getattr(t._al.storage, "plain", None)) is not None:
         t = plain(t)
@@ -571,7 +571,7 @@ def _grad_dtype(t: Tensor) -> Any:
     return t.dtype
 
 
-def _set_grad_dtype(t: Tensor, dtype: Any) -> None:
+def _set_grad_dtype(t: Tensor, dtype: object) -> None:
     if dtype is not t.dtype:
         raise not_offered("Tensor.grad_dtype = ...", "gradients have the dtype of their tensor")
 
@@ -586,7 +586,7 @@ def _volatile(t: Tensor) -> bool:
     return False
 
 
-def _set_volatile(t: Tensor, value: Any) -> None:
+def _set_volatile(t: Tensor, value: object) -> None:
     _volatile(t)
 
 

@@ -35,7 +35,7 @@ def _copied(name: str, view: Any, out: Any, viewed: bool = True) -> Any:
     return made if out is None else write_out(made, out, name, (view,))
 
 
-def _each_copied(name: str, parts: Any, out: Any) -> Any:
+def _each_copied(name: str, parts: tuple[Tensor, ...], out: Any) -> Any:
     """Copies of several views; what is given as ``out`` is written, and nothing returned."""
     made = tuple([_copied(name, part, None) for part in parts])
     if out is None:

@@ -27,19 +27,19 @@ ROWS = s._SIZES[-1][1]
 Fused = Callable[[Any, Any, Any], Any]
 
 
-def _in_float64(a: Any, b: Any, c: Any) -> Any:
+def _in_float64(a: object, b: object, c: object) -> object:
     """``a * b + c`` of float32 numbers with one rounding."""
     a, b, c = (jnp.asarray(v, np.float64) for v in (a, b, c))
     return (a * b + c).astype(np.float32)
 
 
-def _as_written(a: Any, b: Any, c: Any) -> Any:
+def _as_written(a: object, b: object, c: object) -> object:
     """``a * b + c``, which the compiler may round once or twice."""
     a, b, c = (jnp.asarray(v, np.float32) for v in (a, b, c))
     return a * b + c
 
 
-def _polynomial(fused: Fused, x: Any, coefficients: tuple[float, ...]) -> Any:
+def _polynomial(fused: Fused, x: object, coefficients: tuple[float, ...]) -> Any:
     y = fused(x, coefficients[0], coefficients[1])
     for c in coefficients[2:]:
         y = fused(y, x, c)
@@ -74,7 +74,7 @@ def _sine_cosine(fused: Fused, x: Any) -> tuple[Any, Any]:
     return jnp.where((octant & 4) != 0, -sine, sine), jnp.where(((octant + 2) & 4) != 0, -cosine, cosine)
 
 
-def _normal(fused: Fused, words: Any) -> Any:
+def _normal(fused: Fused, words: Any) -> object:
     u = (words & np.uint32(0xFFFFFF)).astype(np.float32) * np.float32(2.0**-24)
     # Rounded before anything is made of them: without the barrier XLA multiplies the factors of the angle with those that come next.
     x, angle = lax.optimization_barrier((np.float32(1) - u[:, 0], np.float32(s._TWO_PI) * u[:, 1]))
@@ -87,7 +87,7 @@ def _program(fused: Fused, rows: int = ROWS) -> Any:
     return jax.jit(functools.partial(_normal, fused)).lower(jax.ShapeDtypeStruct((rows, 2, 8), np.uint32)).compile()
 
 
-def _same_bits(program: Any, rows: int = ROWS) -> bool:
+def _same_bits(program: Callable[..., object], rows: int = ROWS) -> bool:
     """Whether a program gives what NumPy does."""
     words = np.random.Generator(np.random.PCG64(0)).integers(0, 1 << 32, ROWS * 16, dtype=np.uint32)
     found = np.concatenate([np.asarray(program(part)).reshape(-1) for part in words.reshape(-1, rows, 2, 8)])

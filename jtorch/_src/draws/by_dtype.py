@@ -44,7 +44,7 @@ def _paired(draw: Draw) -> Draw:
         real = draw(twister, 2 * n, contiguous)
         return real.view(np.complex64 if real.dtype == np.float32 else np.complex128)
 
-    def by_key(key: Any, shape: tuple[int, ...]) -> Any:
+    def by_key(key: object, shape: tuple[int, ...]) -> Any:
         pair = draw.by_key(key, (2, *shape))  # type: ignore[attr-defined]
         return jax.lax.complex(pair[0], pair[1])
 
@@ -152,7 +152,7 @@ _integers = functools.lru_cache(_DRAWS)(_warned_integers)
 
 
 @functools.lru_cache(_DRAWS)
-def serial(function: Callable[..., np.ndarray], *parameters: Any) -> Draw:
+def serial(function: Callable[..., np.ndarray], *parameters: object) -> Draw:
     """Draws one element after the other by a function of ``_sampling``, or by that of ``_key_sampling`` of the same name."""
 
     def draw(twister: Twister, n: int, contiguous: bool) -> np.ndarray:

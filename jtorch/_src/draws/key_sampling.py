@@ -68,7 +68,7 @@ def exponential(key: Any, shape: Shape, rate: float) -> jax.Array:
     return jax.random.exponential(key, shape, np.float64) / rate
 
 
-def geometric(key: Any, shape: Shape, p: float) -> jax.Array:
+def geometric(key: object, shape: Shape, p: float) -> jax.Array:
     """The number of Bernoulli trials up to the first success, float64."""
     return jnp.maximum(jnp.ceil(jnp.log(_open(key, shape)) / math.log1p(-p)), 1.0)
 

@@ -28,28 +28,28 @@ _PRICE = 10**8
 _drawn = 0
 
 
-def _joined(high: Any, low: Any, far: Any) -> Any:
+def _joined(high: Any, low: Any, far: object) -> Any:
     """New words of those 624, 623 and 227 places back."""
     y = (high & np.uint32(0x80000000)) | (low & np.uint32(0x7FFFFFFF))
     return far ^ (y >> np.uint32(1)) ^ ((np.uint32(0) - (low & np.uint32(1))) & np.uint32(0x9908B0DF))
 
 
-def _round(key: Any) -> Any:
+def _round(key: Any) -> object:
     a = _joined(key[:_NEAR], key[1 : _NEAR + 1], key[_FAR:])
     b = _joined(key[_NEAR : 2 * _NEAR], key[_NEAR + 1 : 2 * _NEAR + 1], a)
     c = _joined(key[2 * _NEAR :], jnp.concatenate([key[2 * _NEAR + 1 :], a[:1]]), b[: WORDS - 2 * _NEAR])
     return jnp.concatenate([a, b, c])
 
 
-def _tempered(y: Any) -> Any:
+def _tempered(y: Any) -> object:
     y = y ^ (y >> np.uint32(11))
     y = y ^ ((y << np.uint32(7)) & np.uint32(0x9D2C5680))
     y = y ^ ((y << np.uint32(15)) & np.uint32(0xEFC60000))
     return y ^ (y >> np.uint32(18))
 
 
-def _rounds(key: Any) -> tuple[Any, Any]:
-    def step(key: Any, _: None) -> tuple[Any, Any]:
+def _rounds(key: Any) -> tuple[object, object]:
+    def step(key: object, _: None) -> tuple[Any, Any]:
         key = _round(key)
         return key, _tempered(key)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ...dispatch import ACTIVE, MISSING, TorchFunctionMode, add_plain, mode_stack, override, push_mode, remove_mode
@@ -71,11 +71,11 @@ class device:
         def __init__(self, *, device: device | str | int) -> None: ...
         @overload
         def __init__(self, type: str, index: int) -> None: ...
-        def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+        def __init__(self, *args: object, **kwargs: object) -> None: ...
 
     else:
 
-        def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        def __new__(cls, *args: object, **kwargs: object) -> Any:
             if ACTIVE.modes:
                 answer = override(device, (), args, kwargs or None)
                 if answer is not MISSING:
@@ -96,7 +96,7 @@ class device:
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: object) -> bool:
         # Equal devices are the same object: see ``_intern``.
         return self is other if isinstance(other, device) else NotImplemented
 
@@ -127,7 +127,7 @@ class device:
         return _decorated(self, func)  # type: ignore[return-value]
 
 
-def _decorated(place: device, func: Callable[..., Any]) -> Callable[..., Any]:
+def _decorated(place: device, func: Callable[..., object]) -> Callable[..., Any]:
     if inspect.isclass(func):
         raise RuntimeError(
             "Cannot decorate classes; it is ambiguous whether or not only the constructor or all methods should have the context manager "
@@ -136,7 +136,7 @@ def _decorated(place: device, func: Callable[..., Any]) -> Callable[..., Any]:
     if inspect.isgeneratorfunction(func):
 
         @functools.wraps(func)
-        def generator(*args: Any, **kwargs: Any) -> Any:
+        def generator(*args: object, **kwargs: object) -> Any:
             inner = func(*args, **kwargs)
             step: Callable[[], Any] = functools.partial(next, inner)
             while True:
@@ -159,7 +159,7 @@ def _decorated(place: device, func: Callable[..., Any]) -> Callable[..., Any]:
         return generator
 
     @functools.wraps(func)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: object, **kwargs: object) -> Any:
         with place:
             return func(*args, **kwargs)
 
@@ -169,7 +169,7 @@ def _decorated(place: device, func: Callable[..., Any]) -> Callable[..., Any]:
 # ------------------------------------------------------------------------------------------------ construction
 
 
-def _construct(args: tuple[Any, ...], kwargs: dict[str, Any]) -> device:
+def _construct(args: tuple[object, ...], kwargs: dict[str, str]) -> device:
     names = dict(kwargs)
     first = args[0] if args else names.pop("device", MISSING)
     if first is MISSING:
@@ -202,7 +202,7 @@ def _not_negative(index: int) -> int:
     return index
 
 
-def _invalid(args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError:
+def _invalid(args: tuple[object, ...], kwargs: Mapping[str, object]) -> TypeError:
     got = ", ".join([*(type(a).__name__ for a in args), *(f"{k}={type(v).__name__}" for k, v in kwargs.items())])
     return TypeError(
         f"device() received an invalid combination of arguments - got ({got}), but expected one of:\n"
@@ -228,7 +228,7 @@ def _parse(text: str) -> device:
     return _intern(kind, int(number) if colon else None)
 
 
-def as_device(value: Any, function: str = "to") -> device:
+def as_device(value: object, function: str = "to") -> device:
     """The device that an argument ``device=`` means.
 
     Raises:
@@ -297,7 +297,7 @@ def set_current_index(kind: str, index: int) -> None:
     _current.index[kind] = index
 
 
-def cpu_placement() -> Any:
+def cpu_placement() -> object:
     """The jax device of host memory."""
     return jax_devices("cpu")[0]
 
@@ -347,7 +347,7 @@ def _there() -> str:
 _of: dict[Any, device] = {}
 
 
-def of_placement(place: Any) -> device:
+def of_placement(place: object) -> device:
     """The device of a value that lies at ``place``; of a sharded one, the type its shards lie on."""
     found = _of.get(place)
     if found is None:
@@ -370,18 +370,20 @@ def _device_of(place: Any) -> device:
 # ------------------------------------------------------------------------------------------------ default device
 
 #: The functions that a device context gives its device, filled in as they are made; ``torch.normal`` and ``*_like`` functions are none.
-FACTORIES: set[Any] = set()
+FACTORIES: set[object] = set()
 
 
 class DeviceContext(TorchFunctionMode):
     """The function mode behind ``with torch.device(...)``: gives its device to factories that were not given one."""
 
-    acts_on: Collection[Any] | None = FACTORIES
+    acts_on: Collection[object] | None = FACTORIES
 
     def __init__(self, place: device | str | int) -> None:
         self.device = as_device(place)
 
-    def __torch_function__(self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        self, func: Callable[..., object], types: object, args: tuple[object, ...] = (), kwargs: dict[str, object] | None = None
+    ) -> Any:
         kwargs = dict(kwargs or {})
         if func in FACTORIES and kwargs.get("device") is None:
             kwargs["device"] = self.device

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 
 def canonical_dim(dim: int, ndim: int, *, wrap_scalar: bool = True) -> int:
@@ -40,7 +39,7 @@ def check_long(value: int) -> None:
         raise ValueError(OVERFLOW)
 
 
-def check_longs(name: str, argument: str, values: Any) -> None:
+def check_longs(name: str, argument: str, values: object) -> None:
     """``check_long`` for an argument that may be a list of whole numbers; what is no whole number is not looked at.
 
     Raises:
@@ -168,7 +167,7 @@ def is_ours(kind: type) -> bool:
     return name == "jtorch" or (name == "torch" and sys.modules.get("torch") is sys.modules["jtorch"])
 
 
-def type_name(value: Any) -> str:
+def type_name(value: object) -> str:
     """The name of a value's type, as messages give it: C types of other packages with their modules."""
     kind = type(value)
     if is_ours(kind):

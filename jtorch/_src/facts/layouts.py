@@ -92,7 +92,7 @@ add_plain(layout, memory_format)
 # ---- strides ---------------------------------------------------------------------------------------------------------------------
 
 
-def _room(n: Any) -> Any:
+def _room(n: object) -> Any:
     """What a dimension takes of the strides before it; a size that is not known is not taken for 0."""
     return max(n, 1) if type(n) is int else n
 
@@ -111,7 +111,7 @@ def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     return found
 
 
-def format_strides(shape: tuple[int, ...], memory_format: Any) -> tuple[int, ...]:
+def format_strides(shape: tuple[int, ...], memory_format: object) -> tuple[int, ...]:
     """The strides of a dense tensor in a memory format.
 
     Raises:
@@ -160,7 +160,7 @@ def column_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 _columns: dict[tuple[int, ...], tuple[int, ...]] = {}
 
 
-def in_format(shape: tuple[int, ...], strides: tuple[int, ...], memory_format: Any) -> bool:
+def in_format(shape: tuple[int, ...], strides: tuple[int, ...], memory_format: object) -> bool:
     """Whether a dense tensor is in a memory format; strides of dimensions of size 1 do not matter. False for another number of them."""
     if memory_format in (contiguous_format, preserve_format):
         return is_contiguous(shape, strides)

@@ -29,7 +29,7 @@ def slice_bounds(index: slice, n: Any) -> tuple[Any, Any, int]:
     highest, lowest = jax.core.max_dim, jax.core.min_dim
     step = 1 if index.step is None else operator.index(index.step)
 
-    def within(bound: Any, default: Any) -> Any:
+    def within(bound: int, default: object) -> Any:
         if bound is None:
             return default
         if type(bound) not in SYMBOLIC:
@@ -79,7 +79,7 @@ class Size(tuple[int, ...]):
 
     __slots__ = ()
 
-    def __new__(cls, sizes: Iterable[Any] = (), /) -> Size:
+    def __new__(cls, sizes: Iterable[object] = (), /) -> Size:
         made = tuple.__new__(cls, sizes)
         for i, item in enumerate(made):
             if type(item) is not int:

@@ -79,7 +79,7 @@ class Static:
         known = self.types | (self.items or frozenset())
         return int in known and float not in known and not _counts(value)
 
-    def decide(self, value: Any, default: Any) -> None:
+    def decide(self, value: Any, default: bool | float | str) -> None:
         """Asks ``value`` for what Python code asks where such a value is due: its truth, its items, or how many these are."""
         if str in self.types:
             bool(value == default)

@@ -25,7 +25,7 @@ class PyTorchFileReader:
         True
     """
 
-    def __init__(self, name_or_buffer: Any) -> None:
+    def __init__(self, name_or_buffer: object) -> None:
         self._own = open(name_or_buffer, "rb") if isinstance(name_or_buffer, (str, os.PathLike)) else None  # noqa: SIM115 (closed with it)
         try:
             self._archive = Archive(name_or_buffer if self._own is None else self._own)
@@ -119,7 +119,7 @@ class PyTorchFileWriter:
 
 
 @contextlib.contextmanager
-def open_reader(name_or_buffer: Any) -> Iterator[PyTorchFileReader]:
+def open_reader(name_or_buffer: object) -> Iterator[PyTorchFileReader]:
     """A block in which an archive is read."""
     reader = PyTorchFileReader(name_or_buffer)
     try:
@@ -129,7 +129,7 @@ def open_reader(name_or_buffer: Any) -> Iterator[PyTorchFileReader]:
 
 
 @contextlib.contextmanager
-def open_writer(name_or_buffer: Any) -> Iterator[PyTorchFileWriter]:
+def open_writer(name_or_buffer: object) -> Iterator[PyTorchFileWriter]:
     """A block in which an archive is written; it is complete at its end."""
     writer = PyTorchFileWriter(name_or_buffer)
     yield writer

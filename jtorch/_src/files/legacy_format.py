@@ -40,29 +40,29 @@ def save(obj: object, file: Any, pickle_module: Any, protocol: int, storages: St
 class _Stub:
     """Stands for whatever a pickle makes while it is only searched for storages."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         pass
 
-    def __call__(self, *args: Any, **kwargs: Any) -> _Stub:
+    def __call__(self, *args: object, **kwargs: object) -> _Stub:
         return self
 
     def __setitem__(self, key: Any, value: Any) -> None:
         pass
 
-    def __setstate__(self, state: Any) -> None:
+    def __setstate__(self, state: object) -> None:
         pass
 
-    def append(self, item: Any) -> None:
+    def append(self, item: object) -> None:
         """Does nothing."""
 
-    def extend(self, items: Any) -> None:
+    def extend(self, items: object) -> None:
         """Does nothing."""
 
-    def add(self, item: Any) -> None:
+    def add(self, item: object) -> None:
         """Does nothing."""
 
 
-def _view_of(pid: Any) -> tuple[Any, int, int] | None:
+def _view_of(pid: tuple[object, ...]) -> tuple[Any, int, int] | None:
     """Which part of a storage is meant, as its key, first element and number of elements; None for the whole.
 
     Raises:
@@ -76,7 +76,7 @@ def _view_of(pid: Any) -> tuple[Any, int, int] | None:
     return text(view[0]), view[1], view[2]
 
 
-def _storages_in(file: Any, reader: Any, options: dict[str, Any]) -> dict[str, tuple[Any, str, int]]:
+def _storages_in(file: Any, reader: object, options: dict[str, Any]) -> dict[str, tuple[Any, str, int]]:
     """``{key: (storage type, location, number of elements)}`` of the next pickle, of which nothing is run."""
     found: dict[str, tuple[Any, str, int]] = {}
 
@@ -86,7 +86,7 @@ def _storages_in(file: Any, reader: Any, options: dict[str, Any]) -> dict[str, t
 
     # Not the one in C, which makes room for as many objects as a number in the file says.
     class Scanner(pickle._Unpickler):
-        def find_class(self, module: str, name: str) -> Any:
+        def find_class(self, module: str, name: str) -> object:
             if module in ("torch", "torch.storage") and (name in DTYPE_OF or name == "UntypedStorage"):
                 return UntypedStorageType() if name == "UntypedStorage" else StorageType(name)
             return _Stub
@@ -110,7 +110,7 @@ def _storages_in(file: Any, reader: Any, options: dict[str, Any]) -> dict[str, t
             code[0]: load for code, load in others.items() if code[0] in known
         }
 
-        def persistent_load(self, pid: Any) -> Any:
+        def persistent_load(self, pid: Any) -> object:
             storage_type, key, location, numel = storage_id(pid, 5)
             _view_of(pid)
             found[key] = (storage_type, location, numel)
@@ -127,12 +127,12 @@ def _storages_in(file: Any, reader: Any, options: dict[str, Any]) -> dict[str, t
     return found
 
 
-def load(file: Any, restore: Callable[[Any, str], Any], reader: Any, options: dict[str, Any]) -> Any:
+def load(file: Any, restore: Callable[[Any, str], Any], reader: Any, options: dict[str, str]) -> Any:
     """Reads the next object; ``restore`` puts a storage where it belongs."""
     storages: dict[str, Any] = {}
     parts: dict[Any, Any] = {}
 
-    def persistent_load(pid: Any) -> Any:
+    def persistent_load(pid: Any) -> object:
         key = storage_id(pid, 5)[1]
         if key not in storages:
             raise RuntimeError(f"There is no storage {key!r} in the file. The file might be corrupted.")

@@ -67,7 +67,7 @@ def _is_wrapper(tensor: torch.Tensor) -> bool:
     return tensor._al is not None and tensor._al.storage.detach is not None
 
 
-def _tensor_args(tensor: torch.Tensor, requires_grad: bool) -> tuple[Any, tuple[Any, ...]]:
+def _tensor_args(tensor: torch.Tensor, requires_grad: bool) -> tuple[object, ...]:
     if type(tensor) in LAYOUTS:
         from ...sparse._methods import parts_for_saving
 
@@ -87,7 +87,7 @@ def _tensor_args(tensor: torch.Tensor, requires_grad: bool) -> tuple[Any, tuple[
     return _NAMES[name], (*args, metadata) if metadata else args
 
 
-def _reduce(obj: Any) -> Any:
+def _reduce(obj: Any) -> object:
     """How objects of jtorch are written, so that PyTorch reads them as its own."""
     kind = type(obj)
     if isinstance(obj, torch.Tensor):
@@ -125,14 +125,14 @@ def _reduce(obj: Any) -> Any:
     return NotImplemented
 
 
-def _is_own(obj: Any) -> bool:
+def _is_own(obj: object) -> bool:
     """Whether a class or function is jtorch's; some call their module ``torch``."""
     return (getattr(obj, "__module__", None) or "").split(".")[0] in ("jtorch", "torch")
 
 
-def _make_pickler(base: type, persistent_id: Callable[[Any], Any]) -> type:
+def _make_pickler(base: type, persistent_id: Callable[..., object]) -> type:
     class Pickler(base):
-        def persistent_id(self, obj: Any) -> Any:
+        def persistent_id(self, obj: object) -> object:
             if type(obj) is _Stored:
                 return persistent_id(obj)
             if isinstance(obj, UntypedStorage | TypedStorage):
@@ -140,13 +140,13 @@ def _make_pickler(base: type, persistent_id: Callable[[Any], Any]) -> type:
                 return persistent_id(_Stored(Piece(obj.untyped(), obj.dtype if typed else torch.uint8), typed))
             return None
 
-        def reducer_override(self, obj: Any) -> Any:
+        def reducer_override(self, obj: object) -> object:
             reduced = _reduce(obj)
             if reduced is not NotImplemented or not hasattr(base, "reducer_override"):
                 return reduced
             return super().reducer_override(obj)
 
-        def save_global(self, obj: Any, name: str | None = None, **options: Any) -> None:
+        def save_global(self, obj: _Name | type, name: str | None = None, **options: object) -> None:
             if type(obj) is _Name:
                 module, found = obj.module, obj.name
             elif type(obj) is torch.dtype:
@@ -166,7 +166,7 @@ def _make_pickler(base: type, persistent_id: Callable[[Any], Any]) -> type:
 
         dispatch = {**getattr(base, "dispatch", {}), type(_reduce): save_global}
 
-        def save_type(self, obj: Any) -> None:
+        def save_type(self, obj: type) -> None:
             if _is_own(obj):
                 self.save_global(obj)
             else:
@@ -181,12 +181,12 @@ def _make_pickler(base: type, persistent_id: Callable[[Any], Any]) -> type:
 _MARK = f"global {os.urandom(16).hex()} "
 
 
-def _make_compiled_pickler(base: type, persistent_id: Callable[[Any], Any]) -> type:
+def _make_compiled_pickler(base: type, persistent_id: Callable[..., object]) -> type:
     """As ``_make_pickler``, of the pickler that is written in C: it writes globals by itself, so they are marked as persistent objects."""
     marks: dict[tuple[str, str], str] = {}
 
     class Pickler(_make_pickler(base, persistent_id)):
-        def persistent_id(self, obj: Any) -> Any:
+        def persistent_id(self, obj: object) -> object:
             if type(obj) is _Name:
                 place = obj.module, obj.name
             elif type(obj) is torch.dtype:
@@ -221,7 +221,7 @@ def _with_globals(written: bytes, out: Any) -> None:
             out.write(pickle.GLOBAL + value.removeprefix(_MARK).encode() if is_global else written[at:end])
 
 
-def write_pickle(obj: Any, pickle_module: Any, protocol: int, persistent_id: Callable[[Any], Any], out: Any) -> None:
+def write_pickle(obj: object, pickle_module: Any, protocol: int, persistent_id: Callable[..., object], out: object) -> None:
     """Writes an object; ``persistent_id`` says how the pickle refers to a storage (see ``Storages``)."""
     # The pickler written in Python: only there can globals get another name than that of the module they lie in.
     base = pickle._Pickler if pickle_module is pickle else getattr(pickle_module, "_Pickler", pickle_module.Pickler)
@@ -236,7 +236,7 @@ def write_pickle(obj: Any, pickle_module: Any, protocol: int, persistent_id: Cal
 class Storages:
     """Numbers the storages that a pickle refers to; ``tag`` names the places of storages."""
 
-    def __init__(self, tag: Callable[[Any], str]) -> None:
+    def __init__(self, tag: Callable[..., object]) -> None:
         self.tag = tag
         self.pieces: dict[Any, tuple[str, Piece]] = {}
 
@@ -278,7 +278,7 @@ def _elsewhere(module: str, name: str) -> Any:
     return None
 
 
-def make_unpickler(reader: Any, persistent_load: Callable[[Any], Any]) -> type:
+def make_unpickler(reader: Any, persistent_load: Callable[..., object]) -> type:
     """The class that reads a pickle as ``reader`` does, where ``persistent_load`` gives the storages."""
     trusting = reader is not _weights_only_unpickler
 
@@ -298,7 +298,7 @@ def make_unpickler(reader: Any, persistent_load: Callable[[Any], Any]) -> type:
                 module = "j" + module  # also where torch itself is imported beside jtorch
             return super().find_class(module, name)
 
-        def persistent_load(self, pid: Any) -> Any:
+        def persistent_load(self, pid: tuple[StorageType | int | str, ...]) -> object:
             return persistent_load(pid)
 
     return Unpickler
@@ -309,7 +309,7 @@ def text(value: Any) -> Any:
     return value.decode("ascii") if isinstance(value, bytes) else value
 
 
-def storage_id(pid: Any, length: int) -> tuple[Any, str, str, int]:
+def storage_id(pid: object, length: int) -> tuple[Any, str, str, int]:
     """What a pickle says of a storage: its class, its key in the file, where it was, and its number of elements.
 
     Raises:

@@ -38,7 +38,7 @@ _OVERLAPS, _BESIDE = 10, 1 << 22
 _SHOWN, _SHOWN_BESIDE = 1000, 1 << 26
 
 
-def brief(value: Any) -> str:
+def brief(value: object) -> str:
     """What an error says of something in a file: containers may be endless to print, and texts long."""
     if isinstance(value, (tuple, list)) and len(value) <= 20 and all(type(v) in (int, float, str, type(None)) for v in value):
         value = repr(value)

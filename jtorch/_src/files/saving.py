@@ -17,8 +17,8 @@ DEFAULT_PROTOCOL = 2
 @apart("torch.save")
 def save(
     obj: object,
-    f: Any,
-    pickle_module: Any = pickle,
+    f: object,
+    pickle_module: object = pickle,
     pickle_protocol: int = DEFAULT_PROTOCOL,
     _use_new_zipfile_serialization: bool = True,
     _disable_byteorder_record: bool = False,
@@ -46,13 +46,13 @@ def save(
 
 
 def load(
-    f: Any,
+    f: object,
     map_location: Any = None,
-    pickle_module: Any = None,
+    pickle_module: object = None,
     *,
     weights_only: bool | None = None,
     mmap: bool | None = None,
-    **pickle_load_args: Any,
+    **pickle_load_args: object,
 ) -> Any:
     """Reads what ``save`` wrote, here or in PyTorch.
 

@@ -56,7 +56,7 @@ def compiled(text: str, filename: str) -> CodeType:
     return code
 
 
-def _stub(*args: Any, **kwargs: Any) -> Any:
+def _stub(*args: object, **kwargs: object) -> object:
     make: Any = "make"
     return make()(*args, **kwargs)
 
@@ -66,7 +66,7 @@ def _stub(*args: Any, **kwargs: Any) -> Any:
 _STUB_FILE = "<jtorch, a first call: importlib _bootstrap>"
 
 
-def function(text: str, name: str, names: dict[str, Any], filename: str) -> Callable[..., Any]:
+def function(text: str, name: str, names: dict[str, object], filename: str) -> Callable[..., Any]:
     """The function ``name`` that ``text`` defines, with the globals ``names``; its source shows in tracebacks.
 
     It has its code, and the defaults of its parameters, from its first call on; it is the same object before and after.

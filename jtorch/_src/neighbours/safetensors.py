@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 
+from ...core import Tensor
 
-def _to_ndarray(tensor: Any) -> tuple[np.ndarray, Any]:
+
+def _to_ndarray(tensor: Tensor) -> tuple[np.ndarray, object]:
     """The bytes of a tensor's elements, in their order, and what must stay alive as long."""
     array = np.ascontiguousarray(np.asarray(tensor.detach().jax()))
     return array.reshape(-1).view(np.uint8), array

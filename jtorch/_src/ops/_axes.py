@@ -17,7 +17,7 @@ from ._rows import elements_added
 from ._sizes import fewer
 
 
-def category(dtype: Any) -> int:
+def category(dtype: object) -> int:
     """The category (``dtypes.BOOL`` to ``dtypes.COMPLEX``) of an array's dtype."""
     return dtypes.from_np(dtype).category
 
@@ -27,7 +27,7 @@ def to_dtype(x: Array, dtype: Any) -> Array:
     return cast(x, np.dtype(dtype))
 
 
-def accumulated(x: Array, dtype: Any) -> Array:
+def accumulated(x: Array, dtype: object) -> Array:
     """``x`` in ``dtype`` or, without one, integers and bool in int64: what ``sum``, ``prod`` and the scans accumulate."""
     if dtype is not None:
         return to_dtype(x, dtype)
@@ -62,7 +62,7 @@ def squeezed(x: Array, axis: int, ndim: int, keepdim: bool) -> Array:
     return x if keepdim and ndim else lax.squeeze(x, (axis,))
 
 
-def positions(x: Array, axis: int, dtype: Any = np.int32) -> Array:
+def positions(x: Array, axis: int, dtype: type = np.int32) -> Array:
     """Each element's index along ``axis``."""
     if not fewer(x.shape[axis], np.iinfo(np.int32).max + 1):
         dtype = np.int64

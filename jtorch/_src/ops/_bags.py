@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -76,7 +75,7 @@ def _by_columns(table: Array, indices: Array, at_a_time: int) -> Array:
     return jnp.stack(sums, axis=1)
 
 
-def _shape(table: Any, indices: Any) -> tuple[int, ...]:
+def _shape(table: Array, indices: Array) -> tuple[int, ...]:
     return indices.shape[0], table.shape[1]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..facts import dtypes
@@ -11,7 +9,7 @@ from ..facts.errors import CPP_NAMES, check_scalar
 from ._fitting import check_fits
 
 
-def check_real(value: Any, dtype: np.dtype) -> None:
+def check_real(value: object, dtype: np.dtype) -> None:
     """Refuses a complex number, or an array of one, where the elements that it meets are real.
 
     Raises:

@@ -304,7 +304,7 @@ def _cost_of_products(e: Equation) -> float:
     return cost_of(_on_host(e.ins[0].shape, e.ins[1].shape, e.params["geo"], np.dtype(e.out.dtype)), e)
 
 
-def _shape_of_products(x: Any, w: Any, *, geo: tuple[Any, ...]) -> tuple[int, ...]:
+def _shape_of_products(x: Array, w: Array, *, geo: tuple[Any, ...]) -> tuple[int, ...]:
     return x.shape[0], w.shape[0], *Geometry(*geo).out_size(x.shape[2:], w.shape[2:])
 
 
@@ -485,7 +485,7 @@ def _cost_of_sums(e: Equation) -> float:
     return 3 * CALL * math.prod(e.params["kernel"]) + 2 * BYTE * nbytes((*e.ins, *e.outs))
 
 
-def _shape_of_sums(shares: Any, *, size: tuple[int, ...], **_: Any) -> tuple[int, ...]:
+def _shape_of_sums(shares: Array, *, size: tuple[int, ...], **_: object) -> tuple[int, ...]:
     return shares.shape[0], shares.shape[-1], *size
 
 

@@ -83,7 +83,7 @@ class Written:
     tells: Callable[..., bool] | None = None
     words: str = ""
 
-    def refusal(self, *args: Any) -> str:
+    def refusal(self, *args: object) -> str:
         """Why there is no derivative for these arguments of ``tells``, or nothing."""
         return "" if self.tells is None or self.tells(*args) else self.words
 
@@ -161,10 +161,10 @@ class Op(Facts):
 
 #: Every declared op by its public path.
 OPS: dict[str, Op] = {}
-_BY_BODY: dict[Callable[..., Any], Op] = {}
+_BY_BODY: dict[Callable[..., object], Op] = {}
 
 
-def _params_of(body: Callable[..., Any]) -> tuple[Param, ...]:
+def _params_of(body: Callable[..., object]) -> tuple[Param, ...]:
     params = []
     for p in inspect.signature(body).parameters.values():
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
@@ -225,14 +225,14 @@ reduction = _family("reduction", out=True)
 shape = _family("shape", saves=())
 
 
-def find(body: Callable[..., Any]) -> Op:
+def find(body: Callable[..., object]) -> Op:
     """The record of a declared kernel."""
     return _BY_BODY[body]
 
 
 def defvjp(
-    body: Callable[..., Any],
-    rule: Callable[..., Any],
+    body: Callable[..., object],
+    rule: Callable[..., object],
     *,
     saves: tuple[str, ...] | None = None,
     fwd: Callable[..., Any] | None = None,
@@ -250,13 +250,13 @@ def defvjp(
         record.saves = saves
 
 
-def without_derivative(body: Callable[..., Any], error: Exception) -> None:
+def without_derivative(body: Callable[..., object], error: Exception) -> None:
     """States that the op of ``body`` has a derivative that nobody knows: ``error`` is raised when a backward pass comes to it.
 
     Of a RuntimeError the node is PyTorch's ``NotImplemented``, which its operators without a formula have; others have a name of their own.
     """
 
-    def rule(*_: Any, **__: Any) -> Any:
+    def rule(*_: object, **__: object) -> Any:
         raise error
 
     defvjp(body, rule, saves=())
@@ -292,7 +292,7 @@ class _Collectors(threading.local):
 _collectors = _Collectors()
 
 
-def guard(bad: Any, exc_type: type[Exception], message: str, value: Any = None) -> None:
+def guard(bad: Array, exc_type: type[Exception], message: str, value: Array | None = None) -> None:
     """States in a kernel that ``bad`` (a bool array, any shape) must be false everywhere.
 
     ``{}`` in ``message`` is replaced by ``value`` (an integer array of the same shape, at the first bad place). Outside the engine, for
@@ -304,13 +304,13 @@ def guard(bad: Any, exc_type: type[Exception], message: str, value: Any = None) 
         stack[-1].append(Guard(bad, exc_type, message, value))
 
 
-def guard_gradient(bad: Any, exc_type: type[Exception], message: str) -> None:
+def guard_gradient(bad: object, exc_type: type[Exception], message: str) -> None:
     """As ``guard``, in a rule of ``defvjp``: what the gradients of results must fulfil for the operand's to have a meaning."""
     if _collectors.derivatives:
         _collectors.derivatives[-1].append(Guard(bad, exc_type, message, None))
 
 
-def _compared(how: Callable[[Any, Any], Any], x: Any, limit: float) -> Any:
+def _compared(how: Callable[..., object], x: Array, limit: float) -> Any:
     """How an array compares with a number. Positions are compared in JAX's primitives: they are traced for each new size."""
     if type(limit) is int and x.dtype in _POSITIONS and abs(limit) <= np.iinfo(x.dtype).max:
         return how(x, x.dtype.type(limit))
@@ -322,7 +322,7 @@ _COMPARED: dict[Any, Callable[[Any, Any], Any]] = {lax.lt: operator.lt, lax.gt: 
 
 
 def guard_range(
-    x: Any,
+    x: Array,
     low: float | None,
     high: float | None,
     exc_type: type[Exception],
@@ -330,7 +330,7 @@ def guard_range(
     *,
     hole: float | None = None,
     skip: float | None = None,
-    of: Any = None,
+    of: Array | None = None,
     nan: bool = False,
     loose: bool = False,
 ) -> None:

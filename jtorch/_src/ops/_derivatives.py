@@ -25,7 +25,7 @@ class _Overload:
     def path(self) -> str:
         return f"{self.packet.name}.{self.name}"
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         found = getattr(getattr(D.A, self.packet.name), self.name)
         setattr(self.packet, self.name, found)  # the next one who names it has the operator itself
         return found(*args, **kwargs)
@@ -69,7 +69,7 @@ class Stated:
 
     operators: tuple[str, ...]
     results: tuple[int, ...] | None
-    formulas: dict[str, Callable[..., Any]]
+    formulas: dict[str, Callable[..., object]]
 
 
 #: All derivatives as they were stated; ``aten/derivatives.py`` reads them when the first one is asked for.

@@ -39,7 +39,7 @@ def derived_kin(
     call: Call,
     avals: tuple[Aval, ...],
     outs: tuple[Aval, ...],
-    how: Any,
+    how: tuple[object, ...],
     made: Callable[[Call, Any, Any], Call],
     operands: Callable[[Sequence[Aval], Sequence[Aval]], tuple[Aval, ...]],
 ) -> Kin | None:
@@ -63,7 +63,7 @@ def derived_kin(
     return Kin(found, (*kin.items, *avals, *outs), (call, avals), operands)
 
 
-def _opened(value: Any, numbers: list[int]) -> Any:
+def _opened(value: object, numbers: list[int]) -> Any:
     """A static argument without what may be sizes in it, which are added to ``numbers``."""
     if type(value) is int and value >= FEW:
         numbers.append(value)
@@ -73,7 +73,7 @@ def _opened(value: Any, numbers: list[int]) -> Any:
     return value
 
 
-def _closed(value: Any, sizes: Iterator[Any]) -> Any:
+def _closed(value: tuple[int | str, ...] | int | str | None, sizes: Iterator[object]) -> Any:
     """The reverse of ``_opened``."""
     if value is _SIZE:
         return next(sizes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from typing import Any
 
 import jax
@@ -61,11 +62,11 @@ def _first(bad: Array, n: int) -> Array:
     return jnp.min(jnp.where(row < count, row * dtype(width) + lax.iota(dtype, width), dtype(n)))
 
 
-def _batched(operands: Any, dims: Any, **params: Any) -> Any:
+def _batched(operands: Iterable[object], dims: tuple[int, ...], **params: Any) -> tuple[Array | int, ...]:
     return jax.vmap(lambda *xs: _formula(*xs, **params), in_axes=tuple(dims))(*operands), 0
 
 
-def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+def _jvp(primals: Iterable[object], tangents: object, **params: object) -> Any:
     del tangents
     found = _flags_p.bind(*primals, **params)
     return found, ad.Zero(jax.core.ShapedArray(found.shape, jax.dtypes.float0))
@@ -92,7 +93,7 @@ def _by_numpy(e: Equation) -> Compute:
     nothing = np.zeros((n, 2), np.int64)
     nothing.flags.writeable = False
 
-    def told(operands: tuple[Any, ...]) -> np.ndarray:
+    def told(operands: tuple[object, ...]) -> np.ndarray:
         found = np.zeros((n, 2), np.int64)
         for k, at in enumerate(places):
             bad = np.asarray(operands[k]).reshape(-1)
@@ -101,7 +102,7 @@ def _by_numpy(e: Equation) -> Compute:
                 found[k] = 1, values[bad.argmax() if values.size > 1 else 0]
         return found
 
-    def compute(*operands: Any) -> np.ndarray:
+    def compute(*operands: object) -> np.ndarray:
         for bad in operands[:n]:
             if count_nonzero(bad):
                 return told(operands)

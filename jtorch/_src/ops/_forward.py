@@ -36,7 +36,7 @@ def _make(call: Call, mine: tuple[bool, ...], outs: tuple[Aval, ...]) -> Call:
     n, m = len(mine), sum(mine)
     info: Info = call.extra
 
-    def fn(*flat: Any) -> Any:
+    def fn(*flat: object) -> tuple[jax.Array, ...]:
         primals, tangents, numbers = flat[:n], flat[n : n + m], flat[n + m :]
         with collecting(None):
             found = None
@@ -96,7 +96,7 @@ def stated(call: Call) -> Callable[..., Any] | None:
         return out, jax.tree.map(lambda r: _zero(r) if (t := next(flags, None)) is None else _strong(t), out)
 
     @jax.custom_jvp
-    def linked(primals: Sequence[Any], out: Any) -> Any:
+    def linked(primals: Sequence[object], out: object) -> Any:
         """The results, which derivatives of derivatives find to come from the operands by the rule, too."""
         return out
 
@@ -108,7 +108,7 @@ def stated(call: Call) -> Callable[..., Any] | None:
 calls.stated = stated
 
 
-def _zero(result: Any) -> custom_derivatives.SymbolicZero:
+def _zero(result: object) -> custom_derivatives.SymbolicZero:
     return custom_derivatives.SymbolicZero(jax.typeof(result).to_tangent_aval())
 
 
@@ -136,21 +136,23 @@ def _with_residuals(
     return out, results, results if info.tracked is None and info.saves_result else residuals
 
 
-def _results(call: Call, primals: Sequence[Any], numbers: Sequence[Any]) -> tuple[Any, ...]:
+def _results(call: Call, primals: Sequence[object], numbers: Sequence[object]) -> tuple[jax.Array, ...]:
     return _results_of(call.fn(*primals, *numbers))
 
 
-def _results_of(out: Any) -> tuple[Any, ...]:
+def _results_of(out: tuple[jax.Array, ...] | jax.Array | Guarded) -> tuple[Any, ...]:
     if isinstance(out, Guarded):
         out = out.outs
     return tuple(out) if isinstance(out, (tuple, list)) else (out,)
 
 
-def _pushed(call: Call, mine: Sequence[bool], primals: Sequence[Any], tangents: Sequence[Any], numbers: Sequence[Any]) -> Sequence[Any]:
+def _pushed(
+    call: Call, mine: Sequence[bool], primals: Sequence[object], tangents: Sequence[object], numbers: Sequence[object]
+) -> Sequence[Any]:
     """By ``jax.jvp`` of the kernel."""
     places = [i for i, m in enumerate(mine) if m]
 
-    def f(*xs: Any) -> tuple[Any, ...]:
+    def f(*xs: object) -> tuple[jax.Array, ...]:
         full = list(primals)
         for i, x in zip(places, xs, strict=True):
             full[i] = x
@@ -176,7 +178,7 @@ def _transposed(
     if axes:  # what is the same on all devices, too: rules that ask JAX for a derivative get that of one of them
         primals, saved = [varying(x, axes) for x in primals], [varying(x, axes) for x in saved]
 
-    def pull(*cotangents: Any) -> list[Any]:
+    def pull(*cotangents: Any) -> list[jax.Array]:
         there = iter(cotangents)
         full = [_conj(next(there)) if g else None for g in given]
         return [varying(_conj(g), axes) for g in _by_rule(info, list(primals), numbers, saved, full, outs, mine)]
@@ -198,7 +200,7 @@ def _transposed(
 _NOT_LINEAR = (NotImplementedError, TypeError, ValueError, AssertionError, KeyError)
 
 
-def _somewhere(aval: Aval) -> Any:
+def _somewhere(aval: Aval) -> jax.Array:
     """Some array of an aval, all elements different and none zero."""
     steps = jnp.arange(1, aval.size + 1, dtype=jnp.float32).reshape(aval.shape)
     return (1 + 0.37 * jnp.sin(steps)).astype(aval.dtype)

@@ -30,7 +30,7 @@ REALS = (*_FLOATS, *INTEGERS)
 FORMULAS: dict[str, Callable[..., Array]] = {}
 
 
-def reduced(x: Any, *, axis: int, **_: Any) -> tuple[int, ...]:
+def reduced(x: Array, *, axis: int, **_: object) -> tuple[int, ...]:
     """The shape of what has one element along ``axis``."""
     return tuple([1 if d == axis else n for d, n in enumerate(x.shape)])
 
@@ -89,7 +89,7 @@ def hosted(
             intervals.RULES[primitive.name] = bounds
         primitive.def_impl(lambda *operands, **params: jax.jit(functools.partial(formula, **params))(*operands))
 
-        def described(*avals: Any, **params: Any) -> Any:
+        def described(*avals: Any, **params: object) -> Any:
             if elementwise if keeps is None else keeps:
                 return jax.core.ShapedArray(avals[0].shape, avals[0].dtype)
             if shape is not None:
@@ -97,7 +97,7 @@ def hosted(
             found = jax.eval_shape(functools.partial(formula, **params), *[jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals])
             return jax.core.ShapedArray(found.shape, found.dtype)
 
-        def batched(operands: Any, dims: Any, **params: Any) -> Any:
+        def batched(operands: tuple[Array, ...], dims: tuple[int, ...], **params: object) -> object:
             if not elementwise:
                 return jax.vmap(functools.partial(formula, **params), in_axes=tuple(dims))(*operands), 0
             size = next(x.shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
@@ -106,7 +106,7 @@ def hosted(
             ]
             return primitive.bind(*moved, **params), 0
 
-        def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        def jvp(primals: tuple[Array, ...], tangents: tuple[object, ...], **params: Any) -> object:
             if described(*primals, **params).dtype.kind in "iub":  # places and orders
                 found = primitive.bind(*primals, **params)
                 return found, ad.Zero(jax.core.ShapedArray(found.shape, jax.dtypes.float0))
@@ -124,7 +124,7 @@ def hosted(
         def _(e: Equation) -> Compute:
             return make(**e.params) if many is None or e.out.size < MANY or e.out.dtype != np.float32 else many
 
-        def function(*operands: Array, **params: Any) -> Array:
+        def function(*operands: Array, **params: object) -> Array:
             first = operands[0]
             if first.dtype not in dtypes or any(
                 (x.dtype != first.dtype and not mixed) or (alike and x.shape != first.shape) for x in operands

@@ -37,14 +37,14 @@ _KINDS = {FLOAT: np.dtype(np.float64), INT: np.dtype(np.int64), BOOL: np.dtype(n
 MINUS_ZERO = "-0.0"
 
 
-def apart(number: Any) -> Any:
+def apart(number: float) -> Any:
     """A number as it stands in a key, which is told from those that equal it: ``-0.0`` from ``0.0``, and ``2 + 0j`` from ``2.0``."""
     if type(number) is complex:
         return Fixed(number)
     return number if number or str(number) != MINUS_ZERO else MINUS_ZERO
 
 
-def as_given(entry: Any) -> Any:
+def as_given(entry: tuple[float, ...] | float | str | None) -> tuple[float, ...] | float | str | None:
     """The number that stands in a key so."""
     return -0.0 if entry is MINUS_ZERO else entry.value if type(entry) is Fixed else entry
 
@@ -137,7 +137,7 @@ def forget_calls() -> None:
 dtypes.on_default_change.append(forget_calls)
 
 
-def call_of(op: Op, layout: tuple[Any, ...]) -> Call:
+def call_of(op: Op, layout: tuple[object, ...]) -> Call:
     """The call of ``op`` with its parameters given as ``layout`` says."""
     found = _calls.get((op, layout))
     if found is None:
@@ -163,7 +163,7 @@ def _make(op: Op, layout: tuple[Any, ...], forward: bool) -> Call:
     n = len(names)
     body = op.fwd if forward else op.body
 
-    def fn(*flat: Any) -> Any:
+    def fn(*flat: object) -> tuple[jax.Array, ...] | jax.Array | Guarded:
         operands = _Operands(op, layout, flat[:n], flat[n:])
         guards: list[Any] = []
         with collecting(guards):
@@ -198,24 +198,24 @@ def _make(op: Op, layout: tuple[Any, ...], forward: bool) -> Call:
     return call
 
 
-def _made_of(op: Op, layout: tuple[Any, ...], forward: bool) -> Call:
+def _made_of(op: Op, layout: tuple[Fixed, ...], forward: bool) -> Call:
     """As ``call_of``, or what runs in its place where a gradient is needed."""
     call = call_of(op, layout)
     return call.extra.tracked if forward else call
 
 
-def _identity(op: Op, layout: tuple[Any, ...], forward: bool) -> str | None:
+def _identity(op: Op, layout: tuple[object, ...], forward: bool) -> str | None:
     """What the call is in every process; None for ops that are not this package's."""
     if OPS.get(op.path) is not op or op.module.partition(".")[0] not in ("jtorch", "torch"):
         return None
     return identity(op.path, forward, tuple([("fixed", entry.value) if isinstance(entry, Fixed) else entry for entry in layout]))
 
 
-def _statics(layout: tuple[Any, ...]) -> tuple[Any, ...]:
+def _statics(layout: tuple[object, ...]) -> tuple[Any, ...]:
     return tuple([entry.value for entry in layout if isinstance(entry, Fixed)])
 
 
-def _strong(x: Any) -> Any:
+def _strong(x: jax.Array) -> jax.Array:
     x = jnp.asarray(x)
     return lax.convert_element_type(x, x.dtype) if x.weak_type else x
 
@@ -231,7 +231,7 @@ def _operand_names(op: Op, layout: tuple[Any, ...]) -> list[str]:
     return names
 
 
-def _is_number(p: Any, entry: Any) -> bool:
+def _is_number(p: Any, entry: tuple[bool, ...] | Fixed | str | None) -> bool:
     return isinstance(entry, str) and entry is not T and p.kind not in (STATIC, DTYPE)
 
 
@@ -267,7 +267,7 @@ class _Operands:
 
         promoted = op.promote if isinstance(op.promote, tuple) else None
 
-        def take(name: str) -> Any:
+        def take(name: str) -> jax.Array:
             a = next_array()
             self.slots.append((a.shape, a.dtype))
             if target is not None and a.dtype != target and (promoted is None or name in promoted):
@@ -320,11 +320,11 @@ class _Operands:
         return None
 
     @staticmethod
-    def _ndim(op: Op, layout: tuple[Any, ...], arrays: Sequence[Any]) -> int:
+    def _ndim(op: Op, layout: tuple[object, ...], arrays: Sequence[Any]) -> int:
         return len(broadcast_shapes(*[a.shape for a in arrays]))
 
 
-def whole(a: Any, target: np.dtype) -> Any:
+def whole(a: jax.Array, target: np.dtype) -> jax.Array:
     """Floating-point numbers as integers, as the processors convert that torch is mostly run on.
 
     They know int32 and int64, and give the smallest number of these for all that is beyond their range and for NaN, where XLA stops at the
@@ -344,7 +344,7 @@ def whole(a: Any, target: np.dtype) -> Any:
     return lax.convert_element_type(found, target)
 
 
-def cast(a: Any, target: np.dtype) -> Any:
+def cast(a: jax.Array, target: np.dtype) -> jax.Array:
     """Converts as torch does: complex to real drops the imaginary part, numbers to bool by comparison with zero."""
     if a.dtype == target:
         return a
@@ -365,7 +365,7 @@ def cast(a: Any, target: np.dtype) -> Any:
     return lax.convert_element_type(a, target)
 
 
-def _number(name: str, kind: str, value: Any, target: np.dtype | None, param_kind: int, truncates: bool) -> Any:
+def _number(name: str, kind: str, value: object, target: np.dtype | None, param_kind: int, truncates: bool) -> jax.Array:
     value = jnp.asarray(value)
     if target is None:
         return lax.convert_element_type(value, value.dtype)
@@ -380,7 +380,7 @@ def _number(name: str, kind: str, value: Any, target: np.dtype | None, param_kin
     return cast(value, target)
 
 
-def _given(op: Op, layout: tuple[Any, ...]) -> list[Any]:
+def _given(op: Op, layout: tuple[object, ...]) -> list[Any]:
     """The entries of the operands that are either all tensors or all numbers."""
     return [e for p, e in zip(op.params, layout, strict=True) if p.name in op.alike]
 
@@ -432,7 +432,7 @@ def _target(op: Op, layout: tuple[Any, ...], arrays: Sequence[Any]) -> np.dtype 
     return found.np
 
 
-def _options(op: Op, layout: tuple[Any, ...]) -> dict[str, Any]:
+def _options(op: Op, layout: tuple[object, ...]) -> dict[str, object]:
     """The arguments that are no arrays."""
     return {p.name: entry.value for p, entry in zip(op.params, layout, strict=True) if isinstance(entry, Fixed)}
 
@@ -577,7 +577,7 @@ def vjp_of(
     return found
 
 
-def _put(cache: dict[Any, Any], key: Any, found: Any) -> None:
+def _put(cache: dict[Any, Any], key: tuple[object, ...], found: tuple[object, ...] | Call) -> None:
     """Keeps something that belongs to shapes, of which a program may meet ever new ones: the older half goes when there are too many."""
     cache[key] = found
     if len(cache) > MANY:
@@ -588,7 +588,7 @@ def _put(cache: dict[Any, Any], key: Any, found: Any) -> None:
 def _needed(piecewise: _pieces.Piecewise, avals: tuple[Aval, ...], needs: tuple[bool, ...]) -> _pieces.Piecewise:
     """The derivative of the needed operands."""
 
-    def run(arrays: Sequence[Any], *statics: Any) -> Any:
+    def run(arrays: Sequence[object], *statics: object) -> Any:
         found = piecewise(arrays, avals, *statics)
         return None if found is None else tuple([g for g, need in zip(found, needs, strict=True) if need])
 
@@ -614,8 +614,14 @@ def _derived(op: Op) -> Op:
 
 
 def _by_rule(
-    info: Info, arrays: list[Any], numbers: Any, results: Any, cts: list[Any], outs: Sequence[Aval], needs: Sequence[bool]
-) -> list[Any]:
+    info: Info,
+    arrays: list[jax.Array],
+    numbers: Any,
+    results: Any,
+    cts: list[jax.Array | None],
+    outs: Sequence[Aval],
+    needs: Sequence[bool],
+) -> list[jax.Array]:
     op = info.op
     operands = _Operands(op, info.layout, arrays, numbers)
     filled = [jnp.zeros(a.shape, a.dtype) if c is None and not op.absent else c for c, a in zip(cts, outs, strict=True)]
@@ -664,7 +670,7 @@ def _gradient_positions(op: Op, layout: tuple[Any, ...]) -> list[int]:
     return places
 
 
-def unbroadcast(grad: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def unbroadcast(grad: jax.Array, shape: tuple[int, ...], dtype: Any) -> jax.Array:
     """Sums ``grad`` over the axes that broadcasting added to ``shape``, and casts it to ``dtype``."""
     if grad.shape != shape:
         lead = grad.ndim - len(shape)
@@ -675,11 +681,13 @@ def unbroadcast(grad: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return cast(grad, np.dtype(dtype))
 
 
-def _by_jax(info: Info, arrays: list[Any], numbers: Any, cts: list[Any], needs: Sequence[bool]) -> list[Any]:
+def _by_jax(
+    info: Info, arrays: list[jax.Array], numbers: tuple[jax.Array, ...], cts: list[jax.Array | None], needs: Sequence[bool]
+) -> list[jax.Array]:
     wanted = [i for i, need in enumerate(needs) if need]
     kernel = info.kernel
 
-    def f(*xs: Any) -> list[Any]:
+    def f(*xs: Any) -> list[jax.Array]:
         full = list(arrays)
         for i, x in zip(wanted, xs, strict=True):
             full[i] = x
@@ -695,6 +703,6 @@ def _by_jax(info: Info, arrays: list[Any], numbers: Any, cts: list[Any], needs: 
     return [_conj(g) for g in grads]
 
 
-def _conj(x: Any) -> Any:
+def _conj(x: jax.Array) -> jax.Array:
     """JAX's cotangents of complex values are the conjugates of torch's gradients."""
     return jnp.conj(x) if jnp.issubdtype(x.dtype, jnp.complexfloating) else x

@@ -4,6 +4,7 @@ take their rounds one by one there. What they carry and give differs between dev
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -13,7 +14,7 @@ from jax import lax
 from ._mapped import axes_of_types, in_mesh, varying, varying_alike
 
 
-def _settled(body: Any, init: Any) -> Any:
+def _settled(body: Any, init: object) -> Any:
     """What a loop starts from, differing wherever a round makes it do so by what it looks at beside what is carried."""
     while True:
         found = jax.eval_shape(body, init)
@@ -23,7 +24,7 @@ def _settled(body: Any, init: Any) -> Any:
         init = grown
 
 
-def scan(f: Any, init: Any, xs: Any = None, *args: Any, **kwargs: Any) -> Any:
+def scan(f: Any, init: Any, xs: object = None, *args: Any, **kwargs: object) -> Any:
     """``jax.lax.scan``."""
     with jax.disable_jit(False):
         init = varying_alike(init, xs)
@@ -33,7 +34,7 @@ def scan(f: Any, init: Any, xs: Any = None, *args: Any, **kwargs: Any) -> Any:
         return lax.scan(f, init, xs, *args, **kwargs)
 
 
-def fori_loop(lower: Any, upper: Any, body_fun: Any, init_val: Any, **kwargs: Any) -> Any:
+def fori_loop(lower: object, upper: object, body_fun: Callable[..., object], init_val: Any, **kwargs: Any) -> Any:
     """``jax.lax.fori_loop``."""
     with jax.disable_jit(False):
         init = varying_alike(init_val, (lower, upper))
@@ -55,13 +56,13 @@ def over_rows(*args: Any, **kwargs: Any) -> Any:
         return lax.map(*args, **kwargs)
 
 
-def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any) -> Any:
+def cond(pred: object, true_fun: Callable[..., object], false_fun: Callable[..., object], *operands: object) -> Any:
     """``jax.lax.cond``, whose results differ between devices wherever those of one branch do."""
     if not in_mesh():
         return lax.cond(pred, true_fun, false_fun, *operands)
     found = [jax.eval_shape(f, *operands) for f in (true_fun, false_fun)]
 
-    def alike(f: Any) -> Any:
+    def alike(f: Callable[..., object]) -> Any:
         return lambda *given: jax.tree.map(lambda x, *rs: varying(x, axes_of_types(rs)), f(*given), *found)
 
     return lax.cond(pred, alike(true_fun), alike(false_fun), *operands)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -136,7 +135,7 @@ def blend(input: Array, product: Array, beta: Number, alpha: Number) -> Array:
     return (jnp.where(cast(jnp.asarray(beta), input.dtype) == zero, zero, times(beta, input)) + scaled).astype(dtype)
 
 
-def conj_number(number: Number) -> Any:
+def conj_number(number: Number) -> object:
     """The complex conjugate of a scalar argument."""
     return number if isinstance(number, (int, float)) else conj(jnp.asarray(number))
 

@@ -34,7 +34,7 @@ def is_integral(x: Array) -> bool:
     return x.dtype.kind in "biu"
 
 
-def scalar_name(dtype: Any) -> str:
+def scalar_name(dtype: object) -> str:
     """torch's name of an element type in messages: ``Float``, ``Long``."""
     return dtypes.from_np(dtype).scalar_name
 

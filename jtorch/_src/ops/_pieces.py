@@ -30,12 +30,12 @@ class InPieces:
         self.whole, self.piecewise, self.statics = whole, piecewise, statics
         self.eval_shape, self.trace, self.lower, self.clear_cache = whole.eval_shape, whole.trace, whole.lower, whole.clear_cache
 
-    def __call__(self, *arrays: Any) -> Any:
+    def __call__(self, *arrays: object) -> Any:
         """The kernel's results."""
         found = self.pieces(arrays)
         return self.whole(*arrays) if found is None else found
 
-    def pieces(self, arrays: tuple[Any, ...]) -> Any:
+    def pieces(self, arrays: tuple[object, ...]) -> Any:
         """The results computed piece by piece; None where the kernel has to be run whole."""
         return None if any(isinstance(a, jax.core.Tracer) for a in arrays) else self.piecewise(arrays, *self.statics)
 
@@ -55,7 +55,7 @@ def _joined(arrays: Sequence[Any], dim: int, stack: bool) -> Any:
     return jnp.stack(arrays, dim) if stack else jnp.concatenate(arrays, dim)
 
 
-def elements(arrays: Sequence[Any], dim: int) -> tuple[Any, ...] | None:
+def elements(arrays: Sequence[Any], dim: int) -> tuple[object, ...] | None:
     """Every element of a dimension, which disappears."""
     (x,) = arrays
     dim %= x.ndim
@@ -82,7 +82,7 @@ def joined(arrays: Sequence[Any], dim: int, stack: bool) -> Any:
     return found[0]
 
 
-def _groups(arrays: Sequence[Any]) -> list[Sequence[Any]]:
+def _groups(arrays: Sequence[object]) -> list[Sequence[object]]:
     return [arrays[i : i + MANY] for i in range(0, len(arrays), MANY)]
 
 
@@ -95,14 +95,14 @@ FORWARD: dict[str, Piecewise] = {
 }
 
 
-def _split_join(arrays: Sequence[Any], avals: Sequence[Any], dim: int) -> tuple[Any, ...] | None:
+def _split_join(arrays: Sequence[Any], avals: Sequence[Any], dim: int) -> tuple[object, ...] | None:
     (g,) = arrays
     if any(a.ndim != g.ndim or a.dtype != g.dtype for a in avals):
         return None
     return parts(arrays, [a.shape[dim % g.ndim] for a in avals], dim)
 
 
-def _split_stack(arrays: Sequence[Any], avals: Sequence[Any], dim: int) -> tuple[Any, ...] | None:
+def _split_stack(arrays: Sequence[Any], avals: Sequence[Any], dim: int) -> tuple[object, ...] | None:
     return elements(arrays, dim) if all(a.dtype == arrays[0].dtype for a in avals) else None
 
 
@@ -115,5 +115,5 @@ DERIVATIVES: dict[str, Piecewise] = {
 }
 
 
-def _single(x: Any) -> Any:
+def _single(x: object) -> Any:
     return None if x is None else (x,)

@@ -179,7 +179,7 @@ def _numbers(sizes: tuple[int, ...]) -> Any:
     return np if all(type(n) is int for n in sizes) else jnp
 
 
-def _first_inside(win: Windows) -> Any:
+def _first_inside(win: Windows) -> np.ndarray:
     """For each window, its first tap that is not padding: what torch names where all elements are the lowest value."""
     xp = _numbers(win.out)
     total = xp.zeros(win.out, np.int64)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -60,14 +59,14 @@ def modulo(a: Array, b: Array) -> Array:
     return jnp.where((mod != 0) & ((b < 0) != (mod < 0)), mod + b, mod)
 
 
-def _moduli(eqn: Any, ask: Callable[..., Interval], i: int) -> Interval | None:
+def _moduli(eqn: object, ask: Callable[..., Interval], i: int) -> Interval | None:
     c, d = ask(1)
     if c <= 0 <= d or c == math.inf:
         return None
     return (0, d - 1) if c > 0 else (c + 1, 0)
 
 
-def _quotients(eqn: Any, ask: Callable[..., Interval], i: int) -> Interval | None:
+def _quotients(eqn: object, ask: Callable[..., Interval], i: int) -> Interval | None:
     (a, b), (c, d) = ask(0), ask(1)
     if c <= 0 <= d or math.inf in (a, c):
         return None

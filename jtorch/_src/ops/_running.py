@@ -111,7 +111,7 @@ def _loop(rows: Array, combine: Combine, first: Array | None, reverse: bool, acc
     def wide(row: Array) -> Array:
         return row.astype(np.float64) if accurate else row
 
-    def step(k: Any, state: tuple[Array, Array]) -> tuple[Array, Array]:
+    def step(k: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
         accumulated, out = state
         place = n - 1 - k if reverse else k
         accumulated = combine(accumulated, wide(lax.dynamic_index_in_dim(rows, place, 0, False)))
@@ -139,7 +139,7 @@ def _extremum_by_rows(x: Array, axis: int, beats: Combine) -> tuple[Array, Array
     if axis:
         rows = lax.optimization_barrier(rows)
 
-    def step(k: Any, state: tuple[Array, ...]) -> tuple[Array, ...]:
+    def step(k: object, state: tuple[Array, ...]) -> tuple[Array, ...]:
         best, where, values, places = state
         row = lax.dynamic_index_in_dim(rows, k, 0, False)
         new = beats(row, best)

@@ -14,17 +14,17 @@ from jax.extend.core import InconclusiveDimensionOperation
 from ..engine import supposing
 
 
-def fewer(n: Any, limit: int) -> bool:
+def fewer(n: object, limit: int) -> bool:
     """Whether ``n < limit``; a size that is not known counts as large. Ask only where what is done for large sizes is right for all."""
     return n < limit if type(n) is int and type(limit) is int else supposing.is_fewer(n, limit)
 
 
-def counted(n: Any, dtype: Any) -> Any:
+def counted(n: object, dtype: Any) -> Any:
     """A size as a number of ``dtype``."""
     return dtype.type(n) if type(n) is int else jnp.asarray(n, dtype)
 
 
-def surely(asked: Callable[[], Any]) -> bool:
+def surely(asked: Callable[[], object]) -> bool:
     """Whether a comparison holds, whatever the sizes in it may be.
 
     For what is refused: a program that was traced without the error asks again where it runs.
@@ -37,12 +37,12 @@ def surely(asked: Callable[[], Any]) -> bool:
         return False
 
 
-def numbers(*sizes: Any) -> bool:
+def numbers(*sizes: object) -> bool:
     """Whether all of them are known, or stand for some that are."""
     return supposing.is_supposing() or all(type(n) is int for n in sizes)
 
 
-def counting(n: Any) -> Any:
+def counting(n: object) -> Any:
     """``arange(n)``: of NumPy for a size that is known, else a value of the program."""
     return np.arange(n) if type(n) is int else lax.broadcasted_iota(np.int64, (n,), 0)
 

@@ -162,7 +162,7 @@ def _adaptive_avg(function: str, n: int, input: Array, output_size: Sizes) -> Ar
     return wide.astype(input.dtype)
 
 
-def _along(values: Any, axis: int, like: Array) -> Array:
+def _along(values: Array | np.ndarray, axis: int, like: Array) -> Array:
     return jnp.asarray(values.reshape([-1 if i == axis else 1 for i in range(like.ndim)]), like.dtype)
 
 
@@ -300,7 +300,7 @@ def _adaptive_argmax(function: str, n: int, input: Array, output_size: Sizes) ->
     return values, places
 
 
-def _ranges_argmax(x: Array, places: Array, axis: int, start: Any, end: Any) -> tuple[Array, Array]:
+def _ranges_argmax(x: Array, places: Array, axis: int, start: Any, end: Array | np.ndarray) -> tuple[Array, Array]:
     if not isinstance(end, np.ndarray):
         return _varying_argmax(x, places, axis, start, end)
     best, where = jnp.take(x, start, axis), jnp.take(places, start, axis)

@@ -182,12 +182,12 @@ def _repeated(g: Any, batch: Any) -> Any:
     return A.expand.default(A.unsqueeze.default(g, 0), [batch._aval.shape[0], *g._aval.shape])
 
 
-def _batch1(g: Any, batch2: Any, alpha: Any) -> Any:
+def _batch1(g: Any, batch2: Any, alpha: object) -> object:
     wide = _repeated(g, batch2)
     return D.times(A.bmm.default(wide, D.conj(A.transpose.int(batch2, 1, 2))), D.conj(alpha))
 
 
-def _batch2(g: Any, batch1: Any, alpha: Any) -> Any:
+def _batch2(g: Any, batch1: Any, alpha: object) -> object:
     first = D.conj(A.transpose.int(batch1, 1, 2))
     return D.times(A.bmm.default(first, _repeated(g, batch1)), D.conj(alpha))
 

@@ -32,7 +32,7 @@ def _to_copy(input: Array, dtype: Dtype) -> Array:
     return cast(input, dtype)
 
 
-def _to(g: Any, self_: Any) -> Any:
+def _to(g: Any, self_: Any) -> object:
     if g._aval.torch_dtype.is_complex and not self_.dtype.is_complex:
         g = D.real(g)
         if g._aval.torch_dtype is self_.dtype:

@@ -127,14 +127,14 @@ derivative(
 defvjp(i1, _i1_rule)
 
 
-def _tiny(self: Any) -> tuple[Any, Any]:
+def _tiny(self: Any) -> tuple[object, object]:
     """Where a number is far enough from zero to divide by, and the number there."""
     dtype = self._aval.torch_dtype
     far = A.gt.Scalar(A.abs.default(self), finfo(dtype).eps)
     return far, A.where.self(far, self, D.number_like(finfo(dtype).eps, self))
 
 
-def _i1_formula(g: Any, self: Any, result: Any) -> Any:
+def _i1_formula(g: object, self: Any, result: object) -> object:
     far, safe = _tiny(self)
     inner = A.mul.Tensor(result, A.reciprocal.default(safe))
     found = A.sub.Tensor(A.i0.default(safe), inner)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -45,8 +43,8 @@ def _as_far_as_it_goes(a: Array, upper: bool, factor: Array) -> tuple[Array, Arr
     full = jnp.tril(a) + adjoint(jnp.tril(a, -1))
     rows = np.arange(n).reshape((1,) * (a.ndim - 2) + (n,))
 
-    def eliminate(_: Any) -> tuple[Array, Array]:
-        def step(k: Any, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+    def eliminate(_: object) -> tuple[Array, Array]:
+        def step(k: Array, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
             rest, info, part = state
             pivot = jnp.real(rest[..., k, k])
             goes_on = (info == 0) & (pivot > 0)
@@ -211,7 +209,7 @@ def cholesky_ex(A: Array, *, upper: bool = False, check_errors: bool = False) ->
 defvjp(cholesky_ex, lambda g, result, A, *, upper=False, check_errors=False: _cholesky_rule(g[0], result[0], A, upper))
 
 
-def _cholesky_formula(g: Any, result: Any, upper: bool) -> Any:
+def _cholesky_formula(g: object, result: object, upper: bool) -> object:
     factor = D.adjoint(result) if upper else result
     g = D.adjoint(g) if upper else g
     inner = A.tril.default(D.matmul(D.adjoint(factor), g))

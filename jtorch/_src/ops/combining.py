@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax.numpy as jnp
 
 from ..facts import dtypes
@@ -179,12 +177,12 @@ def _addcdiv_rule(g: Array, _: None, input: Array, tensor1: Array, tensor2: Arra
 defvjp(addcdiv, _addcdiv_rule)
 
 
-def _one_over(x: Any) -> Any:
+def _one_over(x: object) -> object:
     """``1 / x``."""
     return A.div_.Tensor(D.full_like(x, 1), x)
 
 
-def _addcdiv_second_formula(g: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+def _addcdiv_second_formula(g: object, tensor1: object, tensor2: object, value: object) -> object:
     square = A.mul.Tensor(tensor2, tensor2)
     slope = D.conj(A.div.Tensor(A.mul.Scalar(tensor1, value), square))
     return A.mul.Tensor(A.neg.default(g), slope)

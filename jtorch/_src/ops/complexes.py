@@ -138,7 +138,7 @@ def _angle_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(angle, _angle_rule)
 
 
-def _angle_formula(g: Any, self: Any) -> Any:
+def _angle_formula(g: object, self: Any) -> object:
     if not self._aval.torch_dtype.is_complex:
         return A.zeros_like.default(self, memory_format=preserve_format)
     squared = A.pow.Tensor_Scalar(A.abs.default(self), 2)
@@ -232,7 +232,7 @@ def _polar_rule(g: Array, result: Array, *_: object) -> tuple[Array, Array]:
 defvjp(polar, _polar_rule)
 
 
-def _polar_formula(g: Any, result: Any) -> Any:
+def _polar_formula(g: object, result: object) -> object:
     turned = D.conj(g)
     size = D.real(A.mul.Tensor(turned, A.sgn.default(result)))
     return size, D.real(A.mul.Tensor(turned, A.mul.Scalar(result, 1j)))

@@ -591,18 +591,18 @@ defvjp(convolution, _convolution_rule, saves=_SAVES)
 
 
 def _convolution_formula(
-    g: Any,
-    input: Any,
-    weight: Any,
+    g: object,
+    input: object,
+    weight: object,
     bias_: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    transposed: Any,
-    output_padding: Any,
-    groups: Any,
-    wants: Any,
-) -> Any:
+    stride: object,
+    padding: object,
+    dilation: object,
+    transposed: object,
+    output_padding: object,
+    groups: object,
+    wants: object,
+) -> object:
     sizes = [0] if bias_ is None else bias_.shape
     return A.convolution_backward.default(g, input, weight, sizes, stride, padding, dilation, transposed, output_padding, groups, wants)
 

@@ -59,7 +59,7 @@ def _bin_of(x: Array, edges: Array, n: int) -> Array:
     return jnp.where((x >= edges[0]) & (x <= edges[n]), found, n)
 
 
-def _linear_bin_of(x: Array, low: Array, high: Array, n: int, dtype: Any) -> Array:
+def _linear_bin_of(x: Array, low: Array, high: Array, n: int, dtype: object) -> Array:
     """The bin of each element among ``n`` of equal width; n for those outside. Steps are rounded as ``dtype`` rounds them, as in torch."""
     inside = (x >= low) & (x <= high)
     info = jnp.finfo(dtype)

@@ -37,7 +37,7 @@ def _products(x: Array, axis: int) -> Array:
     return running(x, axis, lax.mul, lax.cumprod, jnp.prod)
 
 
-def _running(input: Array, dim: int, dtype: Dtype | None, scan: Any, kernel: str) -> Array:
+def _running(input: Array, dim: int, dtype: Dtype | None, scan: Callable[..., object], kernel: str) -> Array:
     axis = canonical_dim(dim, input.ndim)
     x = accumulated(input, dtype)
     if x.dtype == np.bool_ and x.ndim and x.size:
@@ -130,11 +130,11 @@ def _cumprod_rule(g: Array, result: Array, input: Array, dim: int, *, dtype: Dty
 defvjp(cumprod, _cumprod_rule, saves=("input", "result"))
 
 
-def _reversed_sum(x: Any, dim: int) -> Any:
+def _reversed_sum(x: object, dim: int) -> object:
     return A.flip.default(A.cumsum.default(A.flip.default(x, [dim]), dim), [dim])
 
 
-def _cumprod_formula(g: Any, self: Any, dim: int, result: Any, grads: Any, node: Any) -> Any:
+def _cumprod_formula(g: object, self: Any, dim: int, result: object, grads: object, node: object) -> Any:
     if self._aval.size <= 1 or self._aval.shape[dim] == 1:
         return g
     if D.recorded():
@@ -168,7 +168,7 @@ def _cumsum_rule(g: Array, result: None, input: Array, dim: int, *, dtype: Dtype
 defvjp(cumsum, _cumsum_rule, saves=())
 
 
-def _cumsum_formula(g: Any, dim: int) -> Any:
+def _cumsum_formula(g: Any, dim: int) -> object:
     if not g._aval.ndim or g._aval.size <= 1:
         return g
     return A.flip.default(A.cumsum.default(A.flip.default(g, [dim]), dim), [dim])
@@ -240,7 +240,7 @@ def cummin(input: Array, dim: int) -> tuple[Array, Array]:
     return _running_extremum("cummin", input, dim, lax.cummin)
 
 
-def _extremum_rule(g: tuple[Array, Any], residuals: tuple[Array], input: Array, dim: int) -> tuple[Array]:
+def _extremum_rule(g: tuple[Array, object], residuals: tuple[Array], input: Array, dim: int) -> tuple[Array]:
     if input.ndim == 0 or input.size == 0:
         return (g[0],)
     axis = canonical_dim(dim, input.ndim)
@@ -378,7 +378,7 @@ def _logcumsumexp_rule(g: Array, result: Array, input: Array, dim: int) -> tuple
 defvjp(logcumsumexp, _logcumsumexp_rule, saves=("input", "result"))
 
 
-def _logcumsumexp_formula(g: Any, self: Any, dim: int, result: Any) -> Any:
+def _logcumsumexp_formula(g: Any, self: object, dim: int, result: object) -> object:
     if not g._aval.ndim or not g._aval.size:
         return g
     dtype = g._aval.torch_dtype
@@ -387,7 +387,7 @@ def _logcumsumexp_formula(g: Any, self: Any, dim: int, result: Any) -> Any:
     above = A.where.self(A.gt.Scalar(g, 0), size, lowest)
     below = A.where.self(A.lt.Scalar(g, 0), size, lowest)
 
-    def part(logs: Any) -> Any:
+    def part(logs: object) -> Any:
         back = A.flip.default(A.sub.Tensor(logs, result), [dim])
         sums = A.flip.default(A.logcumsumexp.default(back, dim), [dim])
         return A.exp.default(A.add.Tensor(sums, self))

@@ -146,7 +146,7 @@ def logdet(input: Array) -> Array:
 # ---- derivatives as operators -------------------------------------------------------------------------------------------------------
 
 
-def _diagonal_system(scale: Any, A: Any, LU: Any, pivots: Any, perturbed: bool) -> Any:
+def _diagonal_system(scale: object, A: Any, LU: Any, pivots: object, perturbed: bool) -> object:
     """The matrix ``X`` with ``A^H X = scale I``, by the factors that the determinant was computed with."""
     shape = list(A._aval.shape[:-1])
     diagonal = aten.diag_embed.default(aten.expand.default(aten.unsqueeze.default(scale, -1), shape))
@@ -161,13 +161,13 @@ def _diagonal_system(scale: Any, A: Any, LU: Any, pivots: Any, perturbed: bool) 
     return aten.linalg_lu_solve.default(LU, pivots, diagonal, adjoint=not transposed)
 
 
-def _det_formula(g: Any, A: Any, result: Any, result1: Any, result2: Any, grads: Any, node: Any) -> Any:
+def _det_formula(g: object, A: Any, result: object, result1: Any, result2: object, grads: object, node: object) -> object:
     if D.recorded() or not A._aval.size:
         return D.general(grads, node, A)
     return _diagonal_system(aten.mul.Tensor(g, D.conj(result)), A, result1, result2, True)
 
 
-def _slogdet_formula(A: Any, grads: Any, node: Any, result2: Any, result3: Any) -> Any:
+def _slogdet_formula(A: Any, grads: Any, node: object, result2: Any, result3: object) -> object:
     if D.recorded() or A._aval.torch_dtype.is_complex or grads[1] is None or not A._aval.size:
         return D.general(grads, node, A)
     return _diagonal_system(grads[1], A, result2, result3, False)

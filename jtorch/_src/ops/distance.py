@@ -126,7 +126,7 @@ def cdist(x1: Array, x2: Array, p: float = 2.0, compute_mode: Any = "use_mm_for_
 
 
 def _cdist_rule(
-    g: Array, result: Array, x1: Array, x2: Array, p: float = 2.0, compute_mode: Any = "use_mm_for_euclid_dist_if_necessary"
+    g: Array, result: Array, x1: Array, x2: Array, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
 ) -> tuple[Array, Array]:
     batch = g.shape[:-2]
     a, b = (jnp.broadcast_to(x, batch + x.shape[-2:]) for x in (x1, x2))
@@ -145,8 +145,8 @@ def _cdist_rule(
 defvjp(cdist, _cdist_rule)
 
 
-def _cdist_other_formula(g: Any, x1: Any, x2: Any, p: float, result: Any) -> Any:
-    def turned(x: Any) -> Any:
+def _cdist_other_formula(g: object, x1: object, x2: object, p: float, result: object) -> object:
+    def turned(x: object) -> Any:
         return D.packed(A.transpose.int(x, -2, -1))
 
     distances = turned(result)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -198,7 +196,7 @@ def _embedding_bag_fwd(
     if not width:
         used &= (bag >= 0) & (bag < count)
 
-    def gathered(x: Array, how: str, start: Any) -> Array:
+    def gathered(x: Array, how: str, start: float) -> Array:
         """Sums or extrema of the bags. Of equal ones they are reductions, which take a tenth of the time."""
         if width:
             reduce = {"add": jnp.sum, "max": jnp.max, "min": jnp.min}[how]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -381,7 +382,7 @@ def _logaddexp_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Arra
 defvjp(logaddexp, _logaddexp_rule)
 
 
-def _share(g: Any, one: Any, two: Any, power: Any) -> Any:
+def _share(g: object, one: object, two: object, power: Callable[..., object]) -> Any:
     """The gradient of ``one`` in ``log(power(one) + power(two))``."""
     return A.div.Tensor(g, D.conj(A.add.Scalar(power(A.sub.Tensor(two, one)), 1)))
 
@@ -421,7 +422,7 @@ def _logaddexp2_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Arr
 defvjp(logaddexp2, _logaddexp2_rule)
 
 
-def _two_to(x: Any) -> Any:
+def _two_to(x: object) -> object:
     return A.pow.Scalar(2, x)
 
 
@@ -484,7 +485,7 @@ derivative(A.xlogy.Scalar_Self, other=lambda g, self, other: A.div.Tensor(A.mul.
 derivative(A.xlogy.Scalar_Other, self=lambda g, other: A.mul.Scalar(g, math.log(other)) if other > 0 else g)
 
 
-def _xlogy_formula(g: Any, self: Any, other: Any) -> Any:
+def _xlogy_formula(g: object, self: object, other: object) -> object:
     found = A.xlogy.Tensor(g, other)
     low = A.le.Scalar(other, 0.0)
     return A.masked_fill.Scalar(found, A.bitwise_and.Tensor(A.eq.Scalar(self, 0.0), low), 0.0)
@@ -528,13 +529,13 @@ def _xlog1py_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array,
 defvjp(xlog1py, _xlog1py_rule)
 
 
-def _xlog1py_self_formula(g: Any, self: Any, other: Any) -> Any:
+def _xlog1py_self_formula(g: object, self: object, other: object) -> object:
     found = A.special_xlog1py.default(g, other)
     low = A.le.Scalar(other, -1.0)
     return A.masked_fill.Scalar(found, A.bitwise_and.Tensor(A.eq.Scalar(self, 0.0), low), 0.0)
 
 
-def _xlog1py_other_formula(g: Any, self: Any, other: Any) -> Any:
+def _xlog1py_other_formula(g: object, self: object, other: object) -> object:
     below = A.add.Scalar(other, 1)
     return A.div.Tensor(A.mul.Tensor(g, self), below)
 

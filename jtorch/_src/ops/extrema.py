@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -80,10 +81,10 @@ def _minimum_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array,
 defvjp(maximum, _maximum_rule)
 
 
-def _larger(smaller: Any) -> Any:
+def _larger(smaller: Callable[..., object]) -> Any:
     """The gradient of one operand of ``maximum``: half where both are equal, none where it is the other one."""
 
-    def gradient(g: Any, self: Any, other: Any) -> Any:
+    def gradient(g: object, self: object, other: object) -> object:
         half = A.div.Scalar(g, 2)
         shared = A.where.self(A.eq.Tensor(self, other), half, g)
         return A.masked_fill_.Scalar(shared, smaller(self, other), 0)
@@ -159,10 +160,10 @@ def _fmin_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, Ar
 defvjp(fmax, _fmax_rule)
 
 
-def _numbered(better: Any) -> Any:
+def _numbered(better: Callable[..., object]) -> Any:
     """The gradients of ``fmax`` and ``fmin``, which prefer what is a number."""
 
-    def chosen(self: Any, other: Any) -> Any:
+    def chosen(self: object, other: object) -> object:
         first = better(self, other)
         return A.logical_or_.default(first, A.isnan.default(other))
 
@@ -246,12 +247,12 @@ def _clamp_rule(
 defvjp(clamp, _clamp_rule)
 
 
-def _kept_where(condition: Any, g: Any, zero: Any = None) -> Any:
+def _kept_where(condition: object, g: object, zero: object = None) -> object:
     """A gradient where a condition holds, zero elsewhere."""
     return A.where.self(condition, g, D.zero_of(g) if zero is None else zero)
 
 
-def _clamp_formula(g: Any, self: Any, min: Any, max: Any) -> Any:
+def _clamp_formula(g: object, self: object, min: object, max: object) -> object:
     zero = D.zero_of(g)
     if min is not None and max is not None:
         inside = A.logical_and_.default(A.ge.Scalar(self, min), A.le.Scalar(self, max))
@@ -267,7 +268,7 @@ def _clamp_formula(g: Any, self: Any, min: Any, max: Any) -> Any:
 derivative(A.clamp, self=_clamp_formula)
 
 
-def _clamp_bounds_formula(g: Any, self: Any, min: Any, max: Any, wants: Any) -> Any:
+def _clamp_bounds_formula(g: object, self: object, min: object, max: object, wants: Any) -> object:
     if min is not None and max is not None:
         first = last = None
         if wants[0]:
@@ -282,7 +283,7 @@ def _clamp_bounds_formula(g: Any, self: Any, min: Any, max: Any, wants: Any) -> 
     return None, _kept_where(A.gt.Tensor(self, max), g)
 
 
-def _clamp_self_formula(g: Any, self: Any, min: Any, max: Any) -> Any:
+def _clamp_self_formula(g: object, self: object, min: object, max: object) -> object:
     if min is not None and max is not None:
         low = A.ge.Tensor(self, min)
         return _kept_where(A.logical_and.default(low, A.le.Tensor(self, max)), g)

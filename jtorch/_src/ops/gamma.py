@@ -257,7 +257,7 @@ def _mvlgamma_rule(g: Array, _: None, input: Array, p: int) -> tuple[Array]:
 defvjp(mvlgamma, _mvlgamma_rule)
 
 
-def _mvlgamma_formula(g: Any, self: Any, p: int) -> Any:
+def _mvlgamma_formula(g: object, self: Any, p: int) -> object:
     dtype, device = self._aval.torch_dtype, of_placement(self._aval.device)
     shifts = A.arange.start_step(-p / 2.0 + 0.5, 0.5, 0.5, dtype=dtype, layout=strided, device=device)
     return A.mul.Tensor(g, A.sum.dim_IntList(A.digamma_.default(A.add.Tensor(shifts, A.unsqueeze.default(self, -1))), [-1]))

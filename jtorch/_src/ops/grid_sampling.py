@@ -243,7 +243,7 @@ def _by_numpy(mode: int, padding: int, align_corners: int) -> Callable[..., np.n
                 weight = np.multiply(weight[:, None], weights[d]).reshape(shape)
         planes = input.reshape(-1)
 
-        def picked(k: Any) -> np.ndarray:
+        def picked(k: object) -> np.ndarray:
             found, counts = planes.take(flat[k][..., None, :] + of.base), within[k]
             if count_nonzero(counts) != counts.size:
                 found = where(counts[..., None, :], found, zero)
@@ -260,7 +260,7 @@ def _by_numpy(mode: int, padding: int, align_corners: int) -> Callable[..., np.n
     return compute
 
 
-def _shape(input: Any, grid: Any, **_: Any) -> tuple[int, ...]:
+def _shape(input: Array, grid: Array, **_: object) -> tuple[int, ...]:
     return (*input.shape[:2], *grid.shape[1:-1])
 
 
@@ -396,7 +396,7 @@ def affine_grid_generator(theta: Array, size: tuple[int, ...], align_corners: bo
     return jnp.einsum("pk,njk->npj", base, theta).reshape(size[0], *size[2:], n)
 
 
-def _line(length: Any, align_corners: bool) -> Any:
+def _line(length: object, align_corners: bool) -> Array | np.ndarray:
     """The places of the middles of so many elements, or of them between both ends: of NumPy where their number is known."""
     if type(length) is int:
         line = np.linspace(-1, 1, length) if length > 1 else np.zeros(1)

@@ -104,7 +104,7 @@ def index_add(input: Array, dim: int, index: Array, source: Array, *, alpha: Num
     return add(x, at_dim(axis, i), scaled, "add").reshape(input.shape)
 
 
-def _selected(g: Any, source_: Any, dim: int, index: Any) -> Any:
+def _selected(g: object, source_: Any, dim: int, index: object) -> object:
     if not source_.ndim:
         return A.index_select.default(g, dim, A.squeeze.dim(index, 0))
     return A.expand.default(A.index_select.default(g, dim, index), source_.shape)

@@ -79,7 +79,7 @@ def _by_take(dim: int) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     return lambda x, positions: x.take(positions, dim, None, "clip")
 
 
-def _shape_of_inner(x: Any, positions: Any, *, dim: int) -> tuple[int, ...]:
+def _shape_of_inner(x: Array, positions: Array, *, dim: int) -> tuple[int, ...]:
     return (*x.shape[:dim], *positions.shape, *x.shape[dim + 1 :])
 
 
@@ -294,7 +294,7 @@ def _same(x: Array) -> Array:
 defvjp(index_select, _index_select_rule)
 
 
-def _index_select_formula(g: Any, self_: Any, dim: int, index: Any) -> Any:
+def _index_select_formula(g: object, self_: Any, dim: int, index: object) -> object:
     made = A.new_zeros.default(g, self_.shape, dtype=self_.dtype, layout=strided, device=self_.device)
     return (A.index_add if D.in_modes() else A.index_add_).default(made, dim, index, g)
 

@@ -116,7 +116,7 @@ def _take(x: Array, places: np.ndarray, axis: int) -> Array:
 # ----------------------------------------------------------------------------------------------------------------------- tables
 
 
-def _arrays(*sizes: Any) -> Any:
+def _arrays(*sizes: object) -> Any:
     """What computes tables: NumPy while the kernel is traced, or the program where a size varies."""
     return np if numbers(*sizes) else jnp
 
@@ -140,7 +140,7 @@ def _nearest_table(size: int, out: int, scale: float | None, exact: bool) -> Tab
     return Table(xp.minimum(places.astype(np.int64), last)[:, None], xp.ones((out, 1), np.float32), size)
 
 
-def _steps_of_corners(size: int, out: int, precision: type) -> Any:
+def _steps_of_corners(size: int, out: int, precision: type) -> object:
     steps, between = counted(size - 1, np.dtype(precision)), counted(out - 1, np.dtype(precision))
     if type(out) is int:
         return steps / between if out > 1 else precision(0)

@@ -147,7 +147,7 @@ def _stack_rule(g: Array, result: None, tensors: list[Array], dim: int = 0) -> t
 defvjp(cat, _cat_rule, saves=())
 
 
-def _cat_formula(g: Any, node: Any, dim: int) -> Any:
+def _cat_formula(g: Any, node: Any, dim: int) -> object:
     found: dict[int, Any] = {}
     at = 0
     ndim = g._aval.ndim
@@ -291,7 +291,7 @@ def block_diag(tensors: list[Array]) -> Array:
     return lax.concatenate(rows, 0)
 
 
-def _block_diag_formula(g: Any, node: Any) -> Any:
+def _block_diag_formula(g: object, node: Any) -> object:
     found: dict[int, Any] = {}
     row = column = 0
     for (_, k, aval), edge in zip(node.slots, node.edges, strict=True):
@@ -414,7 +414,7 @@ def repeat(input: Array, repeats: tuple[int, ...]) -> Array:
     return lax.broadcast_in_dim(input, spread, axes).reshape(result)
 
 
-def _repeat(g: Any, shape: list[int], repeats: Sequence[int]) -> Any:
+def _repeat(g: object, shape: list[int], repeats: Sequence[int]) -> object:
     lead = len(repeats) - len(shape)
     if not shape:
         return A.sum.default(g)

@@ -73,7 +73,7 @@ def qr(A: Array, mode: str = "reduced") -> tuple[Array, Array]:
     return (jnp.zeros((0,), A.dtype) if mode == "r" else q), r
 
 
-def _qr_formula(A: Any, grads: Any, node: Any, mode: str, result: Any, result1: Any) -> Any:
+def _qr_formula(A: Any, grads: Any, node: object, mode: str, result: object, result1: object) -> object:
     m, n = A._aval.shape[-2:]
     if mode != "reduced" or m < n or A._aval.torch_dtype.is_complex:
         return D.general(grads, node, A, mode)

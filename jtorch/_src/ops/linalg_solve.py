@@ -154,7 +154,7 @@ def inv_ex(A: Array, *, check_errors: bool = False) -> tuple[Array, Array]:
 defvjp(inv_ex, lambda g, result, A, *, check_errors=False: _inv_rule(g[0], result[0], A))
 
 
-def _inverse_formula(g: Any, inverse: Any) -> Any:
+def _inverse_formula(g: object, inverse: object) -> object:
     right = D.matmul(g, D.adjoint(inverse))
     return A.neg.default(D.matmul(D.adjoint(inverse), right))
 
@@ -262,10 +262,10 @@ def _is_one_side(self: Any, other: Any) -> bool:
     return other.ndim == 1 or (self._aval.ndim - 1 == other.ndim and list(self._aval.shape[:-1]) == list(other.shape))
 
 
-def _solve_formula(g: Any, A: Any, B_: Any, left: bool, result: Any, result1: Any, result2: Any, wants: Any) -> Any:
+def _solve_formula(g: object, A: Any, B_: object, left: bool, result: object, result1: object, result2: object, wants: Any) -> Any:
     vector = _is_one_side(A, B_)
 
-    def matrix(x: Any) -> Any:
+    def matrix(x: object) -> object:
         return aten.unsqueeze.default(x, -1) if vector else x
 
     if D.recorded():
@@ -328,7 +328,7 @@ def solve_triangular(A: Array, B: Array, *, upper: bool, left: bool = True, unit
     return triangular(a, b, upper=upper, left=left, unit=unitriangular)
 
 
-def _triangular_formula(g: Any, self: Any, upper: bool, left: bool, unitriangular: bool, result: Any, wants: Any) -> Any:
+def _triangular_formula(g: object, self: object, upper: bool, left: bool, unitriangular: bool, result: object, wants: Any) -> object:
     solved = A.linalg_solve_triangular.default(D.adjoint(self), g, upper=not upper, left=left, unitriangular=unitriangular)
     first = None
     if wants[0]:
@@ -618,7 +618,7 @@ def matrix_exp(A: Array) -> Array:
     return exponential(A)
 
 
-def _matrix_exp_formula(g: Any, self: Any) -> Any:
+def _matrix_exp_formula(g: object, self: Any) -> object:
     n = self._aval.shape[-1]
     adjoint = D.adjoint(self)
     top = A.cat.default([adjoint, g], -1)

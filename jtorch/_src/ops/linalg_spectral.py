@@ -110,7 +110,7 @@ def eigh(A: Array, UPLO: str = "L") -> tuple[Array, Array]:
 defvjp(eigh, lambda g, result, A, UPLO="L": (_eigh_grad(g[0], g[1], *result),))
 
 
-def _eigh_formula(A: Any, grads: Any, node: Any, UPLO: str, compute_v: bool, result: Any, result1: Any) -> Any:
+def _eigh_formula(A: Any, grads: Any, node: object, UPLO: str, compute_v: bool, result: object, result1: object) -> object:
     values, vectors = grads
     if values is None and vectors is None:
         return None

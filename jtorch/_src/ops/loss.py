@@ -420,13 +420,13 @@ def _binary_cross_entropy_rule(
 defvjp(binary_cross_entropy, _binary_cross_entropy_rule)
 
 
-def _weighed(found: Any, weight: Any, reduction: int, count: int) -> Any:
+def _weighed(found: object, weight: object, reduction: int, count: int) -> object:
     if weight is not None:
         found = A.mul.Tensor(found, weight)
     return A.div_.Scalar(found, count) if reduction == 1 else found
 
 
-def _bce_target_formula(g: Any, self: Any, target_: Any, weight: Any, reduction: int) -> Any:
+def _bce_target_formula(g: object, self: object, target_: Any, weight: object, reduction: int) -> object:
     found = A.sub.Tensor(A.log.default(A.rsub.Scalar(self, 1)), A.log.default(self))
     return _weighed(A.mul.Tensor(found, g), weight, reduction, target_.size)
 
@@ -506,7 +506,7 @@ def binary_cross_entropy_with_logits(
     return reduced(loss if weight is None else _scaled(loss, weight), reduction)
 
 
-def _bce_logits_formula(g: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
+def _bce_logits_formula(g: object, self: Any, target: object, weight: object, pos_weight: object, reduction: int) -> object:
     if pos_weight is None:
         found = A.mul.Tensor(A.sub.Tensor(A.sigmoid.default(self), target), g)
     else:
@@ -516,7 +516,7 @@ def _bce_logits_formula(g: Any, self: Any, target: Any, weight: Any, pos_weight:
     return _weighed(found, weight, reduction, self._aval.size)
 
 
-def _bce_logits_target_formula(g: Any, self: Any, target_: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
+def _bce_logits_target_formula(g: object, self: object, target_: Any, weight: object, pos_weight: object, reduction: int) -> object:
     if pos_weight is None:
         found = A.neg.default(self)
     else:

@@ -237,7 +237,7 @@ def mm(input: Array, mat2: Array) -> Array:
 defvjp(mm, _matmul_rule)
 
 
-def _t(x: Any) -> Any:
+def _t(x: object) -> object:
     return A.t.default(D.conj(x))
 
 
@@ -246,14 +246,14 @@ def _by_columns(x: Any) -> bool:
     return x.stride() == [1, x.shape[0]]
 
 
-def _mm_first(g: Any, mat2: Any, mat1_: Any, alpha: Any) -> Any:
+def _mm_first(g: object, mat2: object, mat1_: object, alpha: object) -> object:
     """The gradient of the first factor of a matrix product."""
     if _by_columns(mat1_):
         return D.times(A.t.default(A.mm.default(D.conj(mat2), A.t.default(g))), D.conj(alpha))
     return D.times(A.mm.default(g, _t(mat2)), D.conj(alpha))
 
 
-def _mm_second(g: Any, mat1: Any, mat2_: Any, alpha: Any) -> Any:
+def _mm_second(g: Any, mat1: Any, mat2_: object, alpha: int) -> Any:
     """The gradient of the second factor of a matrix product."""
     if _by_columns(mat2_):
         return D.times(A.t.default(A.mm.default(A.t.default(g), D.conj(mat1))), D.conj(alpha))
@@ -305,7 +305,7 @@ def _check_batches(batch1: Array, batch2: Array) -> None:
 defvjp(bmm, _matmul_rule)
 
 
-def _mT(x: Any) -> Any:
+def _mT(x: object) -> object:
     return A.transpose.int(D.conj(x), 1, 2)
 
 

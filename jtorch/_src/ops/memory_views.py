@@ -24,7 +24,7 @@ from .views import Ints, _put_permute, view
 _FEW = 1024
 
 
-def _flat_positions(size: Ints, stride: Ints, offset: int) -> Any:
+def _flat_positions(size: Ints, stride: Ints, offset: int) -> Array | np.ndarray:
     """Where in flat memory each element of a strided look lies."""
     if fewer(math.prod(size), _FEW + 1):
         found = np.full((1,) * len(size), offset, np.int64)
@@ -84,15 +84,15 @@ def _as_strided(input: Array, size: tuple[int, ...], stride: tuple[int, ...], of
     return found if once == size else jnp.broadcast_to(found, size)
 
 
-def _packed(g: Any) -> bool:
+def _packed(g: object) -> bool:
     return D.is_packed(g)
 
 
-def _reach_formula(size: Any, stride: Any) -> int:
+def _reach_formula(size: list[int], stride: list[int]) -> int:
     return sum((n - 1) * s for n, s in zip(size, stride, strict=True))
 
 
-def _overlaps(size: Any, stride: Any) -> bool:
+def _overlaps(size: list[int], stride: list[int]) -> bool:
     """Whether two places of a strided tensor may be one."""
     reach = 0
     for s, n in sorted((s, n) for n, s in zip(size, stride, strict=True) if n > 1):
@@ -102,7 +102,7 @@ def _overlaps(size: Any, stride: Any) -> bool:
     return False
 
 
-def _as_strided_formula(g: Any, self_: Any, size: Any, stride: Any, storage_offset: Any, grads: Any, node: Any) -> Any:
+def _as_strided_formula(g: object, self_: Any, size: list[int], stride: list[int], storage_offset: int, grads: object, node: Any) -> object:
     begin = self_.offset
     start = begin if storage_offset is None else storage_offset
     mine, strides = self_.shape, self_.stride()
@@ -177,7 +177,7 @@ def _memory(input: Array, order: tuple[int, ...]) -> Array:
 # ---- types -----------------------------------------------------------------------------------------------------------------------
 
 
-def _complex_of(real_dtype: Any) -> Any:
+def _complex_of(real_dtype: Any) -> object:
     return {np.dtype("float32"): np.dtype("complex64"), np.dtype("float64"): np.dtype("complex128")}.get(np.dtype(real_dtype))
 
 
@@ -317,7 +317,7 @@ def view_as_complex(input: Array) -> Array:
 derivative(A.view_as_complex, self=lambda g: A.view_as_real.default(g))
 
 
-def _put_view_dtype(parent: Array, value: Array, dtype: Any) -> Array:
+def _put_view_dtype(parent: Array, value: Array, dtype: object) -> Array:
     return _bitcast(value, parent.dtype)
 
 
@@ -348,7 +348,7 @@ def _bitcast(x: Array, dtype: Any) -> Array:
     return lax.bitcast_convert_type(x.reshape(*x.shape[:-1], x.shape[-1] // ratio, ratio), new)
 
 
-def _geometry_view_dtype(shape: Ints, strides: Ints, ratio: Any) -> tuple[Ints, int] | None:
+def _geometry_view_dtype(shape: Ints, strides: Ints, ratio: object) -> tuple[Ints, int] | None:
     return None
 
 

@@ -77,7 +77,7 @@ def _affine(x: Array, weight: Array | None, bias: Array | None) -> Array:
     return x if bias is None else x + bias
 
 
-def _moments(x: Array, dims: tuple[int, ...], eps: Any) -> tuple[Array, Array]:
+def _moments(x: Array, dims: tuple[int, ...], eps: float) -> tuple[Array, Array]:
     """The mean and the reciprocal of the (biased) standard deviation over ``dims``, which are kept."""
     mean = jnp.mean(x, dims, keepdims=True)
     centered = x - mean

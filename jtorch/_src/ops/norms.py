@@ -23,7 +23,7 @@ def _order_text(p: float) -> str:
     return f"{p:g}"
 
 
-def _check_order(p: Any) -> None:
+def _check_order(p: float) -> None:
     if isinstance(p, complex):
         raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
 
@@ -161,7 +161,7 @@ def _vector_norm_rule(
 defvjp(vector_norm, _vector_norm_rule, saves=("input", "result"))
 
 
-def norm_formula(g: Any, self: Any, ord: Any, dim: Any, keepdim: Any, result: Any) -> Any:
+def norm_formula(g: object, self: Any, ord: Any, dim: object, keepdim: object, result: object) -> object:
     """The gradient of a vector norm."""
     ndim = self._aval.ndim
     if dim is not None:
@@ -246,7 +246,7 @@ def _dist_rule(g: Array, result: Array, input: Array, other: Array, p: float = 2
 defvjp(dist, _dist_rule, saves=("input", "other", "result"))
 
 
-def _pnorm_formula(g: Any, self: Any, other: Any, p: Any, result: Any) -> Any:
+def _pnorm_formula(g: object, self: object, other: object, p: object, result: object) -> object:
     return norm_formula(g, A.sub.Tensor(self, other), p, None, False, result)
 
 

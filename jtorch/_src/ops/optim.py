@@ -31,12 +31,12 @@ SMALL, FEW = 1 << 12, 4
 JOINED = (1.0, 2.0, np.inf)
 
 
-def _exact(number: Number | Array) -> Any:
+def _exact(number: Number | Array) -> Array:
     """A scalar in the widest float there is: torch computes bias corrections and step sizes in Python floats."""
     return lax.convert_element_type(number, jax_dtypes.canonicalize_dtype(np.float64))
 
 
-def _as(number: Any, x: Array) -> Array:
+def _as(number: Array, x: Array) -> Array:
     return lax.convert_element_type(number, x.dtype)
 
 
@@ -135,7 +135,7 @@ def _norms_by_joining(ord: float) -> Callable[..., Any]:
     """Norms by NumPy, which adds, or compares, the elements of all arrays in one call."""
     reduceat = np.maximum.reduceat if ord == np.inf else np.add.reduceat
 
-    def norms(*arrays: Any) -> Any:
+    def norms(*arrays: Any) -> np.ndarray:
         begins, ones = _parts(tuple([x.size for x in arrays]))
         joined = np.concatenate(arrays, None)
         if ord != 2:
@@ -150,7 +150,7 @@ def _norms_by_joining(ord: float) -> Callable[..., Any]:
 
 
 @functools.lru_cache(64)
-def _parts(sizes: tuple[int, ...]) -> tuple[Any, Any]:
+def _parts(sizes: tuple[int, ...]) -> tuple[np.ndarray, ...]:
     """Where arrays of these sizes begin once they are joined, and which have one element."""
     ends = np.cumsum(sizes)
     return ends - sizes, np.flatnonzero(np.equal(sizes, 1))

@@ -7,8 +7,6 @@ that the host computes many small parameters together.
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax.numpy as jnp
 from jax import lax
 
@@ -205,7 +203,7 @@ def _fused_nadam(
     return (*new, *averages, *squares, mu_product, step)
 
 
-def _decayed(param: Array, grad: Array, rate: Any, decay: Any, decoupled: bool, maximize: bool) -> tuple[Array, Array]:
+def _decayed(param: Array, grad: Array, rate: Array, decay: Array, decoupled: bool, maximize: bool) -> tuple[Array, Array]:
     """Parameter and gradient with the decay in one of them."""
     if not decoupled:
         return param, _gradient(grad, param, decay, maximize)

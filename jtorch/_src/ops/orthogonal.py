@@ -73,7 +73,7 @@ def _sign_of_parity(n: Array, x: Array) -> Array:
 # ---- formulas --------------------------------------------------------------------------------------------------------------------
 
 
-def _doubled(twice: Any, _: Any, before: Any, current: Any) -> Any:
+def _doubled(twice: np.ndarray, _: object, before: object, current: np.ndarray) -> object:
     return twice * current - before
 
 
@@ -90,7 +90,7 @@ _RECURRENCES = {
 }
 
 
-def _closed(xp: Any, kind: str, degree: Any, angle: Any) -> Any:
+def _closed(xp: Any, kind: str, degree: Any, angle: Any) -> np.ndarray:
     """Chebyshev's polynomials inside (-1, 1), by the angle whose cosine the argument is."""
     if kind == "t":
         return xp.cos(degree * angle)

@@ -17,7 +17,7 @@ from ._sizes import surely
 from .views import Ints, view
 
 
-def _index(dim: int, ndim: int, index: Any) -> tuple[Any, ...]:
+def _index(dim: int, ndim: int, index: object) -> tuple[object, ...]:
     return (slice(None),) * dim + (index,)
 
 
@@ -153,7 +153,7 @@ def _geometry_unfold(shape: Ints, strides: Ints, dimension: int, size: int, step
     return (*strides[:d], strides[d] * step, *strides[d + 1 :], strides[d]), 0
 
 
-def _windows(n: int, size: int, step: int) -> Any:
+def _windows(n: int, size: int, step: int) -> Array:
     return lax.iota(np.int64, n)[:, None] * step + lax.iota(np.int64, size)[None, :]
 
 
@@ -219,11 +219,11 @@ def _unbind(input: Array, dim: int) -> tuple[Array, ...]:
 defvjp(_split, lambda g, result, input, sizes, dim: (jnp.concatenate(g, dim),), saves=())
 
 
-def _missing(shape: list[int], like: Any, stacked: bool) -> Any:
+def _missing(shape: list[int], like: object, stacked: bool) -> object:
     return A.expand.default(D.made_zeros([], like), shape) if stacked else D.made_zeros(shape, like)
 
 
-def _joined(grads: list[Any], node: Any, dim: int, stacked: bool) -> Any:
+def _joined(grads: list[object], node: Any, dim: int, stacked: bool) -> Any:
     like = next(g for g in grads if g is not None)
     filled = [_missing(node.about[j].shape, like, stacked) if g is None else g for j, g in enumerate(grads)]
     return A.stack.default(filled, dim) if stacked else A.cat.default(filled, dim)

@@ -44,7 +44,7 @@ def _scaled(x: Array, alpha: Number | Array) -> Array:
     return x if isinstance(alpha, int) and alpha == 1 else x * alpha
 
 
-def _plus(a: Any, b: Any, alpha: Any, sign: int = 1) -> Array:
+def _plus(a: Array, b: Array, alpha: Array | int, sign: int = 1) -> Array:
     """``a + sign * alpha * b``, of halves rounded once."""
     plus = jnp.add if sign > 0 else jnp.subtract
     if isinstance(alpha, int) and alpha == 1:
@@ -372,7 +372,7 @@ def _div_rule(g: Array, _: None, input: Array, other: Array, rounding_mode: str 
 defvjp(div, _div_rule)
 
 
-def _div_other_formula(g: Any, self: Any, other: Any) -> Any:
+def _div_other_formula(g: object, self: object, other: object) -> object:
     quotient = A.div.Tensor(A.div.Tensor(self, other), other)
     return A.mul.Tensor(A.neg.default(g), D.conj(quotient))
 
@@ -381,7 +381,7 @@ derivative(A.div.Tensor, self=lambda g, other: A.div.Tensor(g, D.conj(other)), o
 derivative(A.div.Scalar, self=lambda g, other: A.div.Scalar(g, D.conj(other)))
 
 
-def _zeros_of(g: Any) -> Any:
+def _zeros_of(g: Any) -> object:
     return A.zeros_like.default(g, dtype=g._aval.torch_dtype, layout=strided, device=of_placement(g._aval.device))
 
 
@@ -523,7 +523,7 @@ defvjp(remainder, _remainder_rule)
 def _times_taken(rounding_mode: str) -> Any:
     """The gradient of a remainder's divisor: how often it was taken away."""
 
-    def gradient(g: Any, self: Any, other: Any) -> Any:
+    def gradient(g: object, self: object, other: object) -> object:
         count = A.div.Tensor_mode(self, other, rounding_mode=rounding_mode)
         return A.mul.Tensor(A.neg.default(g), count)
 

@@ -454,7 +454,7 @@ for _n, _kernels in enumerate(_MAX_POOLS, 1):
 # ---------------------------------------------------------------------------------------------------------------------- average
 
 
-def _counts(win: Windows, count_include_pad: bool, divisor_override: int | None) -> Any:
+def _counts(win: Windows, count_include_pad: bool, divisor_override: int | None) -> Array | np.ndarray | int:
     """What each window's sum is divided by. Padding counts at most as far as it was asked for, not what ``ceil_mode`` adds."""
     if divisor_override is not None:
         return divisor_override
@@ -473,7 +473,7 @@ def _counts(win: Windows, count_include_pad: bool, divisor_override: int | None)
     return int(total.flat[0]) if (total == total.flat[0]).all() else total
 
 
-def _divide(total: Array, counts: Any) -> Array:
+def _divide(total: Array, counts: Array | np.ndarray | int) -> Array:
     divisor = jnp.asarray(counts, total.dtype)
     if divisor.ndim:
         divisor = jnp.broadcast_to(divisor.reshape((1,) * (total.ndim - divisor.ndim) + divisor.shape), total.shape)

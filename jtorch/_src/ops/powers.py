@@ -110,7 +110,7 @@ def _integer_power(x: Array, y: Array) -> Array:
     return _loops.while_loop(lambda state: jnp.any(state[2] > 0), square, (jnp.ones_like(x), x, y))[0]
 
 
-def _pow_rule(g: Array, _: None, input: Array | Number, exponent: Array | Number) -> tuple[Any, Any]:
+def _pow_rule(g: Array, _: None, input: Array | Number, exponent: Array | Number) -> tuple[object, object]:
     if not isinstance(exponent, (int, float, complex)):
         return _pow_tensor_rule(g, jnp.asarray(input, exponent.dtype), exponent)
     assert not isinstance(input, (int, float, complex))
@@ -133,7 +133,7 @@ def _pow_tensor_rule(g: Array, x: Array, y: Array) -> tuple[Array, Array]:
 defvjp(pow, _pow_rule)
 
 
-def _pow_scalar_formula(g: Any, self: Any, exponent: Any) -> Any:
+def _pow_scalar_formula(g: Any, self: Any, exponent: int) -> Any:
     if exponent == 0:
         return A.zeros_like.default(self, memory_format=contiguous_format)
     lower = exponent - 1 if isinstance(exponent, complex) else float(exponent) - 1
@@ -144,14 +144,14 @@ def _pow_scalar_formula(g: Any, self: Any, exponent: Any) -> Any:
 derivative(A.pow.Tensor_Scalar, self=_pow_scalar_formula)
 
 
-def _pow_self_formula(g: Any, self: Any, exponent: Any) -> Any:
+def _pow_self_formula(g: object, self: object, exponent: object) -> object:
     inner = A.mul.Tensor(A.pow.Tensor_Tensor(self, A.sub.Scalar(exponent, 1)), exponent)
     found = A.mul.Tensor(g, D.conj(inner))
     zero = D.zero_of(g)
     return A.where.self(A.eq.Scalar(exponent, 0.0), zero, found)
 
 
-def _pow_exponent_formula(g: Any, self: Any, exponent: Any, result: Any) -> Any:
+def _pow_exponent_formula(g: object, self: object, exponent: object, result: object) -> object:
     positive = A.ge.Scalar(exponent, 0)
     at_zero = A.logical_and.default(A.eq.Scalar(self, 0), positive)
     slope = A.mul.Tensor(result, A.log.default(self))
@@ -198,7 +198,7 @@ def _holds_complex(v: Array | Number) -> bool:
     return isinstance(v, complex) or (not isinstance(v, (int, float)) and is_complex(v))
 
 
-def _float_power_rule(g: Array, _: None, input: Array | Number, exponent: Array | Number) -> tuple[Any, Any]:
+def _float_power_rule(g: Array, _: None, input: Array | Number, exponent: Array | Number) -> tuple[object, object]:
     base, power = (v if isinstance(v, (int, float, complex)) else v.astype(g.dtype) for v in (input, exponent))
     return _pow_rule(g, None, base, power)
 
@@ -279,7 +279,7 @@ def _rsqrt_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 defvjp(rsqrt, _rsqrt_rule)
 
 
-def _times_after(right: Any, g: Any, factor: Any) -> Any:
+def _times_after(right: object, g: object, factor: object) -> object:
     """``factor * g * right``, where ``right`` was computed first."""
     return A.mul.Tensor(A.mul.Scalar(g, factor), D.conj(right))
 
@@ -309,7 +309,7 @@ def _reciprocal_rule(g: Array, result: Array, _: Array) -> tuple[Array]:
 defvjp(reciprocal, _reciprocal_rule)
 
 
-def _reciprocal_formula(g: Any, result: Any) -> Any:
+def _reciprocal_formula(g: object, result: object) -> object:
     square = D.conj(A.mul.Tensor(result, result))
     return A.mul.Tensor(A.neg.default(g), square)
 

@@ -19,7 +19,7 @@ from ._numeric import conj, is_bool, is_integral, scalar_name, unsupported
 from ._whole import whole_product
 
 
-def _check_dims(a: Any, b: Any, dims: Any = 2) -> None:
+def _check_dims(a: object, b: object, dims: object = 2) -> None:
     """Looks at every call, since ``[1.0]`` equals ``[1]`` in what is remembered of calls."""
     if not isinstance(dims, (tuple, list)):
         return

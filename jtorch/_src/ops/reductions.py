@@ -86,7 +86,7 @@ def sum(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool = 
 derivative(A.sum, self=lambda g, self_: A.expand.default(g, self_.shape))
 
 
-def _sum_formula(g: Any, self_: Any, dim: Any, keepdim: Any) -> Any:
+def _sum_formula(g: Any, self_: Any, dim: list[int], keepdim: bool) -> Any:
     return A.expand.default(D.unsqueezed(g, dim, self_.ndim, keepdim), self_.shape)
 
 
@@ -116,12 +116,12 @@ def nansum(input: Array, dim: int | tuple[int, ...] | None = None, keepdim: bool
     return _summed(accumulated(kept, dtype), reduced_dims(input, dim), keepdim)
 
 
-def _sum_of(g: Any, self: Any, dim: Any, keepdim: Any) -> Any:
+def _sum_of(g: object, self: Any, dim: object, keepdim: object) -> object:
     """The gradient of a sum, in the shape of its operand."""
     return A.expand.default(g if dim is None else D.unsqueezed(g, dim, self._aval.ndim, keepdim), list(self._aval.shape))
 
 
-def _nansum_formula(g: Any, self: Any, dim: Any, keepdim: bool) -> Any:
+def _nansum_formula(g: object, self: Any, dim: object, keepdim: bool) -> object:
     present = A.logical_not.default(A.isnan.default(self))
     return A.mul.Tensor(_sum_of(g, self, dim, keepdim), present)
 
@@ -281,7 +281,7 @@ def _prod_rule(
 defvjp(prod, _prod_rule, saves=("input", "result"))
 
 
-def _products_of_others(g: Any, x: Any, dim: int) -> Any:
+def _products_of_others(g: Any, x: Any, dim: int) -> object:
     """``g`` times, for each element along a dimension, the product of all the others: right with zeros, too."""
     n = x._aval.shape[dim]
     if not x._aval.size:
@@ -297,7 +297,7 @@ def _products_of_others(g: Any, x: Any, dim: int) -> Any:
     return A.mul.Tensor(g, D.conj(A.mul.Tensor(before, after)))
 
 
-def _prod_formula(g: Any, self: Any, result: Any) -> Any:
+def _prod_formula(g: Any, self: Any, result: object) -> object:
     if not self._aval.ndim:
         return A.mul.Tensor(g, D.conj(A.div.Tensor(result, self)))
     found = _products_of_others(g, A.view.default(D.packed(self), [-1]), 0)
@@ -307,7 +307,7 @@ def _prod_formula(g: Any, self: Any, result: Any) -> Any:
 derivative(A.prod, self=_prod_formula)
 
 
-def _prod_dim_formula(g: Any, self: Any, dim: int, keepdim: bool, result: Any) -> Any:
+def _prod_dim_formula(g: Any, self: Any, dim: int, keepdim: bool, result: object) -> object:
     if not self._aval.ndim:
         return A.mul.Tensor(g, D.conj(A.div.Tensor(result, self)))
     d = dim % self._aval.ndim
@@ -426,7 +426,7 @@ defvjp(amax, _amax_rule, saves=("input", "result"))
 defvjp(amin, _amax_rule, saves=("input", "result"))
 
 
-def _amax_formula(g: Any, self: Any, dim: Any, keepdim: Any, result: Any) -> Any:
+def _amax_formula(g: object, self: Any, dim: object, keepdim: object, result: object) -> object:
     ndim = self._aval.ndim
     reduced = D.dims_of(dim, ndim)
     shape = [1 if d in reduced else n for d, n in enumerate(self._aval.shape)] if dim else []
@@ -482,7 +482,7 @@ def _aminmax_rule(
 defvjp(aminmax, _aminmax_rule, saves=("input", "result"))
 
 
-def _spread(g: Any, value: Any, self: Any, dim: Any, keepdim: bool) -> Any:
+def _spread(g: object, value: object, self: Any, dim: object, keepdim: bool) -> Any:
     ndim = self._aval.ndim
     dims = None if dim is None else [dim]
     if ndim and not keepdim:
@@ -493,7 +493,7 @@ def _spread(g: Any, value: Any, self: Any, dim: Any, keepdim: bool) -> Any:
     return A.mul.Tensor(A.div.Tensor(g, A.sum.dim_IntList(mask, dims or [], True)), mask)
 
 
-def _aminmax_formula(grads: Any, self: Any, dim: Any, keepdim: bool, result: Any, result1: Any) -> Any:
+def _aminmax_formula(grads: Any, self: Any, dim: object, keepdim: bool, result: object, result1: object) -> object:
     found = None
     for g, value in zip(grads, (result, result1), strict=True):
         if g is not None:
@@ -572,7 +572,7 @@ def _min_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, Arra
     return _along("min", input, dim, keepdim, largest=False)
 
 
-def _dim_rule(g: tuple[Array, Any], residuals: tuple[Array], input: Array, dim: int, keepdim: bool = False) -> tuple[Array]:
+def _dim_rule(g: tuple[Array, object], residuals: tuple[Array], input: Array, dim: int, keepdim: bool = False) -> tuple[Array]:
     return select_grad(g[0], residuals[0], input, dim, keepdim)
 
 

@@ -77,7 +77,7 @@ class _Stack:
 
     def backward(self, x: Array, traces: list[Trace], d_out: Array, d_finals: list[Array]) -> tuple[Array, list[Array], list[Array]]:
         """The gradients of ``x``, of the first states and of the flat parameters."""
-        d_states: list[Any] = [None] * len(traces)
+        d_states: list[object] = [None] * len(traces)
         d_weights: list[Any] = [None] * len(traces)
         for layer in reversed(range(self.num_layers)):
             inputs = x
@@ -145,7 +145,7 @@ def _rnn_fwd(
 
 
 def _rnn_rule(
-    g: Any, residuals: Any, input: Array, hx: list[Array], params: list[Array], mode: str, has_biases: bool, num_layers: int,
+    g: Any, residuals: object, input: Array, hx: list[Array], params: list[Array], mode: str, has_biases: bool, num_layers: int,
     bidirectional: bool, batch_first: bool,
 ) -> tuple[Array, ...]:  # fmt: skip
     stack = _Stack(hx, params, mode, has_biases, num_layers, bidirectional, None)
@@ -202,7 +202,7 @@ def _rnn_packed_fwd(
 
 
 def _rnn_packed_rule(
-    g: Any, residuals: Any, data: Array, batch_sizes: Array, hx: list[Array], params: list[Array], mode: str, has_biases: bool,
+    g: Any, residuals: object, data: Array, batch_sizes: Array, hx: list[Array], params: list[Array], mode: str, has_biases: bool,
     num_layers: int, bidirectional: bool,
 ) -> tuple[Array | None, ...]:  # fmt: skip
     mask, rows = _places(batch_sizes, hx[0].shape[1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -346,7 +345,7 @@ def _nan_to_num_rule(g: Array, _: None, input: Array, *replacements: object, **n
 defvjp(nan_to_num, _nan_to_num_rule)
 
 
-def _finite(g: Any, self: Any) -> Any:
+def _finite(g: object, self: object) -> object:
     bounded = A.ne.Scalar(A.abs.default(self), math.inf)
     return A.mul.Tensor(g, A.mul.Tensor(A.eq.Tensor(self, self), bounded))
 

@@ -59,7 +59,7 @@ def write(x: Array, index: tuple[Any, ...], values: Array, how: str = "set") -> 
     return getattr(x.at[index], how)(values, mode="promise_in_bounds", wrap_negative_indices=False)
 
 
-def write_rounded_once(x: Array, index: tuple[Any, ...], values: Array, how: str) -> Array:
+def write_rounded_once(x: Array, index: tuple[object, ...], values: Array, how: str) -> Array:
     """As ``write``; what meets in half precision is added up, or multiplied, in single precision."""
     return write(wide(x), index, wide(values), how).astype(x.dtype)
 
@@ -315,7 +315,7 @@ def _counts(x: Array, at: tuple[Any, ...], src_shape: tuple[int, ...], include_s
     return jnp.where(count == 0, jnp.ones((), x.dtype), count)
 
 
-def _product_at(x: Array, at: tuple[Any, ...], src: Array) -> Array:
+def _product_at(x: Array, at: tuple[Array, ...], src: Array) -> Array:
     """``x`` multiplied by the elements of ``src`` that meet at each position; differentiable more than once, unlike JAX's own.
 
     The derivative leaves out one factor: a product is divided by it, or computed anew without the zeros if it is one of them. Of two zeros
@@ -324,7 +324,7 @@ def _product_at(x: Array, at: tuple[Any, ...], src: Array) -> Array:
     parts = [None if isinstance(i, slice) else i for i in at]
 
     @jax.custom_jvp
-    def product(x: Array, src: Array, positions: list[Any]) -> Array:
+    def product(x: Array, src: Array, positions: list[Array]) -> Array:
         return write_rounded_once(x, _with_slices(at, positions), src, "multiply")
 
     @product.defjvp
@@ -345,7 +345,7 @@ def _product_at(x: Array, at: tuple[Any, ...], src: Array) -> Array:
     return product(x, src, parts)
 
 
-def _with_slices(at: tuple[Any, ...], positions: list[Any]) -> tuple[Any, ...]:
+def _with_slices(at: tuple[Array, ...], positions: list[Array]) -> tuple[Array, ...]:
     return tuple(i if isinstance(i, slice) else p for i, p in zip(at, positions, strict=True))
 
 
@@ -434,7 +434,7 @@ defvjp(scatter_reduce, _scatter_reduce_rule)
 
 
 def _scatter_reduce(
-    g: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, result: Any, grads: Any, node: Any
+    g: object, self: Any, dim: int, index: object, src: object, reduce: str, include_self: bool, result: object, grads: object, node: object
 ) -> Any:
     if reduce == "sum":
         mine, theirs = g, A.gather.default(g, dim, index)
@@ -460,8 +460,8 @@ def _scatter_reduce(
 
 
 def _scatter_reduce_operands_formula(
-    g: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, result: Any, grads: Any, node: Any
-) -> Any:
+    g: object, self: Any, dim: int, index: object, src: object, reduce: str, include_self: bool, result: object, grads: object, node: object
+) -> object:
     found = _scatter_reduce(g, self, dim, index, src, reduce, include_self, result, grads, node)
     return found if len(found) == 2 else (found[0], found[2])
 

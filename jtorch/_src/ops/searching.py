@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax.numpy as jnp
@@ -21,7 +21,7 @@ from ._sizes import counted, fewer
 from .indexing import fetch
 
 
-def list_text(shape: Any) -> str:
+def list_text(shape: Iterable[object]) -> str:
     """A shape as torch's messages show it."""
     return f"[{', '.join(str(n) for n in shape)}]"
 
@@ -71,7 +71,7 @@ def _bisected(boundaries: np.ndarray, values: np.ndarray, right: bool) -> np.nda
     return low
 
 
-def _shape(boundaries: Any, values: Any, *, right: int) -> tuple[int, ...]:
+def _shape(boundaries: object, values: Array, *, right: int) -> tuple[int, ...]:
     del boundaries, right
     return values.shape
 

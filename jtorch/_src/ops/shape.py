@@ -266,7 +266,7 @@ def trace(input: Array) -> Array:
     return jnp.sum(jnp.diagonal(input), dtype=wide)
 
 
-def _trace_formula(g: Any, self_: Any) -> Any:
+def _trace_formula(g: object, self_: Any) -> object:
     rows, columns = self_.shape
     made = D.made_zeros([rows * columns], g)
     places = A.arange.start_step(0, min(rows, columns) * (columns + 1), columns + 1, dtype=int64, layout=strided, device=self_.device)

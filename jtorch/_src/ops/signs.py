@@ -141,7 +141,7 @@ def _sgn_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(sgn, _sgn_rule)
 
 
-def _sgn_formula(g: Any, self: Any, result: Any, grads: Any, node: Any) -> Any:
+def _sgn_formula(g: object, self: Any, result: object, grads: object, node: object) -> object:
     del result  # PyTorch saves it for complex numbers, and so for all
     if not self._aval.torch_dtype.is_complex:
         return D.made_zeros(self._aval.shape, g)
@@ -217,7 +217,7 @@ def _copysign_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array
 defvjp(copysign, _copysign_rule)
 
 
-def _copysign_formula(g: Any, self: Any, result: Any) -> Any:
+def _copysign_formula(g: object, self: object, result: object) -> object:
     ratio = A.div.Tensor(result, self)
     return A.mul.Tensor(g, A.masked_fill_.Scalar(ratio, A.eq.Scalar(self, 0), 0))
 

@@ -108,7 +108,9 @@ def svd(A: Array, full_matrices: bool = True, *, driver: str | None = None) -> t
     return _svd(A, full_matrices, "linalg.svd")
 
 
-def _svd_formula(A: Any, grads: Any, node: Any, full_matrices: bool, compute_uv: bool, driver: Any, result: Any, result2: Any) -> Any:
+def _svd_formula(
+    A: Any, grads: Any, node: object, full_matrices: bool, compute_uv: bool, driver: object, result: object, result2: object
+) -> object:
     u, s, v = grads
     if u is not None or v is not None or s is None:
         return D.general(grads, node, A, full_matrices, compute_uv, driver)
@@ -319,7 +321,7 @@ def pinv(
     return _pseudoinverse(A, atol, rtol if rcond is None else rcond, hermitian)
 
 
-def _pinv_formula(g: Any, self: Any, result: Any) -> Any:
+def _pinv_formula(g: object, self: Any, result: object) -> object:
     inverse = D.adjoint(result)
     g = D.adjoint(g)
     m, n = self._aval.shape[-2:]
@@ -351,7 +353,7 @@ def _check_real(name: str, **bounds: Array | float | None) -> None:
 
 
 def _pinv_rule(
-    g: Array, result: Array, A: Array, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
+    g: Array, result: Array, A: Array, rcond: object = None, hermitian: bool = False, *, atol: object = None, rtol: object = None
 ) -> tuple[Array | None, ...]:
     return _pinv_grad(g, result, A), None, None, None
 

@@ -224,7 +224,7 @@ def _logsumexp_rule(g: Array, result: Array, input: Array, dim: int | tuple[int,
 defvjp(logsumexp, _logsumexp_rule, saves=("input", "result"))
 
 
-def _logsumexp_formula(g: Any, self: Any, dim: Any, keepdim: Any, result: Any) -> Any:
+def _logsumexp_formula(g: object, self: Any, dim: object, keepdim: object, result: object) -> object:
     ndim = self._aval.ndim
     g, result = D.unsqueezed(g, dim, ndim, keepdim), D.unsqueezed(result, dim, ndim, keepdim)
     return A.mul.Tensor(g, A.exp.default(A.sub.Tensor(self, result)))

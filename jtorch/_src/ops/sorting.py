@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -25,7 +23,7 @@ def _sortable(input: Array, dim: int) -> int:
     return axis
 
 
-def _not_bool(name: str, argument: str, value: Any) -> None:
+def _not_bool(name: str, argument: str, value: int) -> None:
     if isinstance(value, bool):
         raise TypeError(f"{name}(): argument '{argument}' must be int, not bool")
 
@@ -215,24 +213,24 @@ def _placed(g: Array, index: Array, input: Array, dim: int) -> tuple[Array]:
     return (put_along(g, index, axis, input.shape[axis]),)
 
 
-def _sort_fwd(input: Array, dim: int = -1, descending: bool = False, stable: bool | None = False) -> Any:
+def _sort_fwd(input: Array, dim: int = -1, descending: bool = False, stable: bool | None = False) -> object:
     values, indices = sort(input, dim, descending, stable)
     return (values, indices), (indices,)
 
 
 def _sort_rule(
-    g: tuple[Array, Any], residuals: tuple[Array], input: Array, dim: int = -1, descending: bool = False, stable: bool | None = False
+    g: tuple[Array, object], residuals: tuple[Array], input: Array, dim: int = -1, descending: bool = False, stable: bool | None = False
 ) -> tuple[Array]:
     return _placed(g[0], residuals[0], input, dim)
 
 
-def _topk_fwd(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+def _topk_fwd(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[object, ...]:
     values, indices = topk(input, k, dim, largest, sorted)
     return (values, indices), (indices,)
 
 
 def _topk_rule(
-    g: tuple[Array, Any], residuals: tuple[Array], input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
+    g: tuple[Array, object], residuals: tuple[Array], input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
 ) -> tuple[Array]:
     return _placed(g[0], residuals[0], input, dim)
 

@@ -42,7 +42,7 @@ def _moments(input: Array, dims: tuple[int, ...], correction: float, message: st
     return mean, deviation, jnp.sum(square, axis=dims, keepdims=True), _divisor(count, correction)
 
 
-def _divisor(count: Any, correction: float) -> Any:
+def _divisor(count: int, correction: float) -> Any:
     if type(count) is int:
         return float(max(count - correction, 0.0)) if count else 0.0  # nothing has no variance, whatever is added to its number
     if is_supposing() and correction == int(correction) and fewer(int(correction), count):
@@ -146,7 +146,7 @@ def _with_mean(spread: Array | None, g_mean: Array | None, input: Array, dims: t
 
 def _var_mean_rule(
     g: tuple[Array | None, Array | None],
-    result: Any,
+    result: object,
     input: Array,
     dim: int | tuple[int, ...] | None,
     correction: float,
@@ -239,7 +239,7 @@ def _whole_rule(g: Array, result: Array, input: Array) -> tuple[Array]:
     return shared_grad(g, result, input, tuple(range(input.ndim)), False, nan=True)
 
 
-def _dim_rule(g: tuple[Array, Any], residuals: tuple[Array], input: Array, dim: int, keepdim: bool = False) -> tuple[Array]:
+def _dim_rule(g: tuple[Array, object], residuals: tuple[Array], input: Array, dim: int, keepdim: bool = False) -> tuple[Array]:
     return select_grad(g[0], residuals[0], input, dim, keepdim)
 
 
@@ -329,11 +329,11 @@ def mode(input: Array, dim: int = -1, keepdim: bool = False) -> tuple[Array, Arr
     return tuple(found)  # type: ignore[return-value]
 
 
-def _kth_rule(g: tuple[Array, Any], residuals: tuple[Array], input: Array, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Array]:
+def _kth_rule(g: tuple[Array, object], residuals: tuple[Array], input: Array, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Array]:
     return select_grad(g[0], residuals[0], input, dim, keepdim)
 
 
-def _mode_rule(g: tuple[Array, Any], residuals: tuple[Array], input: Array, dim: int = -1, keepdim: bool = False) -> tuple[Array]:
+def _mode_rule(g: tuple[Array, object], residuals: tuple[Array], input: Array, dim: int = -1, keepdim: bool = False) -> tuple[Array]:
     return select_grad(g[0], residuals[0], input, dim, keepdim)
 
 

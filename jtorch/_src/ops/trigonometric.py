@@ -208,7 +208,7 @@ def _atan2_rule(g: Array, _: None, input: Array, other: Array) -> tuple[Array, A
 defvjp(atan2, _atan2_rule)
 
 
-def _atan2_formula(g: Any, self: Any, other: Any, wants: Any) -> Any:
+def _atan2_formula(g: object, self: object, other: object, wants: Any) -> object:
     length = A.add.Tensor(A.mul.Tensor(self, self), A.mul.Tensor(other, other))
     inverse = A.reciprocal.default(length)
     inverse = A.masked_fill.Scalar(inverse, A.eq.Scalar(length, 0), 0)
@@ -251,7 +251,7 @@ def _sinc_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(sinc, _sinc_rule)
 
 
-def _sinc_formula(g: Any, self: Any) -> Any:
+def _sinc_formula(g: object, self: object) -> object:
     squared = A.mul.Tensor(A.mul.Scalar(self, math.pi), self)
     scaled = A.mul.Scalar(self, math.pi)
     sine = A.sin.default(scaled)
@@ -427,7 +427,7 @@ def _atanh_rule(g: Array, _: None, input: Array) -> tuple[Array]:
 defvjp(atanh, _atanh_rule)
 
 
-def _atanh_formula(g: Any, self: Any) -> Any:
+def _atanh_formula(g: object, self: object) -> object:
     slope = D.conj(D.one_minus(A.pow.Tensor_Scalar(self, 2)))
     return A.div.Tensor(A.mul.Scalar(g, 1), slope)
 

@@ -29,7 +29,7 @@ def _check_rows(name: str, input: Any, axis: int) -> None:
         raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
 
 
-def _lexical_order(rows: Any) -> Any:
+def _lexical_order(rows: np.ndarray) -> np.ndarray:
     """The stable order of rows compared from their first column on."""
     if not rows.shape[1]:
         return np.arange(rows.shape[0])
@@ -39,12 +39,12 @@ def _lexical_order(rows: Any) -> Any:
     return np.argsort(keys.view(f"V{keys.itemsize * keys.shape[1]}").reshape(-1), kind="stable")
 
 
-def _sortable(x: Any) -> Any:
+def _sortable(x: Any) -> np.ndarray:
     """What sorts as ``x`` should, NaN last: NumPy does not know where to put that of bfloat16 and others that are not its own."""
     return x.astype(np.float32) if x.dtype.kind == "V" else x
 
 
-def _bytes_in_order(x: Any) -> Any:
+def _bytes_in_order(x: np.ndarray) -> np.ndarray:
     """Big-endian integers whose bytes compare as the elements do, NaN as largest: sorting rows takes one comparison of bytes each."""
     x = _sortable(x)
     unsigned = np.dtype(f"u{x.dtype.itemsize}")
@@ -57,23 +57,23 @@ def _bytes_in_order(x: Any) -> Any:
     return bits.astype(unsigned.newbyteorder(">"))
 
 
-def _runs(first: Any) -> tuple[Any, Any]:
+def _runs(first: np.ndarray) -> tuple[Any, Any]:
     """From marks of where runs begin: the run of each place, and each run's length."""
     return np.cumsum(first) - 1, _lengths(first)
 
 
-def _lengths(first: Any) -> Any:
+def _lengths(first: np.ndarray) -> np.ndarray:
     return np.diff(np.append(np.flatnonzero(first), first.size))
 
 
-def _first_of_runs(rows: Any) -> Any:
+def _first_of_runs(rows: Any) -> np.ndarray:
     first = np.ones(rows.shape[0], np.bool_)
     differs = rows[1:] != rows[:-1]
     first[1:] = differs if rows.ndim == 1 else differs.any(axis=1)
     return first
 
 
-def _check_unique(input: Any, kernel: str = "unique") -> None:
+def _check_unique(input: Array, kernel: str = "unique") -> None:
     if is_complex(input):
         raise unsupported(kernel, input)
 

@@ -210,7 +210,7 @@ for _n, _kernel in enumerate((max_unpool1d, max_unpool2d, max_unpool3d), 1):
 
 
 def _unpool_formula(n: int) -> Any:
-    def formula(g: Any, self_: Any, indices: Any) -> Any:
+    def formula(g: object, self_: Any, indices: object) -> Any:
         flat = [*self_.shape[:-n], -1]
         indices = A.view.default(indices, flat)
         return A.view.default(A.gather.default(A.view.default(g, flat), -1, indices), self_.shape)

@@ -61,7 +61,7 @@ def view(
 ) -> Callable[[Any], Any]:
     """Declares a view op from its kernel, with the other parts."""
 
-    def declare(body: Any) -> Any:
+    def declare(body: Callable[..., object]) -> Any:
         body = op(family="view", saves=(), **options)(body)
         record = find(body)
         VIEWS[record.path] = View(record, put, geometry, geometric, bits, repeats, single)
@@ -113,7 +113,7 @@ def infer_size(shape: Sequence[int], numel: int) -> Ints:
     raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
 
 
-def _several(sizes: list[int], placed: Any) -> bool:
+def _several(sizes: list[int], placed: object) -> bool:
     """Whether sizes, the last one first, surely give more elements than ``placed``, the product of the first of them: JAX may not know that
     of a product of several that vary."""
     if all(type(n) is int for n in sizes):
@@ -159,7 +159,7 @@ def view_strides(shape: Ints, strides: Ints, new_shape: Ints) -> Ints | None:
 # ---- shape -----------------------------------------------------------------------------------------------------------------------
 
 
-def _put_reshape(parent: Array, value: Array, *_: Any) -> Array:
+def _put_reshape(parent: Array, value: Array, *_: object) -> Array:
     return value.reshape(parent.shape)
 
 
@@ -300,7 +300,7 @@ def squeeze(input: Array, dim: int | tuple[int, ...] | None = None) -> Array:
     return lax.squeeze(input, _squeezed(input.shape, dim))
 
 
-def _unsqueeze_to(g: Any, self_: Any, dims: Any) -> Any:
+def _unsqueeze_to(g: object, self_: Any, dims: Any) -> object:
     for i, n in enumerate(self_.shape):
         if n == 1 and (dims is None or any(d % max(self_.ndim, 1) == i for d in dims)):
             g = A.unsqueeze.default(g, i)
@@ -480,11 +480,11 @@ def _moved(ndim: int, source: int | Ints, destination: int | Ints) -> Ints:
     return tuple(next(rest) if o < 0 else o for o in order)
 
 
-def _put_movedim(parent: Array, value: Array, source: Any, destination: Any) -> Array:
+def _put_movedim(parent: Array, value: Array, source: int, destination: int) -> Array:
     return _put_permute(parent, value, _moved(parent.ndim, source, destination)) if parent.ndim else value
 
 
-def _geometry_movedim(shape: Ints, strides: Ints, source: Any, destination: Any) -> tuple[Ints, int]:
+def _geometry_movedim(shape: Ints, strides: Ints, source: int, destination: int) -> tuple[Ints, int]:
     return (tuple(strides[i] for i in _moved(len(shape), source, destination)) if shape else strides), 0
 
 

@@ -75,7 +75,7 @@ def _check(value: str, kind: str | Static) -> str:
     return f"type({value}) not in {'_PLAIN' if kind == 'tensor' else '_STATIC'}"
 
 
-def _statics(annotations: Mapping[str, Any], kinds: Mapping[str, str]) -> dict[str, Static]:
+def _statics(annotations: Mapping[str, object], kinds: Mapping[str, str]) -> dict[str, Static]:
     """What the annotations of parameters that hold no tensors say, where they say it."""
     found = {n: static_of(a) for n, a in annotations.items() if n not in kinds and type(a) is str}
     return {n: s for n, s in found.items() if s is not None}
@@ -204,7 +204,7 @@ def _indent_into_try(lines: list[str], handler: Sequence[str]) -> list[str]:
     return [head, "    try:", *("    " + line for line in body), *("    " + line for line in handler)]
 
 
-def _is_own(impl: Callable[..., Any]) -> bool:
+def _is_own(impl: Callable[..., object]) -> bool:
     return (getattr(impl, "__module__", None) or "").startswith("jtorch")
 
 
@@ -223,7 +223,7 @@ _DECLINE = ("except TypeError as _error:", "    if not _is_declined(_0, _error):
 
 
 def specialise(
-    impl: Callable[..., Any],
+    impl: Callable[..., object],
     public: str,
     operands: Iterable[str] = (),
     lists: Iterable[str] = (),
@@ -240,9 +240,9 @@ def specialise(
     all_positional: bool = False,
     body: str | None = None,
     names: Mapping[str, Any] | None = None,
-    extract: Callable[..., Iterable[Any]] | None = None,
+    extract: Callable[..., Iterable[object]] | None = None,
     doc: str | None = None,
-    wrapped: Callable[..., Any] | None = None,
+    wrapped: Callable[..., object] | None = None,
     enter: bool = True,
     annotations: Mapping[str, Any] | None = None,
     old_orders: tuple[str, ...] = (),
@@ -354,15 +354,15 @@ def specialise(
 signature_of = functools.cache(known_signature)
 
 
-def _self_alone(self: Any, *_args: Any) -> tuple[Any, ...]:
+def _self_alone(self: Any, *_args: object) -> tuple[Any, ...]:
     return (self,)
 
 
-def _no_operands(*_args: Any, **_kwargs: Any) -> tuple[Any, ...]:
+def _no_operands(*_args: object, **_kwargs: object) -> tuple[object, ...]:
     return ()
 
 
-def _fills_in(impl: Callable[..., Any], sig: inspect.Signature) -> bool:
+def _fills_in(impl: Callable[..., object], sig: inspect.Signature) -> bool:
     """Whether ``impl`` itself has the defaults of the public signature."""
     try:
         own = signature_of(impl).parameters
@@ -396,21 +396,21 @@ class TensorProperty(property):
 class _ReadOnly(TensorProperty):
     """One that cannot be set."""
 
-    def __set__(self, instance: Any, value: Any) -> None:
+    def __set__(self, instance: object, value: object) -> None:
         raise AttributeError(f"attribute '{self.__name__}' of 'torch._C.TensorBase' objects is not writable")
 
 
 def specialise_property(
     name: str,
-    get: Callable[[Any], Any],
-    set: Callable[[Any, Any], None] | None = None,
-    delete: Callable[[Any], None] | None = None,
+    get: Callable[..., object],
+    set: Callable[..., object] | None = None,
+    delete: Callable[..., object] | None = None,
     doc: str | None = None,
 ) -> TensorProperty:
     """The overridable property ``torch.Tensor.name`` and its entry in the table."""
     slot: list[TensorProperty] = []
 
-    def ask(which: str, self: Any, *values: Any) -> Any:
+    def ask(which: str, self: Any, *values: object) -> Any:
         return override(getattr(slot[0], which), (self,), (self, *values), None, types=(type(self),))
 
     def getter(self: Any) -> Any:
@@ -457,7 +457,7 @@ def specialise_property(
 # ------------------------------------------------------------------------------------------------ decorated functions
 
 
-def verify_matching_signatures(implementation: Callable[..., Any], dispatcher: Callable[..., Any]) -> None:
+def verify_matching_signatures(implementation: Callable[..., object], dispatcher: Callable[..., object]) -> None:
     """Checks, at import, that a dispatcher takes what its implementation takes.
 
     Raises:
@@ -517,7 +517,7 @@ def torch_function_dispatch(
         'weighted'
     """
 
-    def decorator(implementation: Callable[..., Any]) -> Callable[..., Any]:
+    def decorator(implementation: Callable[..., object]) -> Callable[..., Any]:
         if verify and extractor is not None:
             verify_matching_signatures(implementation, extractor)
         module = implementation.__module__.split(".")

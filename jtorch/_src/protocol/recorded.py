@@ -27,7 +27,7 @@ def recorder() -> Any:
 
 
 def apart(
-    reason: str, function: Any = None, again: Callable[..., Any] | None = None, options: Any = ()
+    reason: str, function: object = None, again: Callable[..., object] | None = None, options: Any = ()
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator for functions that no graph can hold: what was recorded before a call runs first, and the call as it is written.
 
@@ -54,9 +54,9 @@ def apart(
 def apart_with_function(reason: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """``apart`` for functions whose first argument is the one that they transform."""
 
-    def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(f: Callable[..., object]) -> Callable[..., Any]:
         @functools.wraps(f)
-        def call(func: Any, *args: Any, **kwargs: Any) -> Any:
+        def call(func: object, *args: object, **kwargs: Any) -> Any:
             return apart(reason, func, f)(functools.partial(f, func))(*args, **kwargs)
 
         return call

@@ -44,7 +44,7 @@ class Layout:
 class Caller:
     """The slow path of one public callable: asks, and runs the implementation if nobody answers."""
 
-    def __init__(self, impl: Callable[..., Any], name: str, layout: Layout, is_method: bool, native: bool, opaque: bool) -> None:
+    def __init__(self, impl: Callable[..., object], name: str, layout: Layout, is_method: bool, native: bool, opaque: bool) -> None:
         self.impl, self.name, self.layout = impl, name, layout
         self.is_method, self.native, self.opaque = is_method, native, opaque
         self.names = (*layout.keywords, *layout.alias_of)
@@ -65,7 +65,7 @@ class Caller:
         self.extract: Callable[..., Iterable[Any]] | None = None
         self.statics: dict[str, Static] = {}
 
-    def given(self, positional: tuple[Any, ...], named: tuple[Any, ...]) -> Any:
+    def given(self, positional: tuple[object, ...], named: tuple[object, ...]) -> Any:
         """The call with what the generated callable was given."""
         # By identity throughout: == would ask the operands.
         count = len(positional)
@@ -73,7 +73,7 @@ class Caller:
             count -= 1
         return self(positional[:count], {n: x for n, x in zip(self.names, named) if x is not MISSING})
 
-    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def __call__(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
         """The answer of who is asked, else what the implementation makes of the arguments.
 
         Raises:
@@ -115,13 +115,13 @@ class Caller:
             result = self.run(args, kwargs)
         return result if state.mark is None else state.mark(result, (*args, *kwargs.values()))
 
-    def is_passed_by(self, names: Mapping[str, Any], operands: Collection[Any]) -> bool:
+    def is_passed_by(self, names: Mapping[str, Any], operands: Collection[object]) -> bool:
         """Whether the function's module has another ``has_torch_function`` than ours, which says that nobody is to be asked."""
         if names["has_torch_function_variadic"] is not dispatch.has_torch_function_variadic:
             return not names["has_torch_function_variadic"](*operands)
         return False
 
-    def look(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def look(self, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
         """Lets arguments with handlers decide as Python code does that is given them: flags, words, and sizes that may be a number.
 
         That is what such a function does by itself, before it comes to what PyTorch has in C++, where handlers are asked after all.
@@ -131,7 +131,7 @@ class Caller:
             if dispatch._handler_of(value) is not None:
                 static.decide(value, default)
 
-    def verified(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def verified(self, args: tuple[object, ...], kwargs: dict[str, object]) -> tuple[tuple[object, ...], dict[str, object]]:
         """The arguments, with ints for all that Python counts with.
 
         Raises:
@@ -160,7 +160,9 @@ class Caller:
         args = tuple([plain.get(i, x) for i, x in enumerate(args)])
         return args, {n: plain.get(i, x) for i, (n, x) in enumerate(kwargs.items(), len(args))}
 
-    def explained(self, positional: tuple[Any, ...], named: tuple[Any, ...] | dict[str, Any]) -> Exception | tuple[Any, ...] | None:
+    def explained(
+        self, positional: tuple[object, ...], named: tuple[object, ...] | dict[str, object]
+    ) -> Exception | tuple[object, ...] | None:
         """The error for arguments that fit no signature, in torch's words; None where they do.
 
         For a deprecated overload, the arguments by position and by keyword with which to call again.
@@ -190,7 +192,7 @@ class Caller:
                 return again
         return hooks.explain(self.path, positional[:count], named, self.takes_out, self.all_names)
 
-    def operands(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Collection[Any]:
+    def operands(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Collection[object]:
         """Everything that may be asked, in the order of the parameters."""
         if self.extract is not None:
             return tuple(self.extract(*args, **kwargs))
@@ -201,7 +203,7 @@ class Caller:
             kwargs = dict(sorted(kwargs.items(), key=lambda item: order.get(item[0], len(order))))
         return (*args, *kwargs.values())
 
-    def with_defaults(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def with_defaults(self, args: tuple[object, ...], kwargs: dict[str, object]) -> tuple[tuple[object, ...], dict[str, object]]:
         """The call as functions written in Python pass it on: required arguments by position, the others by keyword."""
         layout = self.layout
         if layout.star is not None:
@@ -218,7 +220,7 @@ class Caller:
                 rest[p.name] = value
         return tuple(first), rest
 
-    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def run(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
         """What the implementation makes of the arguments."""
         layout = self.layout
         if layout.open_ended:
@@ -234,7 +236,7 @@ class Caller:
         count = len(layout.positional)
         return self.impl(*values[:count], **{p.name: x for p, x in zip(layout.keyword_only, values[count:], strict=True)})
 
-    def is_complete(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    def is_complete(self, args: tuple[object, ...], kwargs: dict[str, object]) -> bool:
         """Whether every required argument is given and none twice."""
         count = len(args)
         return (
@@ -243,7 +245,7 @@ class Caller:
             and (not kwargs or kwargs.keys().isdisjoint(self.all_names[:count]))
         )
 
-    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    def bind(self, args: tuple[object, ...], kwargs: dict[str, object]) -> list[object]:
         """One value for each parameter, defaults filled in.
 
         Raises:

@@ -65,13 +65,13 @@ def withhold_signature(function: Any) -> None:
         setattr(function, _PLACE, Withheld(function, own))
 
 
-def known_signature(function: Callable[..., Any]) -> inspect.Signature:
+def known_signature(function: Callable[..., object]) -> inspect.Signature:
     """``inspect.signature``, which here knows those that are withheld as well."""
     told = getattr(function, _PLACE, None)
     return told.signature if type(told) is Withheld else inspect.signature(function)
 
 
-def give_signature(function: Any, signature: inspect.Signature) -> None:
+def give_signature(function: Callable[..., object], signature: inspect.Signature) -> None:
     """Replaces a function's signature, told or withheld."""
     told = getattr(function, _PLACE, None)
     if type(told) is Withheld:

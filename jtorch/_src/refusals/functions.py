@@ -6,6 +6,7 @@ The entries keep PyTorch's names and parameters, so that programs can import, ov
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 from ..facts.devices import FACTORIES
@@ -186,7 +187,7 @@ def entries() -> dict[str, tuple[str, str]]:
     return found
 
 
-def _refuser(path: str, like: Any, reason: str) -> Any:
+def _refuser(path: str, like: Callable[..., object], reason: str) -> Any:
     def refuse(*_args: Any, **_kwargs: Any) -> Any:
         raise not_offered(path if path.startswith("Tensor.") else f"torch.{path}", reason)
 

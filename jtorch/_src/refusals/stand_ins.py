@@ -22,7 +22,7 @@ _ROOT = __name__.partition(".")[0]
 
 
 def _function(path: str, why: str) -> Callable[..., Any]:
-    def refused(*args: Any, **kwargs: Any) -> Any:
+    def refused(*args: object, **kwargs: object) -> Any:
         raise not_offered(path, why)
 
     module, _, name = path.rpartition(".")
@@ -33,7 +33,7 @@ def _function(path: str, why: str) -> Callable[..., Any]:
 
 
 def _class(path: str, members: list[str], why: str) -> type:
-    def __new__(cls: type, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls: type, *args: object, **kwargs: object) -> Any:
         raise not_offered(path if cls.__module__ == module and cls.__name__ == name else f"{cls.__qualname__}, a subclass of {path},", why)
 
     module, _, name = path.rpartition(".")
@@ -113,7 +113,7 @@ def missing(module: str) -> Callable[[str], Any]:
 class _Called(ModuleType):
     """A module whose parent has a function of the same name: the import of the one puts it in the place of the other."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> None:
         """Refuses, as the function does."""
         parent, _, name = _own(self.__name__).rpartition(".")
         entry, why = _tables().names()[parent][name]
@@ -146,7 +146,7 @@ class Finder(importlib.abc.MetaPathFinder):
     """Finds modules of the list; asked after all others, so that files come first."""
 
     @staticmethod
-    def find_spec(fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+    def find_spec(fullname: str, path: object = None, target: object = None) -> importlib.machinery.ModuleSpec | None:
         """The module's spec, if it is in the list."""
         if not fullname.startswith(f"{_ROOT}."):
             return None

@@ -39,14 +39,14 @@ hooks.explain.fill(lambda: _argument_errors().explain)
 
 
 @hooks.rearranged.fill
-def _rearranged() -> Any:
+def _rearranged() -> object:
     from ..bind.deprecated_overloads import rearranged
 
     return rearranged
 
 
 @hooks.schemas.fill
-def _schemas() -> Any:
+def _schemas() -> object:
     from ..aten import schema
 
     return schema
@@ -87,7 +87,7 @@ hooks.shared_by_examples.fill(lambda: _func().capturing.shared_by_examples)
 
 
 @hooks.function_class.fill
-def _function_class() -> Any:
+def _function_class() -> type:
     from ...autograd.function import Function
 
     return Function
@@ -108,28 +108,28 @@ def _own_rule() -> Any:
 
 
 @hooks.refuse_gradients.fill
-def _refuse_gradients() -> Any:
+def _refuse_gradients() -> object:
     from ...autograd.refusing import refuse_gradients
 
     return refuse_gradients
 
 
 @hooks.removable_handle.fill
-def _removable_handle() -> Any:
+def _removable_handle() -> object:
     from ...utils.hooks import RemovableHandle
 
     return RemovableHandle
 
 
 @hooks.saved.fill
-def _saved() -> Any:
+def _saved() -> object:
     from ...autograd import saved
 
     return saved
 
 
 @hooks.profiler_modes.fill
-def _profiler_modes() -> Any:
+def _profiler_modes() -> object:
     from ...autograd import _profiler_modes as modes
 
     return modes
@@ -139,7 +139,7 @@ def _profiler_modes() -> Any:
 
 
 @hooks.storage_class.fill
-def _storage_class() -> Any:
+def _storage_class() -> object:
     from ..tensor import legacy_storage as legacy_storages
     from ..tensor import typed_storage as typed_storages
 
@@ -152,14 +152,14 @@ def _storage_class() -> Any:
 
 
 @hooks.serialization.fill
-def _serialization() -> Any:
+def _serialization() -> object:
     from ... import serialization
 
     return serialization
 
 
 @hooks.rebuilding.fill
-def _rebuilding() -> Any:
+def _rebuilding() -> object:
     from ... import _utils
 
     return _utils
@@ -179,7 +179,7 @@ hooks.make_wrapper_subclass.fill(lambda: _wrapping().make_wrapper_subclass)
 
 
 @hooks.sparse.fill
-def _sparse() -> Any:
+def _sparse() -> object:
     from ... import sparse
     from . import sparse_parts  # noqa: F401  (they are read as the package's)
 
@@ -187,12 +187,12 @@ def _sparse() -> Any:
 
 
 @hooks.empty_in_layout.fill
-def _empty_in_layout() -> Any:
+def _empty_in_layout() -> object:
     return hooks.sparse.get()._make.empty
 
 
 @hooks.sparse_gradients.fill
-def _sparse_gradients() -> Any:
+def _sparse_gradients() -> object:
     from ...sparse import _gradients
 
     return _gradients
@@ -212,49 +212,49 @@ hooks.to_mkldnn.fill(lambda: _opaque().to_mkldnn)
 
 
 @hooks.lowering.fill
-def _lowering() -> Any:
+def _lowering() -> object:
     from ..aten import lowering
 
     return lowering
 
 
 @hooks.operator_kernels.fill
-def _operator_kernels() -> Any:
+def _operator_kernels() -> tuple[object, ...]:
     from . import operator_kernels
 
     return operator_kernels.LOADED
 
 
 @hooks.functional_tracing.fill
-def _functional_tracing() -> Any:
+def _functional_tracing() -> object:
     from ...fx.experimental._functional import functional
 
     return functional
 
 
 @hooks.operator_derivatives.fill
-def _operator_derivatives() -> Any:
+def _operator_derivatives() -> object:
     from ..aten import formulas
 
     return formulas
 
 
 @hooks.operator_routes.fill
-def _operator_routes() -> Any:
+def _operator_routes() -> tuple[object, ...]:
     from . import operator_routes
 
     return operator_routes.LOADED
 
 
 @hooks.operator_recording.fill
-def _operator_recording() -> Any:
+def _operator_recording() -> object:
     from ..aten import recording
 
     return recording
 
 
 @hooks.operator_calls.fill
-def _operator_calls() -> Any:
+def _operator_calls() -> object:
     from ..aten import calling
 
     return calling
@@ -278,7 +278,7 @@ def _operator_tags() -> Any:
 
 
 @hooks.nn.fill
-def _nn() -> Any:
+def _nn() -> object:
     from ... import nn
 
     return nn
@@ -292,14 +292,14 @@ def _functional_call() -> Any:
 
 
 @hooks.autocast.fill
-def _autocast() -> Any:
+def _autocast() -> object:
     from ...amp import autocast_mode
 
     return autocast_mode
 
 
 @hooks.dynamo.fill
-def _dynamo() -> Any:
+def _dynamo() -> object:
     from ... import _dynamo
     from ..._dynamo import pieces  # noqa: F401  (read as the package's)
 
@@ -314,28 +314,28 @@ def _captured() -> Any:
 
 
 @hooks.backends.fill
-def _backends() -> Any:
+def _backends() -> object:
     from ... import backends
 
     return backends
 
 
 @hooks.stream_class.fill
-def _stream_class() -> Any:
+def _stream_class() -> object:
     from ..borders.streams import Stream
 
     return Stream
 
 
 @hooks.local_parameters.fill
-def _local_parameters() -> Any:
+def _local_parameters() -> object:
     from ...distributed.tensor.parallel.ddp import _pre_dp_module_transform
 
     return _pre_dp_module_transform
 
 
 @hooks.same_parameters.fill
-def _same_parameters() -> Any:
+def _same_parameters() -> object:
     from ...distributed.utils import _verify_param_shape_across_processes
 
     return _verify_param_shape_across_processes

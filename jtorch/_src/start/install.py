@@ -15,7 +15,7 @@ import importlib.util
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -60,7 +60,7 @@ class _Loader(importlib.abc.Loader):
         found = importlib.util.find_spec(self.name)
         return found is not None and found.submodule_search_locations is not None
 
-    def get_code(self, fullname: str) -> Any:
+    def get_code(self, fullname: str) -> object:
         """The code of ``jtorch.x``, for ``python -m torch.x``."""
         found = importlib.util.find_spec(self.name)
         return found.loader.get_code(self.name) if found is not None else None
@@ -84,7 +84,7 @@ class _Distribution(importlib.metadata.Distribution):
             return f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\nSummary: jtorch under PyTorch's name\n"
         return None
 
-    def locate_file(self, path: Any) -> Any:
+    def locate_file(self, path: Any) -> object:
         from pathlib import Path
 
         return Path(_ROOT) / path
@@ -164,7 +164,7 @@ class _AdaptingLoader(importlib.abc.Loader):
         return getattr(self.loader, name)
 
 
-def _adapted(fullname: str, path: Any) -> importlib.machinery.ModuleSpec | None:
+def _adapted(fullname: str, path: Sequence[str] | None) -> importlib.machinery.ModuleSpec | None:
     spec = importlib.machinery.PathFinder.find_spec(fullname, path)
     if spec is not None and spec.loader is not None:
         spec.loader = _AdaptingLoader(spec.loader, _ADAPTED[fullname])
@@ -222,7 +222,7 @@ class _PresentingLoader(importlib.abc.Loader):
         return getattr(self.loader, name)
 
 
-def _presented(fullname: str, path: Any) -> importlib.machinery.ModuleSpec | None:
+def _presented(fullname: str, path: Sequence[str] | None) -> importlib.machinery.ModuleSpec | None:
     spec = importlib.machinery.PathFinder.find_spec(fullname, path)
     if spec is not None and isinstance(spec.loader, importlib.machinery.SourceFileLoader):
         spec.loader = _PresentingLoader(spec.loader)
@@ -234,7 +234,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
     stands_for_torch = True
 
-    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+    def find_spec(self, fullname: str, path: Any = None, target: object = None) -> importlib.machinery.ModuleSpec | None:
         if fullname in _ADAPTED:
             return _adapted(fullname, path)
         if fullname.startswith("jtorch."):
@@ -253,7 +253,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         spec.has_location = found.has_location
         return spec
 
-    def find_distributions(self, context: Any = None) -> Iterator[importlib.metadata.Distribution]:
+    def find_distributions(self, context: object = None) -> Iterator[importlib.metadata.Distribution]:
         """The distribution ``torch``."""
         name = getattr(context, "name", None)
         if name is None or name.lower() == "torch":
@@ -290,7 +290,7 @@ def install() -> None:
 class _InstallInChild:
     """Unpickled by a child process before it imports the main module, this makes torch mean jtorch there."""
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         source = (
             "import importlib.util\n"
             f"spec = importlib.util.spec_from_file_location('_jtorch_install', {_HERE!r})\n"
@@ -306,7 +306,7 @@ def _extend_multiprocessing() -> None:
 
     original = spawn.get_preparation_data
 
-    def get_preparation_data(name: str) -> dict[str, Any]:
+    def get_preparation_data(name: str) -> dict[str, object]:
         data = original(name)
         if _ROOT not in data.get("sys_path", [_ROOT]):
             data["sys_path"] = [*data["sys_path"], _ROOT]

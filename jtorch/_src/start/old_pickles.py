@@ -52,7 +52,7 @@ class Finder(importlib.abc.MetaPathFinder):
     """Finds these modules; asked after all others."""
 
     @staticmethod
-    def find_spec(fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+    def find_spec(fullname: str, path: object = None, target: object = None) -> importlib.machinery.ModuleSpec | None:
         """The module's spec, if pickles name it."""
         root, _, own = fullname.partition(".")
         if root != _ROOT or own not in _NAMES:

@@ -136,21 +136,21 @@ def _bind_indexing() -> None:
         dispatch.register(f"torch.Tensor.{made.__name__}", made)
 
 
-def _body_of(body: Callable[..., Any], public: Any) -> Any:
+def _body_of(body: Callable[..., object], public: Any) -> Caller:
     """A function's body as those below ``__torch_function__`` are told of it."""
     caller = Caller(body, body.__name__, Layout(inspect.signature(body), True, {}), True, True, True)
     caller.func, caller.all_positional = public, True
     return caller
 
 
-def _inside(index: Any) -> list[Any]:
+def _inside(index: object) -> list[object]:
     """The parts of an index that may have a handler."""
     if isinstance(index, (tuple, list)) and not hasattr(index, "__torch_function__"):
         return [found for item in index for found in _inside(item)]
     return [index]
 
 
-def _make_wrapper_subclass(cls: Any, size: Any, *args: Any, **kwargs: Any) -> Any:
+def _make_wrapper_subclass(cls: object, size: object, *args: object, **kwargs: object) -> object:
     """An instance of ``cls`` with this metadata and no data: what ``__torch_dispatch__`` gives a meaning to.
 
     Args:
@@ -181,7 +181,7 @@ def _init_subclass(cls: Any, **kwargs: Any) -> None:
         cls.__torch_function__ = dispatch.disabled_torch_function_impl
 
 
-def _init(self: Tensor, *args: Any, **kwargs: Any) -> None:
+def _init(self: Tensor, *args: object, **kwargs: object) -> None:
     """Everything happens in ``__new__``; subclasses may take more arguments."""
 
 
@@ -288,11 +288,11 @@ def _imag(t: Tensor) -> Tensor:
     return views.imag(t)
 
 
-def _set_real(t: Tensor, value: Any) -> None:
+def _set_real(t: Tensor, value: Tensor | bool | complex | float | int) -> None:
     _real(t).copy_(value)
 
 
-def _set_imag(t: Tensor, value: Any) -> None:
+def _set_imag(t: Tensor, value: Tensor | bool | complex | float | int) -> None:
     _imag(t).copy_(value)
 
 
@@ -359,7 +359,7 @@ def _hooks_dict(t: Tensor) -> Any:
     return tensor_methods.hooks_of(t)
 
 
-def _grad_fn(t: Tensor) -> Any:
+def _grad_fn(t: Tensor) -> object:
     """The node of the operation that made the tensor, or None."""
     return t.grad_fn
 
@@ -368,7 +368,7 @@ def _set_hooks_dict(t: Tensor, hooks: Any) -> None:
     t._hooks = hooks
 
 
-OWN_PROPERTIES: dict[str, Callable[[Tensor], Any]] = {
+OWN_PROPERTIES: dict[str, Callable[[Tensor], object]] = {
     "real": _real, "imag": _imag, "_base": _base, "is_cuda": _type_is("cuda"), "is_cpu": _type_is("cpu"), "is_meta": _type_is("meta"),
     "is_mps": _type_is("mps"), "is_xla": _type_is("xla", "tpu"), "is_xpu": _type_is("xpu"), "is_sparse": _never("sparse"),
     "is_sparse_csr": _never("sparse"), "is_quantized": _never("quantised"), "is_mkldnn": _never("in MKLDNN's layout"),

@@ -89,7 +89,7 @@ def fold(error: BaseException) -> None:
         waiting += [one.__cause__, one.__context__, *getattr(one, "exceptions", ())]
 
 
-def _excepthook(before: Callable[..., Any]) -> Callable[..., Any]:
+def _excepthook(before: Callable[..., object]) -> Callable[..., Any]:
     def excepthook(kind: type[BaseException], value: BaseException, tb: TracebackType | None) -> None:
         if value is not None and value.__traceback__ is tb:
             fold(value)
@@ -99,7 +99,7 @@ def _excepthook(before: Callable[..., Any]) -> Callable[..., Any]:
     return excepthook
 
 
-def _thread_excepthook(before: Callable[..., Any]) -> Callable[..., Any]:
+def _thread_excepthook(before: Callable[..., object]) -> Callable[..., Any]:
     def excepthook(args: Any, /) -> None:
         if args.exc_value is not None and args.exc_value.__traceback__ is args.exc_traceback:
             fold(args.exc_value)
@@ -109,13 +109,13 @@ def _thread_excepthook(before: Callable[..., Any]) -> Callable[..., Any]:
     return excepthook
 
 
-def _in_ipython() -> Any:
+def _in_ipython() -> None:
     module = sys.modules.get("IPython")
     shell = module.get_ipython() if module is not None and hasattr(module, "get_ipython") else None
     return shell if shell is not None and not shell.custom_exceptions else None
 
 
-def _show(shell: Any, kind: Any, value: BaseException, tb: Any, tb_offset: Any = None) -> None:
+def _show(shell: Any, kind: object, value: BaseException, tb: object, tb_offset: object = None) -> None:
     del tb
     fold(value)
     shell.showtraceback((kind, value, value.__traceback__), tb_offset=tb_offset)

@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import jtorch
 
@@ -40,7 +39,7 @@ def modules() -> Iterator[str]:
                 yield path
 
 
-def _is_foreign(name: str, value: Any, public: bool) -> bool:
+def _is_foreign(name: str, value: object, public: bool) -> bool:
     """Whether a module has ``name`` for its own use: ``np``, ``Any``, ``annotations``."""
     if public:
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -343,7 +343,7 @@ def look_below(alias: Alias) -> None:
 class _Memory:
     """Lets NumPy make an array of a piece of another array's memory, which it keeps alive."""
 
-    def __init__(self, interface: dict[str, Any], owner: np.ndarray) -> None:
+    def __init__(self, interface: Mapping[str, object], owner: np.ndarray) -> None:
         self.__array_interface__ = interface
         self.owner = owner
 

@@ -16,6 +16,7 @@ from ..bind.cores import composite
 from ..bind.factories import check_dtype, check_options, factory
 from ..borders.interop import from_dlpack
 from ..facts import dtypes, layouts
+from ..facts.devices import device
 from ..facts.errors import type_name
 from ..facts.warned_once import outside, warn_once
 from ..hooks import seen_making
@@ -28,7 +29,7 @@ _BY_PYTHON_TYPE = {bool: 0, int: 1, float: 2, complex: 3}
 _NOT_SEQUENCES = (str, bytes, dict, set, frozenset, Tensor)
 
 
-def _is_sequence(value: Any) -> bool:
+def _is_sequence(value: object) -> bool:
     """Whether torch descends into ``value``: anything with a length and positions but strings, mappings and tensors."""
     if isinstance(value, (list, tuple, range)):
         return True
@@ -40,7 +41,7 @@ def _is_sequence(value: Any) -> bool:
 _ITERATED = frozenset((list, tuple, range))
 
 
-def _indexed(sequence: Any) -> list[Any]:
+def _indexed(sequence: Any) -> list[object]:
     """The items of a sequence as torch reads them: their values by a loop, their kind by index. pandas gives Python's numbers to loops, and
     NumPy's to an index, which may be a label.
 
@@ -58,7 +59,7 @@ def _indexed(sequence: Any) -> list[Any]:
 _MOST_DIMS = 128
 
 
-def _flattened(data: Any) -> tuple[tuple[int, ...], list[Any]]:
+def _flattened(data: tuple[float, ...] | list[object]) -> tuple[tuple[int, ...], list[Any]]:
     """The shape of nested sequences and their leaves, in order.
 
     Raises:
@@ -83,7 +84,7 @@ def _flattened(data: Any) -> tuple[tuple[int, ...], list[Any]]:
     return tuple(shape), level
 
 
-def _leaf_dtype(value: Any) -> dtypes.dtype:
+def _leaf_dtype(value: object) -> dtypes.dtype:
     """The dtype of one leaf.
 
     Raises:
@@ -105,13 +106,13 @@ def _leaf_dtype(value: Any) -> dtypes.dtype:
     raise RuntimeError(f"Could not infer dtype of {name if type(value).__module__ in ('builtins', '__main__') else _qualified(value)}")
 
 
-def _qualified(value: Any) -> str:
+def _qualified(value: object) -> str:
     kind = type(value)
     # C types carry their module in their name, Python classes do not.
     return kind.__name__ if kind.__flags__ & (1 << 9) else f"{kind.__module__}.{kind.__name__}"
 
 
-def _infer(leaves: list[Any]) -> dtypes.dtype:
+def _infer(leaves: list[object]) -> dtypes.dtype:
     """The dtype torch gives the elements of a (flattened) sequence: the smallest that all can be converted to."""
     if not leaves:
         return dtypes.get_default_dtype()
@@ -127,7 +128,7 @@ def _infer(leaves: list[Any]) -> dtypes.dtype:
     return found
 
 
-def values_of(leaves: list[Any], dtype: dtypes.dtype) -> np.ndarray:
+def values_of(leaves: list[complex | float | int], dtype: dtypes.dtype) -> np.ndarray:
     """The leaves as an array of ``dtype``.
 
     Raises:
@@ -150,7 +151,7 @@ def values_of(leaves: list[Any], dtype: dtypes.dtype) -> np.ndarray:
     return _integers(leaves, dtype)
 
 
-def _python_number(leaf: Any, dtype: dtypes.dtype) -> Any:
+def _python_number(leaf: object, dtype: dtypes.dtype) -> Any:
     if isinstance(leaf, Tensor):
         return leaf.__index__() if dtype.category < dtypes.FLOATING else complex(leaf) if dtype.category == dtypes.COMPLEX else float(leaf)
     if isinstance(leaf, np.ndarray):
@@ -241,7 +242,7 @@ def _from_array(array: np.ndarray) -> np.ndarray:
 # ---- tensors from data -----------------------------------------------------------------------------------------------------------
 
 
-def _made(array: np.ndarray, dtype: dtypes.dtype | None, device: Any, requires_grad: bool) -> Tensor:
+def _made(array: np.ndarray, dtype: dtypes.dtype | None, device: device | None, requires_grad: bool) -> Tensor:
     if dtype is not None and array.dtype != dtype.np:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # complex to real drops the imaginary part
@@ -251,7 +252,7 @@ def _made(array: np.ndarray, dtype: dtypes.dtype | None, device: Any, requires_g
     return from_host(array, device, requires_grad)
 
 
-def _copied(source: Tensor, dtype: dtypes.dtype | None, device: Any, requires_grad: bool, advice: str) -> Tensor:
+def _copied(source: Tensor, dtype: dtypes.dtype | None, device: object, requires_grad: bool, advice: str) -> Tensor:
     warnings.warn(
         "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
         f"sourceTensor.detach().clone().requires_grad_(True), rather than {advice}.",
@@ -313,7 +314,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     return _made(_host_array(data, wanted), None, device, requires_grad)
 
 
-def _of_jax(array: jax.Array, dtype: dtypes.dtype | None, device: Any, requires_grad: bool) -> Tensor:
+def _of_jax(array: jax.Array, dtype: dtypes.dtype | None, device: object, requires_grad: bool) -> Tensor:
     """A tensor on an array of JAX's (or a tracer): nobody can write into it, so that sharing it is as good as a copy."""
     dtypes.from_np(array.dtype)
     made = wrap(array)
@@ -324,7 +325,7 @@ def _of_jax(array: jax.Array, dtype: dtypes.dtype | None, device: Any, requires_
     return requiring(made) if requires_grad else made
 
 
-def _of_dlpack(data: Any, dtype: dtypes.dtype | None, device: Any, requires_grad: bool = False, copy: bool = False) -> Tensor:
+def _of_dlpack(data: object, dtype: dtypes.dtype | None, device: object, requires_grad: bool = False, copy: bool = False) -> Tensor:
     """A tensor on the memory of an object that gives it away by DLPack's protocol, or with a copy of it."""
     made = from_dlpack(data)
     made = made.to(device=device or made.device, dtype=dtype or made.dtype, copy=copy)
@@ -348,7 +349,7 @@ def _of_storage(source: Any, wanted: dtypes.dtype | None) -> np.ndarray:
 _scalar = factory(OPS["_C._scalar"], "_C._scalar")
 
 
-def _fits(value: Any, dtype: dtypes.dtype) -> bool:
+def _fits(value: float | int, dtype: dtypes.dtype) -> bool:
     """Whether a number can be cast to ``dtype`` without the checks that others need."""
     kind = type(value)
     if kind is bool:
@@ -443,7 +444,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     return _made(_host_array(data, wanted), None, device, False)
 
 
-def _shared(array: np.ndarray, dtype: dtypes.dtype | None, device: Any) -> Tensor:
+def _shared(array: np.ndarray, dtype: dtypes.dtype | None, device: object) -> Tensor:
     made = share_host(array)
     if device is None and (dtype is None or dtype is made.dtype):
         return made

@@ -79,7 +79,7 @@ _LIST_AS_TUPLE = (
 )
 
 
-def _items(index: Any) -> Sequence[Any]:
+def _items(index: object) -> Sequence[Any]:
     """The parts of an index: those of a tuple, or of a list that stands for one because it holds more than numbers."""
     if isinstance(index, tuple):
         return index
@@ -95,7 +95,7 @@ def _is_mask(index: Tensor) -> bool:
     return index._aval.dtype == np.bool_ or index._aval.dtype == np.uint8
 
 
-def _plain(item: Any, t: Tensor) -> Any:
+def _plain(item: Tensor, t: Tensor) -> Any:
     """One part of an index as an int, slice, None, Ellipsis, bool or index tensor.
 
     Raises:
@@ -123,7 +123,7 @@ def _plain(item: Any, t: Tensor) -> Any:
     )
 
 
-def _plain_tensor(index: Tensor) -> Any:
+def _plain_tensor(index: Tensor) -> Tensor | int:
     """An index tensor as it is, but 0-dim integers as ints: they select, as views."""
     dtype = index._aval.dtype
     if index._aval.ndim == 0 and dtype.kind in "iu" and dtype != np.uint8:
@@ -161,7 +161,7 @@ def _numbers(items: Any) -> np.ndarray:
     return found
 
 
-def _plain_lists(items: Any) -> Any:
+def _plain_lists(items: Tensor) -> Any:
     if isinstance(items, Tensor):
         return numbers_of(items._read())
     return [_plain_lists(i) if isinstance(i, (Tensor, list, tuple)) else i for i in items]
@@ -173,7 +173,7 @@ def _from_numbers(array: np.ndarray, t: Tensor) -> Tensor:
     return from_host(array if keep else array.astype(np.int64), t.device)
 
 
-def _consumed(item: Any) -> int:
+def _consumed(item: Tensor) -> int:
     """How many dimensions of the tensor a part of an index speaks of."""
     if isinstance(item, bool) or item is None or item is Ellipsis:
         return 0
@@ -458,7 +458,7 @@ def setitem(t: Tensor, index: Any, value: Any) -> None:
     return None
 
 
-def _number(t: Tensor, value: Any) -> Any:
+def _number(t: Tensor, value: object) -> Any:
     """A Python number, from what torch accepts as one.
 
     Raises:
@@ -473,7 +473,7 @@ def _number(t: Tensor, value: Any) -> Any:
     raise TypeError(f"can't assign a {_type_name(value)} to a torch.{t.dtype.legacy}")
 
 
-def _type_name(value: Any) -> str:
+def _type_name(value: object) -> str:
     kind = type(value)
     return f"{kind.__module__}.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
 
@@ -487,7 +487,7 @@ def _is_whole(index: slice, size: int) -> bool:
 
 
 @writes("copy_")
-def _copy_to(target: Tensor, value: Any, whole: bool = False) -> None:
+def _copy_to(target: Tensor, value: Tensor | complex | float, whole: bool = False) -> None:
     if whole and target._rg and not (isinstance(value, Tensor) and value._aval.ndim):
         written(target.fill_(value), "FillBackward3")
     elif isinstance(value, Tensor):
@@ -501,7 +501,7 @@ def _copy_to(target: Tensor, value: Any, whole: bool = False) -> None:
         target.fill_(value)
 
 
-def _number_for(target: Tensor, value: Any) -> Any:
+def _number_for(target: Tensor, value: object) -> Any:
     """A number to be written: PyTorch makes a tensor of it first, so that what halves cannot hold is infinite and no error."""
     dtype = target._aval.dtype
     half = dtype.itemsize == 2 and dtype.kind not in "iu"
@@ -575,7 +575,7 @@ def _scattered(target: Tensor, advanced: list[tuple[int, Any]], value: Any) -> N
     inplace(target, _index_put(target, as_positions(target, advanced), value))
 
 
-def _fill_by_mask(target: Tensor, dim: int, mask: Tensor, value: Any) -> None:
+def _fill_by_mask(target: Tensor, dim: int, mask: Tensor, value: Tensor | float | int) -> None:
     """One value wherever the mask is true; needs no positions."""
     if target._strides is not None:
         check_inplace(target, idempotent=_MASKED)

@@ -18,13 +18,13 @@ class _TensorType(type):
     def __instancecheck__(cls, other: object) -> bool:
         return isinstance(other, Tensor) and other.dtype is cls.dtype and other.device.type == cls.on
 
-    def __new__(cls, name: str, bases: tuple[Any, ...], namespace: dict[str, Any]) -> Any:
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, object]) -> Any:
         """Makes one of these classes, which nobody else can inherit from."""
         for base in bases:
             raise TypeError(f"type '{base.__module__}.{base.__name__}' is not an acceptable base type")
         return super().__new__(cls, name, bases, namespace)
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __call__(cls, *args: object, **kwargs: object) -> Tensor:
         """A tensor of the given sizes (uninitialised, as ``empty`` gives them), or of the given data."""
         if cls.on == "cuda" and not devices.jax_devices("cuda"):
             raise TypeError(f"type {cls.__module__}.{cls.__name__} not available. Torch not compiled with CUDA enabled.")
@@ -46,7 +46,7 @@ _DOC = """Tensors of {} on the device type {}.
     """
 
 
-def _make(name: str, on: str) -> Any:
+def _make(name: str, on: str) -> type:
     made = _TensorType(name, (), {"dtype": NAMES[name], "on": on, "__doc__": _DOC.format(NAMES[name], on)})
     made.__module__ = "torch" if on == "cpu" else f"torch.{on}"
     return made
@@ -61,7 +61,7 @@ class _SparseType(_TensorType):
     def __instancecheck__(cls, other: object) -> bool:
         return super().__instancecheck__(other) and other.layout is layouts.sparse_coo
 
-    def __call__(cls, *args: Any, device: Any = None) -> Any:
+    def __call__(cls, *args: Any, device: Any = None) -> Tensor:
         """A COO tensor of indices and values, or without elements of the given sizes."""
         import jtorch
 
@@ -72,7 +72,7 @@ class _SparseType(_TensorType):
         return jtorch.sparse_coo_tensor(size, dtype=cls.dtype, device=place)
 
 
-def sparse_tensor_type(name: str, on: str = "cpu") -> Any:
+def sparse_tensor_type(name: str, on: str = "cpu") -> object:
     """The class for a name in ``torch.sparse``."""
     if name not in NAMES:
         raise AttributeError(f"module 'torch.sparse' has no attribute '{name}'")
@@ -84,7 +84,7 @@ def sparse_tensor_type(name: str, on: str = "cpu") -> Any:
     return found
 
 
-def tensor_type(name: str, on: str = "cpu") -> Any:
+def tensor_type(name: str, on: str = "cpu") -> object:
     """The class for a name, for tensors on one kind of device."""
     found = _made.get((name, on))
     if found is None:

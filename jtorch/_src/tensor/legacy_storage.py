@@ -20,7 +20,7 @@ class _LegacyStorageMeta(type):
     dtype: Any
     on = "cpu"
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         if not isinstance(instance, TypedStorage):
             return False
         return cls is _LegacyStorage or (instance.dtype is cls.dtype and instance.device.type == cls.on)
@@ -29,7 +29,7 @@ class _LegacyStorageMeta(type):
 class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
     """Base of the storages of one dtype; making one gives a ``TypedStorage``."""
 
-    def __new__(cls, *args: Any, wrap_storage: UntypedStorage | None = None, **kwargs: Any) -> Any:
+    def __new__(cls, *args: Any, wrap_storage: UntypedStorage | None = None, **kwargs: object) -> Any:
         """A storage of ``size`` elements, of the elements of a sequence, or on the memory of another."""
         if cls is _LegacyStorage:
             raise RuntimeError("Only child classes of _LegacyStorage can be instantiated")
@@ -54,7 +54,9 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
         return TypedStorage(wrap_storage=storage_of(share_host(flat.view(np.uint8), owned=True)), dtype=cls.dtype)
 
     @classmethod
-    def from_buffer(cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0, dtype: Any = None) -> TypedStorage:
+    def from_buffer(
+        cls, buffer: object, byte_order: str | None = None, count: int = -1, offset: int = 0, dtype: object = None
+    ) -> TypedStorage:
         """A storage of the numbers in a buffer of bytes."""
         del dtype  # the class says it
         return cls._of(swapped(buffer, byte_order, cls.dtype, count, offset))
@@ -84,24 +86,26 @@ class _CudaStorage(_LegacyStorage):
         return super()._of(data).to(device="cuda")
 
     @classmethod
-    def from_buffer(cls, *args: Any, **kwargs: Any) -> TypedStorage:
+    def from_buffer(cls, *args: object, **kwargs: object) -> TypedStorage:
         """Not for CUDA."""
         del args, kwargs
         raise RuntimeError("from_buffer: Not available for CUDA storage")
 
     @classmethod
-    def _new_with_weak_ptr(cls, *args: Any, **kwargs: Any) -> TypedStorage:
+    def _new_with_weak_ptr(cls, *args: object, **kwargs: object) -> TypedStorage:
         del args, kwargs
         raise RuntimeError("_new_with_weak_ptr: Not available for CUDA storage")
 
     @classmethod
-    def _new_shared_filename(cls, manager: Any, obj: Any, size: Any, *, device: Any = None, dtype: Any = None) -> TypedStorage:
+    def _new_shared_filename(
+        cls, manager: object, obj: object, size: object, *, device: object = None, dtype: object = None
+    ) -> TypedStorage:
         del manager, obj, size, device, dtype
         raise RuntimeError("_new_shared_filename: Not available for CUDA storage")
 
 
-def _made(base: Any, module: str) -> dict[str, Any]:
-    def one(name: str, dtype: str) -> Any:
+def _made(base: type, module: str) -> dict[str, type]:
+    def one(name: str, dtype: str) -> type:
         return _LegacyStorageMeta(name, (base,), {"dtype": BY_NAME[dtype], "__module__": module})
 
     return {name: one(name, dtype) for name, dtype in NAMES.items()}
@@ -114,11 +118,11 @@ CUDA = _made(_CudaStorage, "torch.cuda")
 _storage_classes = {UntypedStorage, TypedStorage, *_classes.values(), *CUDA.values()}
 
 
-def _dtype_to_storage_type_map() -> dict[Any, str]:
+def _dtype_to_storage_type_map() -> dict[object, str]:
     return {BY_NAME[dtype]: name for name, dtype in NAMES.items()}
 
 
-def _storage_type_to_dtype_map() -> dict[str, Any]:
+def _storage_type_to_dtype_map() -> dict[str, object]:
     return {name: BY_NAME[dtype] for name, dtype in NAMES.items()}
 
 

@@ -139,7 +139,7 @@ def contiguous(self: Tensor, memory_format: layouts.memory_format = layouts.cont
     return clone(self, memory_format=memory_format)
 
 
-def moved(t: Tensor, device: Any) -> Tensor:
+def moved(t: Tensor, device: devices.device | str) -> Tensor:
     """``t`` on another device, with history."""
     place = devices.placement(device)
     v = t._v or t._read()
@@ -154,7 +154,7 @@ def moved(t: Tensor, device: Any) -> Tensor:
     return preserve_layout(r, t)
 
 
-def spread(t: Tensor, place: Any) -> Tensor:
+def spread(t: Tensor, place: object) -> Tensor:
     """``t`` on another jax device, or cut and copied to several as a sharding says, with history."""
     v = t._v or t._read()
     array = read(v)
@@ -165,7 +165,7 @@ def spread(t: Tensor, place: Any) -> Tensor:
     return preserve_layout(r, t)
 
 
-def _spread_there(place: Several, device: Any) -> bool:
+def _spread_there(place: Several, device: object) -> bool:
     """Whether a tensor that is spread over several devices is where ``device`` says: on devices of that type, if it names none of them."""
     wanted = devices.as_device(device)
     return wanted.index is None and wanted.type == devices.of_placement(place).type
@@ -176,7 +176,7 @@ class _Move(Node):
 
     __slots__ = ("back", "there")
 
-    def __init__(self, before: Any, after: Any, edge: Any, there: Any) -> None:
+    def __init__(self, before: Any, after: Any, edge: object, there: object) -> None:
         super().__init__(call_of(OPS["clone"], (T,)), (before,), (edge,), (), (after,))
         self.back, self.there = before.aval.device, there
         self.label = "ToCopyBackward0"
@@ -190,7 +190,7 @@ class _Move(Node):
         return [(moved_back, None if edge is None else (_Move(v, moved_back, edge, self.back), 0))]
 
 
-def _brought(v: Value, place: Any) -> Value:
+def _brought(v: Value, place: object) -> Value:
     """A value at a placement; itself if it is there."""
     if v.aval.device == place:
         return v
@@ -200,7 +200,7 @@ def _brought(v: Value, place: Any) -> Value:
 _PYTHON_TYPES = (float, int, bool, complex)
 
 
-def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
+def _parse_to(args: tuple[object, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
     device, dtype, copy, memory_format = (
         kwargs.pop("device", None),
         kwargs.pop("dtype", None),

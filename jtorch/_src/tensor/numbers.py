@@ -20,7 +20,7 @@ from .cells import HOST_LOCK, ForeignStorage, host_view
 from .printing import tensor_repr
 
 
-def _data(t: Tensor, what: str) -> Any:
+def _data(t: Tensor, what: str) -> jax.Array | np.ndarray:
     v = t._v or t._read()
     while isinstance(v, Lifted):
         v = v.plain(what)
@@ -29,7 +29,7 @@ def _data(t: Tensor, what: str) -> Any:
     return array_of(v)
 
 
-def _number(t: Tensor) -> Any:
+def _number(t: Tensor) -> float | int | None:
     """The only element where it is at hand, for the commonest tensors; None if it has to be had another way."""
     v = t._v
     if v is not None:

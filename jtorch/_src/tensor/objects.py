@@ -109,7 +109,7 @@ _UNCOPIED = (
 )
 
 
-def _deep(t: Tensor, memo: Any) -> Tensor:
+def _deep(t: Tensor, memo: dict[int | str, object]) -> Tensor:
     v = t._v or t._read()
     al = t._al
     if al is None or v.aval.device == META or any(lazy_bits(t)):
@@ -128,7 +128,7 @@ def _deep(t: Tensor, memo: Any) -> Tensor:
     return r
 
 
-def _rebuild_from_array(array: np.ndarray, dtype: dtypes.dtype, requires_grad: bool, cls: Any, state: Any, *bits: bool) -> Tensor:
+def _rebuild_from_array(array: np.ndarray, dtype: dtypes.dtype, requires_grad: bool, cls: object, state: Any, *bits: bool) -> Tensor:
     t = from_host(array.view(dtype.np) if array.dtype != dtype.np else array)
     if bits:  # the array is then what is in memory
         t = with_bits(t, bits)  # type: ignore[arg-type]
@@ -138,7 +138,7 @@ def _rebuild_from_array(array: np.ndarray, dtype: dtypes.dtype, requires_grad: b
     return restored(t, state)
 
 
-def _rebuild_on_meta(dtype: dtypes.dtype, shape: Any, strides: Any, requires_grad: bool, state: Any) -> Tensor:
+def _rebuild_on_meta(dtype: dtypes.dtype, shape: object, strides: object, requires_grad: bool, state: dict[str, object]) -> Tensor:
     return restored(hooks.rebuilding.get()._rebuild_meta_tensor_no_storage(dtype, shape, strides, requires_grad), state)
 
 
@@ -210,7 +210,7 @@ def as_subclass(self: Tensor, cls: Any) -> Any:
     return r
 
 
-def _check_subclass(cls: Any) -> None:
+def _check_subclass(cls: type) -> None:
     if not isinstance(cls, type):
         raise TypeError(f"cls must be a type (got {type(cls).__name__})")
     if not issubclass(cls, Tensor):
@@ -220,7 +220,7 @@ def _check_subclass(cls: Any) -> None:
         )
 
 
-def _retyped(t: Tensor, cls: Any, stops: bool = True) -> Any:
+def _retyped(t: Tensor, cls: type, stops: bool = True) -> Tensor:
     plain = detached(t, stops)
     made = type(plain)
     if made is not Tensor:  # what a handler of operators made is an object already
@@ -236,15 +236,15 @@ def _retyped(t: Tensor, cls: Any, stops: bool = True) -> Any:
 
 
 def _make_subclass(
-    cls: Any,
+    cls: type,
     data: Tensor,
     require_grad: bool = False,
     *,
     dispatch_sizes_strides_policy: str | None = None,
     dispatch_device: bool = False,
     dispatch_layout: bool = False,
-    device_for_backend_keys: Any = None,
-) -> Any:
+    device_for_backend_keys: object = None,
+) -> Tensor:
     """``data`` detached, as a leaf of class ``cls``; ``device_for_backend_keys`` steers PyTorch's dispatcher and means nothing here."""
     del device_for_backend_keys
     if dispatch_sizes_strides_policy is not None or dispatch_device or dispatch_layout:
@@ -272,13 +272,13 @@ def _make_subclass(
     return r
 
 
-def _fresh_alias(al: Any) -> Any:
+def _fresh_alias(al: Any) -> Alias:
     mine = Alias(al.storage, al.chain, al.value, None, 0, al.offset)
     mine.version, mine.aval, mine.strides = al.version, al.aval, al.strides
     return mine
 
 
-def _new_tensor(cls: Any, *args: Any, **kwargs: Any) -> Any:
+def _new_tensor(cls: Any, *args: Any, **kwargs: object) -> Any:
     """``Tensor()``, ``Tensor(2, 3)``, ``Tensor([1., 2.])``, ``Tensor(tensor)``: default dtype; sizes give uninitialised data."""
     if len(args) == 1 and isinstance(args[0], Tensor) and not kwargs:
         if ACTIVE.modes and cls is Tensor:

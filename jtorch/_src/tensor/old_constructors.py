@@ -28,7 +28,9 @@ _IN_CXX = {
 }  # fmt: skip
 
 
-def made(args: tuple[Any, ...], kwargs: dict[str, Any], dtype: dtypes.dtype, place: Any, new: bool = False) -> Tensor:
+def made(
+    args: tuple[Any, ...], kwargs: dict[str, Any], dtype: dtypes.dtype, place: devices.device | str | None, new: bool = False
+) -> Tensor:
     """A tensor of a dtype on a device, as the old constructors make it.
 
     Args:
@@ -74,12 +76,12 @@ def made(args: tuple[Any, ...], kwargs: dict[str, Any], dtype: dtypes.dtype, pla
     return seen_making(lambda: _of_size(size, dtype, where), size, **options)
 
 
-def _of_size(size: tuple[int, ...], dtype: dtypes.dtype, where: Any) -> Tensor:
+def _of_size(size: tuple[int, ...], dtype: dtypes.dtype, where: object) -> Tensor:
     made = from_host(np.zeros(size, dtype.np), where)
     return _uncounted(unwritten(made) if ASKED.fills and not made.is_meta else made)
 
 
-def _given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, Any]:
+def _given(args: tuple[Any, ...], kwargs: dict[str, object]) -> tuple[str, Any]:
     """Which overload a call means, and what it was given for it."""
     first: Any = args[0] if args else None
     words = [k for k in kwargs if k != "device"]
@@ -114,11 +116,11 @@ def _given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, Any]:
     return "data", value
 
 
-def _is_size(value: Any) -> bool:
+def _is_size(value: list[float]) -> bool:
     return not isinstance(value, bool) and hasattr(type(value), "__index__") and not (isinstance(value, np.ndarray) and value.ndim)
 
 
-def _refuse(args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoReturn:
+def _refuse(args: tuple[object, ...], kwargs: dict[str, object]) -> NoReturn:
     from ..bind.argument_errors import MISSING_DEFAULT, Parameter, Signature, combination
 
     device = Parameter("device", "Device?", True, None)
@@ -131,7 +133,7 @@ def _refuse(args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoReturn:
     raise TypeError(combination("new", known, args, kwargs))
 
 
-def _place(device: Any, place: Any) -> Any:
+def _place(device: Any, place: devices.device | str | None) -> Any:
     if device is None:
         return place
     asked = devices.device(device) if not isinstance(device, devices.device) else device
@@ -141,7 +143,7 @@ def _place(device: Any, place: Any) -> Any:
     return asked
 
 
-def _on_storage(storage: Any, dtype: dtypes.dtype, where: Any) -> Tensor:
+def _on_storage(storage: object, dtype: dtypes.dtype, where: object) -> Tensor:
     mine = getattr(storage, "dtype", dtype)
     if mine is not dtype:
         raise RuntimeError(
@@ -150,7 +152,7 @@ def _on_storage(storage: Any, dtype: dtypes.dtype, where: Any) -> Tensor:
     return from_host(np.zeros((0,), dtype.np), where).set_(storage)  # a look at the same memory
 
 
-def _of_data(value: Any, dtype: dtypes.dtype, where: Any) -> Tensor:
+def _of_data(value: list[float], dtype: dtypes.dtype, where: object) -> Tensor:
     if isinstance(value, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type_name(value)}'")
     if isinstance(value, dict) or not hasattr(value, "__len__") or not hasattr(value, "__getitem__"):

@@ -7,7 +7,7 @@ more, is as in PyTorch. Their histories and gradients are those of that tensor.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import dispatch
@@ -117,12 +117,12 @@ def opaque(dense: Tensor) -> OpaqueTensor:
     return made
 
 
-def plain(x: Any) -> Any:
+def plain(x: Tensor | int) -> Any:
     """The ordinary tensor of an opaque one; anything else as it is."""
     return x._dense if type(x) is OpaqueTensor else x
 
 
-def to_mkldnn(dense: Tensor, dtype: Any = None) -> OpaqueTensor:
+def to_mkldnn(dense: Tensor, dtype: object = None) -> OpaqueTensor:
     """A copy of a tensor in the layout.
 
     Raises:
@@ -135,7 +135,7 @@ def to_mkldnn(dense: Tensor, dtype: Any = None) -> OpaqueTensor:
     return opaque(named(made if dtype is None else made.to(dtype), "ToMkldnnBackward0"))
 
 
-def zeros(size: Sequence[int], dtype: Any, device: Any) -> OpaqueTensor:
+def zeros(size: Sequence[int], dtype: object, device: object) -> OpaqueTensor:
     """Zeros in the layout."""
     return to_mkldnn(PUBLIC["zeros"](tuple(size), dtype=dtype, device=device))
 
@@ -168,7 +168,7 @@ def _offered() -> dict[str, Op | Composite]:
 class _Layout:
     """What ``dispatch.LAYOUTS`` holds for opaque tensors."""
 
-    def call(self, caller: Any, operand: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call(self, caller: Any, operand: Tensor, args: tuple[Tensor, ...], kwargs: dict[str, Any]) -> Any:
         """A public function called with an opaque operand."""
         path = dispatch.name_of(caller.func).removeprefix("torch.")
         name = path.rpartition(".")[2]
@@ -197,22 +197,22 @@ class _Layout:
             raise could_not_run(_VIEW)
         raise could_not_run(_PARTS.get(name) or (name if bound is None else bound.op.aten or name))
 
-    def get(self, name: str, t: OpaqueTensor, plain: Any) -> Any:
+    def get(self, name: str, t: OpaqueTensor, plain: Callable[..., object]) -> Any:
         """A property."""
         if name in _PROPERTIES:
             return _PROPERTIES[name]
         found = getattr(t._dense, name)
         return opaque(found) if isinstance(found, Tensor) else found
 
-    def set(self, name: str, t: OpaqueTensor, value: Any, plain: Any) -> None:
+    def set(self, name: str, t: OpaqueTensor, value: object, plain: object) -> None:
         """Sets a property."""
         setattr(t._dense, name, value._dense if type(value) is OpaqueTensor else value)
 
-    def item(self, t: Any, index: Any) -> Any:
+    def item(self, t: Tensor, index: int) -> Any:
         """``t[index]``: elements are not to be seen."""
         raise could_not_run(_VIEW)
 
-    def set_item(self, t: Any, index: Any, value: Any) -> None:
+    def set_item(self, t: Tensor, index: int, value: int) -> None:
         """``t[index] = value``, likewise."""
         raise could_not_run(_VIEW)
 
@@ -221,11 +221,11 @@ class _Layout:
         inner = None if targets is None else tuple(map(plain, targets))
         return tuple(map(plain, roots)), inner, tuple(map(plain, given))
 
-    def laid(self, t: Any, grad: Any) -> Any:
+    def laid(self, t: Any, grad: Any) -> OpaqueTensor:
         """The gradient of a function's result as ``backward`` takes it; zeros for None."""
         return opaque(PUBLIC["zeros"](t._dense.shape, dtype=t._dense.dtype, device=t._dense.device) if grad is None else grad)
 
-    def fitted(self, t: Any, grad: Any, wrong: str) -> Any:
+    def fitted(self, t: object, grad: Any, wrong: str) -> Any:
         """The gradient that ``backward`` gives for an opaque operand as the graph takes it."""
         return plain(grad)
 
@@ -238,17 +238,17 @@ class _Layout:
 dispatch.LAYOUTS[OpaqueTensor] = _Layout()
 
 
-def _needs_affine(input: Any, mean: Any = None, var: Any = None, weight: Any = None, *_: Any, **__: Any) -> None:
+def _needs_affine(input: object, mean: object = None, var: object = None, weight: object = None, *_: Any, **__: Any) -> None:
     if weight is None:
         raise RuntimeError("mkldnn_batch_norm: currently mkldnn only support affine model")
 
 
-def _needs_evaluation(input: Any, p: float = 0.5, training: bool = True, *_: Any, **__: Any) -> None:
+def _needs_evaluation(input: object, p: float = 0.5, training: bool = True, *_: Any, **__: Any) -> None:
     if training:
         raise could_not_run("empty_strided")
 
 
-def _needs_tensors(a: Any, b: Any = None, **_: Any) -> None:
+def _needs_tensors(a: Tensor, b: Tensor | int | None = None, **_: Any) -> None:
     if isinstance(b, Tensor) and type(a) is not type(b):
         raise RuntimeError("itensor_from_mkldnn expects MKL-DNN tensor input")
 
@@ -261,7 +261,7 @@ _PROPERTIES: dict[str, Any] = {"layout": layouts._mkldnn, "is_mkldnn": True}
 
 
 def _says(*names: str) -> Any:
-    def enter(body: Any) -> Any:
+    def enter(body: Callable[..., object]) -> Any:
         for name in names:
             _TABLE[name] = body
         return body
@@ -270,7 +270,7 @@ def _says(*names: str) -> Any:
 
 
 @_says("__repr__")
-def _describe(t: Any, *, tensor_contents: Any = None) -> str:
+def _describe(t: Tensor, *, tensor_contents: object = None) -> str:
     text = numbers(numbers_of(t._dense._read()), len("tensor(")) if tensor_contents is None else str(tensor_contents)
     suffixes = [f"size={tuple(t.shape)}"] if t.numel() == 0 and t.dim() != 1 else []
     if t.dtype is not dtypes.get_default_dtype():
@@ -285,20 +285,20 @@ def _describe(t: Any, *, tensor_contents: Any = None) -> str:
 
 
 @_says("item")
-def _item(t: Any) -> Any:
+def _item(t: Tensor) -> Any:
     if t.numel() != 1:
         raise RuntimeError(f"a Tensor with {t.numel()} elements cannot be converted to Scalar")
     raise could_not_run("_local_scalar_dense")
 
 
 @_says("to_dense")
-def _to_dense(t: Any, dtype: Any = None, *, masked_grad: bool | None = None) -> Any:
+def _to_dense(t: Tensor, dtype: object = None, *, masked_grad: bool | None = None) -> Tensor:
     found = named(t._dense.clone(), "ToDenseBackward0")
     return found if dtype is None else found.to(dtype)
 
 
 @_says("to", "type", "float", "half", "bfloat16", "double", "cpu")
-def _moved(t: Any, *args: Any, **kwargs: Any) -> Any:
+def _moved(t: Tensor, *args: Any, **kwargs: Any) -> Any:
     wanted = [*args, kwargs.get("dtype"), kwargs.get("device")]
     if kwargs.get("copy") or any(isinstance(x, dtypes.dtype) and x is not t.dtype for x in wanted):
         raise could_not_run("empty_strided")
@@ -312,7 +312,7 @@ _TABLE["double"] = lambda t, **_: _moved(t, dtypes.float64)
 
 
 @_says("requires_grad_")
-def _requires_grad_(t: Any, requires_grad: bool = True) -> Any:
+def _requires_grad_(t: Tensor, requires_grad: bool = True) -> Tensor:
     t._dense.requires_grad_(requires_grad)
     return t
 
@@ -324,7 +324,9 @@ def _detach_(t: Any) -> Any:
 
 
 @_says("backward")
-def _backward(t: Any, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None) -> None:
+def _backward(
+    t: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: object = None
+) -> None:
     autograd_engine.backward(t, None if gradient is None else (gradient,), retain_graph, create_graph, inputs)
 
 

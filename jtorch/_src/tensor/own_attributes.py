@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ...core import Tensor
 
 
 class TensorBase:
@@ -23,7 +26,7 @@ class OwnRef(weakref.ref[Any]):
     __slots__ = ()
 
 
-def take_over(tensor: Any, parts: dict[str, Any]) -> None:
+def take_over(tensor: Tensor, parts: dict[str, Any]) -> None:
     """Makes a tensor what another one was, of which the dictionary is given: a wrapper looks at its storage through itself from then on."""
     set_everything(tensor, parts)
     look = parts.get("_al")
@@ -36,7 +39,7 @@ class Attributes(dict[str, Any]):
 
     __slots__ = ("_all",)
 
-    def __init__(self, of: dict[str, Any], hidden: Iterable[str]) -> None:
+    def __init__(self, of: dict[str, object], hidden: Iterable[str]) -> None:
         super().__init__({k: v for k, v in of.copy().items() if k not in hidden})
         self._all = of
 
@@ -48,32 +51,32 @@ class Attributes(dict[str, Any]):
         super().__delitem__(key)
         del self._all[key]
 
-    def __ior__(self, other: Any) -> Any:
+    def __ior__(self, other: object) -> object:
         self.update(other)
         return self
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> object:
         return dict, (dict(self),)
 
-    def update(self, *args: Any, **kwargs: Any) -> None:
+    def update(self, *args: object, **kwargs: object) -> None:
         """Sets several."""
         for key, value in dict(*args, **kwargs).items():
             self[key] = value
 
-    def setdefault(self, key: str, default: Any = None) -> Any:
+    def setdefault(self, key: str, default: object = None) -> Any:
         """The attribute, which is set if it was not."""
         if key not in self:
             self[key] = default
         return self[key]
 
-    def pop(self, key: str, *default: Any) -> Any:
+    def pop(self, key: str, *default: object) -> Any:
         """Takes one away and returns it."""
         found = super().pop(key, *default)
         if key in self._all:
             del self._all[key]
         return found
 
-    def popitem(self) -> tuple[str, Any]:
+    def popitem(self) -> tuple[str, object]:
         """Takes the last one away and returns it with its name."""
         key, value = super().popitem()
         del self._all[key]
@@ -88,10 +91,10 @@ class Attributes(dict[str, Any]):
 def without(hidden: Iterable[str]) -> property:
     """The property ``__dict__`` of a class whose instances have ``hidden`` attributes."""
 
-    def get(self: Any) -> Attributes:
+    def get(self: Tensor) -> Attributes:
         return Attributes(everything(self), hidden)
 
-    def put(self: Any, value: Any) -> None:
+    def put(self: Tensor, value: Any) -> None:
         if not isinstance(value, dict):
             raise TypeError(f"__dict__ must be set to a dictionary, not a '{type(value).__name__}'")
         own = get(self)

@@ -25,7 +25,7 @@ caches.append(_parts)
 _MOST_PARTS = 4096
 
 
-def part_of(t: Tensor, index: Any) -> Tensor | None:
+def part_of(t: Tensor, index: object) -> Tensor | None:
     """``t[index]`` for ints that are in range, slices, None and Ellipsis, of a tensor at hand, as one view; None where it is not to be had
     so."""
     whole = t._v if t._al is None else t._al.storage.value
@@ -51,7 +51,7 @@ def part_of(t: Tensor, index: Any) -> Tensor | None:
     return small_view(t, steps, strides_, at if t._al is None else t._al.offset + at, aval)
 
 
-def _parts_of(index: Any) -> list[Any] | None:
+def _parts_of(index: object) -> list[object] | None:
     """An index of ints, slices, None and Ellipsis as hashable items; None for another."""
     parts: list[Any] = []
     for item in index if type(index) is tuple else (index,):
@@ -73,7 +73,7 @@ def _parts_of(index: Any) -> list[Any] | None:
     return parts
 
 
-def is_there(t: Tensor, index: Any, value: Tensor) -> bool:
+def is_there(t: Tensor, index: tuple[object, ...] | Tensor | int, value: Tensor) -> bool:
     """Whether ``value`` is ``t[index]`` as it is, as Python writes it after ``t[index] += 1``: then that is counted, and all is done."""
     al, mine = value._al, t._al
     if al is None or mine is None or al.storage is not mine.storage or not al.direct or t._rg or value._rg or t._state:

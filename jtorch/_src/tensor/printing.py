@@ -29,7 +29,7 @@ class _Options:
 
 
 _options = _Options()
-_PROFILES: dict[str, dict[str, Any]] = {
+_PROFILES: dict[str, dict[str, object]] = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
     "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
     "full": {"precision": 4, "threshold": math.inf, "edgeitems": 3, "linewidth": 80},
@@ -122,7 +122,7 @@ class _Column:
             return f"{x:.0f}" + ("." if math.isfinite(x) else "")
         return f"{x:.{_options.precision}f}"
 
-    def text(self, x: Any) -> str:
+    def text(self, x: float) -> str:
         """One number, padded to the common width."""
         return (self._bare(x) if self.floating else str(x)).rjust(self.width)
 

@@ -23,7 +23,7 @@ def replaced(
     call: Call,
     tensors: Sequence[Tensor],
     ins: Sequence[Value],
-    numbers: tuple[Any, ...],
+    numbers: tuple[float, ...],
     spans: Sequence[tuple[int, int]],
     writes: Sequence[int],
 ) -> tuple[Tensor, ...] | None:

@@ -110,7 +110,7 @@ def turned(results: Sequence[Tensor], tensors: Sequence[Tensor], k: int, dims: t
 _Laid = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-def contracted(results: Sequence[Tensor], tensors: Sequence[Tensor], labels: Any, output: Any) -> None:
+def contracted(results: Sequence[Tensor], tensors: Sequence[Tensor], labels: Sequence[Sequence[int]], output: Sequence[int]) -> None:
     """Those of products of two operands at a time, which are summed by products of matrices where both have a label that is to go."""
     (r,) = results
     if len(tensors) < 2 or 0 in r._aval.shape:
@@ -230,7 +230,7 @@ def images(results: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
         _give_format(results)
 
 
-def padded(results: Sequence[Tensor], tensors: Sequence[Tensor], pad: Sequence[Any]) -> None:
+def padded(results: Sequence[Tensor], tensors: Sequence[Tensor], pad: Sequence[object]) -> None:
     """Of what is only cropped, those that a copy of the part has; else channels last if the operand is."""
     if all(type(n) is int and n <= 0 for n in pad):
         source = tensors[0]._strides
@@ -243,7 +243,7 @@ def padded(results: Sequence[Tensor], tensors: Sequence[Tensor], pad: Sequence[A
         image(results, tensors)
 
 
-def padded_so(results: Sequence[Tensor], tensors: Sequence[Tensor], pad: Sequence[Any], mode: str) -> None:
+def padded_so(results: Sequence[Tensor], tensors: Sequence[Tensor], pad: Sequence[object], mode: str) -> None:
     """As the mode pads."""
     if mode == "constant":
         padded(results, tensors, pad)
@@ -317,7 +317,7 @@ def resized(results: Sequence[Tensor], tensors: Sequence[Tensor], mode: str) -> 
 # ---- attention -------------------------------------------------------------------------------------------------------------------
 
 
-def attended(results: Sequence[Tensor], tensors: Sequence[Tensor], attn_mask: Any, keep: Any, enable_gqa: bool) -> None:
+def attended(results: Sequence[Tensor], tensors: Sequence[Tensor], attn_mask: Tensor | None, keep: object, enable_gqa: bool) -> None:
     """Those of the queries where torch's fast kernel computes the result, which makes it like them; else row-major."""
     query, key, value = tensors[:3]
     if keep is not None or (isinstance(attn_mask, Tensor) and attn_mask.requires_grad):
@@ -332,7 +332,9 @@ def attended(results: Sequence[Tensor], tensors: Sequence[Tensor], attn_mask: An
 # ---- Fourier transforms ----------------------------------------------------------------------------------------------------------
 
 
-def _transformed(shape: tuple[int, ...], strides: tuple[int, ...], dims: Sequence[int], sized: dict[int, int], last: bool) -> Any:
+def _transformed(
+    shape: tuple[int, ...], strides: tuple[int, ...], dims: Sequence[int], sized: dict[int, int], last: bool
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Shape and strides after one transform: batches in the order of their strides, then what is transformed, ``last`` at the end."""
     if not dims:
         return shape, strides
@@ -357,12 +359,12 @@ _MOST_TRANSFORMS = 1024
 caches.append(_transforms)
 
 
-def _are_numbers(given: Any) -> bool:
+def _are_numbers(given: object) -> bool:
     """Whether sizes or dimensions can be a part of a key: there are lists, and tensors among them."""
     return given is None or type(given) is int or (type(given) is tuple and set(map(type, given)) == {int})
 
 
-def _fourier(r: Tensor, t: Tensor, n: Any, dim: Any, kind: str) -> None:
+def _fourier(r: Tensor, t: Tensor, n: int | None, dim: tuple[int, ...] | int | None, kind: str) -> None:
     key = (r._aval, t._aval, t._strides, n, dim, kind)
     if _are_numbers(n) and _are_numbers(dim):
         try:
@@ -451,7 +453,7 @@ def is_of_strided(declared: str) -> bool:
     return bool(guard) or function is rows
 
 
-def code(declared: str, names: dict[str, Any], operands: str = "_ts") -> list[str]:
+def code(declared: str, names: dict[str, object], operands: str = "_ts") -> list[str]:
     """Lines that give the result ``_r`` of an op its strides, where its declaration says ``declared``."""
     rule, _, condition = declared.partition(" if ")
     name, _, numbers = rule.partition(":")

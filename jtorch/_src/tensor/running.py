@@ -15,7 +15,7 @@ from ...autograd.tape import Node
 from ...core import BIRTHS, DETACHED, Tensor, alias_of, born, contiguous_strides, from_value, is_contiguous, is_dense
 from ..engine import SPECIAL, STOPPING, Call, Lifted, Value, numbers_of, put, record
 from ..facts import dtypes
-from ..facts.devices import placement
+from ..facts.devices import device, placement
 from ..facts.errors import uncastable, wrong_out_dtype
 from ..facts.layouts import coincide
 from ..facts.size import SYMBOLIC, less
@@ -55,7 +55,7 @@ def apply(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], numbers: 
     return tuple(made)
 
 
-def _apply_tracked(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], numbers: tuple[Any, ...]) -> Any:
+def _apply_tracked(call: Call, tensors: Sequence[Tensor], ins: Sequence[Value], numbers: tuple[Any, ...]) -> tuple[Tensor, ...] | Tensor:
     edges = []
     unsure = False
     for t, v in zip(tensors, ins, strict=True):
@@ -320,7 +320,7 @@ def converted(t: Tensor, dtype: dtypes.dtype) -> Tensor:
 
 def write_out(
     result: Any,
-    out: Any,
+    out: object,
     name: str,
     operands: Sequence[Any] = (),
     whole: bool = False,
@@ -329,7 +329,7 @@ def write_out(
     asked: bool = False,
     recorded: bool = False,
     underivable: bool = False,
-) -> Any:
+) -> object:
     """Writes a result (or a tuple of them) into what the caller gave as ``out=`` and returns that.
 
     ``operands`` must not share a part of the memory of ``out``; with ``whole``, not all of it either. ``field`` is the result's name, where
@@ -422,7 +422,7 @@ def host_array(t: Tensor) -> np.ndarray:
     return numbers_of(t._v or t._read())
 
 
-def of_host_array(array: np.ndarray, device: Any) -> Tensor:
+def of_host_array(array: np.ndarray, device: device | int | str | None) -> Tensor:
     """A tensor on ``device`` with the elements of an array, which is nobody else's from now on."""
     return from_value(put(array, placement(device)))
 

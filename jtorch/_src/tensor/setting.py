@@ -21,7 +21,7 @@ _INTEGERS = {np.dtype(t): (int(np.iinfo(t).min), int(np.iinfo(t).max)) for t in 
 _BOOL = np.dtype(np.bool_)
 
 
-def set_at_once(t: Tensor, index: Any, value: Any) -> bool:
+def set_at_once(t: Tensor, index: Any, value: Tensor | float) -> bool:
     """``t[index] = value`` for ints, slices and tuples of them, and a number or a tensor of the same dtype whose elements are there.
 
     False if it is to be done elsewhere, where what is wrong with it is found out, too.
@@ -70,7 +70,7 @@ def set_at_once(t: Tensor, index: Any, value: Any) -> bool:
     return THREADS.came == came  # one that came in between may have read what was there: the number is written once more
 
 
-def _is_plain(index: Any) -> bool:
+def _is_plain(index: tuple[object, ...] | Tensor | int) -> bool:
     for item in index if type(index) is tuple else (index,):
         if type(item) is int:
             continue
@@ -85,7 +85,7 @@ def _is_plain(index: Any) -> bool:
     return True
 
 
-def _number(value: Any, dtype: np.dtype) -> Any:
+def _number(value: Any, dtype: np.dtype) -> float | int | None:
     """A Python number that may be written as it is; None for others, of which some are errors."""
     kind = type(value)
     if kind is bool:

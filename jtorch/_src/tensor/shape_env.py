@@ -33,7 +33,7 @@ class ConstraintViolation(RuntimeError):
     """
 
     def __init__(
-        self, text: str, needed: Iterable[str] = (), met: Iterable[str] = (), comparison: tuple[str, Any, Any] | None = None,
+        self, text: str, needed: Iterable[str] = (), met: Iterable[str] = (), comparison: tuple[str, object, object] | None = None,
         matched: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(text)
@@ -220,7 +220,7 @@ def guess_of(written: str) -> Callable[[dict[str, int]], bool]:
     return lambda sizes: bool(evaluate(written.replace("not (", "not_("), {**sizes, "not_": operator.not_}))
 
 
-def env_of(expr: Any) -> ShapeEnv:
+def env_of(expr: object) -> ShapeEnv:
     """The environment whose symbols an expression of JAX's is written in."""
     text = str(expr)
     start = text.index("_e") + 2
@@ -243,11 +243,11 @@ def visible(x: Any) -> Any:
     return kind([visible(i) for i in x]) if kind is list or kind is tuple else x
 
 
-def hint_of(x: Any) -> Any:
+def hint_of(x: object) -> Any:
     """The example's size."""
     return x.hint if isinstance(x, (Sym, Float)) else env_of(x).wrap(x).hint if type(x) in SYMBOLIC else x
 
 
-def any_symbolic(items: Iterable[Any]) -> bool:
+def any_symbolic(items: Iterable[object]) -> bool:
     """Whether one of several sizes is not a number."""
     return any(type(i) in SYMBOLIC or isinstance(i, Sym) for i in items)

@@ -17,13 +17,17 @@ import weakref
 from multiprocessing import parent_process
 from multiprocessing import process as _process
 from multiprocessing.util import Finalize
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..engine import Several, numbers_of
 from ..facts.layouts import contiguous_strides
 from .cells import HOST_LOCK, Storage
+
+if TYPE_CHECKING:
+    from ...core import Tensor
+
 
 try:
     import fcntl
@@ -237,7 +241,7 @@ def _clear(family: str) -> None:
                 pass
 
 
-def is_spread(t: Any) -> bool:
+def is_spread(t: Tensor) -> bool:
     """Whether a tensor lies on several devices, and so has no one memory."""
     return type(t._aval.device) is Several
 

@@ -13,11 +13,11 @@ import jax
 _CALLS: dict[str, Callable[..., Any]] = {
     "floordiv": operator.floordiv, "mod": operator.mod, "max": jax.core.max_dim, "min": jax.core.min_dim,
 }  # fmt: skip
-_BINARY: dict[type, Callable[..., Any]] = {
+_BINARY: dict[type, Callable[..., object]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
     ast.Pow: operator.pow,
 }  # fmt: skip
-_COMPARED: dict[type, Callable[..., Any]] = {
+_COMPARED: dict[type, Callable[..., object]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,

@@ -19,7 +19,7 @@ def slots_of(cls: type) -> list[str]:
     return found
 
 
-def state_of(t: Any) -> Any:
+def state_of(t: Tensor) -> Any:
     """The state of a tensor: what its class's ``__getstate__`` gives, else its attributes, with its slots behind them if it has any."""
     cls = type(t)
     if "__getstate__" in _defined(cls):
@@ -29,13 +29,13 @@ def state_of(t: Any) -> Any:
     return (attributes, slots) if slots else attributes
 
 
-def attributes_of(t: Any) -> dict[str, Any]:
+def attributes_of(t: Tensor) -> dict[str, object]:
     """What a program has set on a tensor; classes for other layouts name what else their tensors are made of (``_made_of``)."""
     own = getattr(type(t), "_made_of", ())
     return {k: v for k, v in getattr(t, "__dict__", {}).items() if k not in PARTS and k not in own}
 
 
-def restored(t: Any, state: Any) -> Any:
+def restored(t: Tensor, state: Any) -> Tensor:
     """The tensor, with a state: by its class's ``__setstate__``, else attribute by attribute.
 
     Raises:

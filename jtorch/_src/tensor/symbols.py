@@ -27,7 +27,7 @@ Undecided = InconclusiveDimensionOperation
 class GuardOnDataDependentSymNode(RuntimeError):
     """A program decides by a number that is computed from data."""
 
-    def __init__(self, cond: Any) -> None:
+    def __init__(self, cond: object) -> None:
         words = cond.words if isinstance(cond, (Sym, Float, Truth)) else cond
         super().__init__(
             f"Could not guard on data-dependent expression {words} (unhinted: {words}).  (Size-like symbols: none)\n\n"
@@ -36,7 +36,7 @@ class GuardOnDataDependentSymNode(RuntimeError):
         self.cond = cond
 
 
-def shown(expr: Any) -> str:
+def shown(expr: object) -> str:
     """An expression as PyTorch writes it: ``2*s28``, ``(s17//2)``."""
     return in_torchs_words(str(exact(expr)))
 
@@ -56,7 +56,7 @@ def exact(x: Any) -> Any:
 # ---- what programs see -----------------------------------------------------------------------------------------------------------
 
 
-def _told(x: Any) -> str:
+def _told(x: Float | Sym | Truth) -> str:
     """A number's text, which a program that goes on with it may not have where data decide the number."""
     if x.env.on_text is not None and x.on_data:
         x.env.on_text(x)
@@ -153,7 +153,7 @@ class Sym(SymInt):
         return self
 
 
-def _exactly(expr: Any) -> bool:
+def _exactly(expr: object) -> bool:
     if type(expr) is int:
         return True
     raise Undecided
@@ -218,7 +218,7 @@ class Truth(SymBool):
         return hash(self.text())
 
 
-def _arithmetic(name: str, run: Callable[[Any, Any], Any]) -> None:
+def _arithmetic(name: str, run: Callable[..., object]) -> None:
     def method(self: Sym, other: Any) -> Any:
         if isinstance(other, bool) or (type(other) is not int and type(other) is not Sym):
             return _of_floats(name, self, other)
@@ -244,7 +244,7 @@ def _float_of(size: Sym) -> Float:
     return Float(size.env, "sym_float", (size,))
 
 
-def _of_floats(name: str, size: Sym, other: Any, turned: bool = False) -> Any:
+def _of_floats(name: str, size: Sym, other: float, turned: bool = False) -> Float:
     """Arithmetic of a size and a float, which is a float."""
     if type(other) is not float and not (type(other) is int and name == "pow"):
         return NotImplemented
@@ -252,7 +252,7 @@ def _of_floats(name: str, size: Sym, other: Any, turned: bool = False) -> Any:
     return Float(size.env, name, sides)
 
 
-def _power(base: Any, exponent: Any) -> Any:
+def _power(base: Any, exponent: Any) -> object:
     if type(exponent) is not int or exponent < 0:
         raise _NoPolynomial
     return base**exponent
@@ -307,7 +307,7 @@ Sym.__sym_max__ = lambda self, other: self.env.wrap(jax.core.max_dim(self.expr, 
 Sym.__sym_min__ = lambda self, other: self.env.wrap(jax.core.min_dim(self.expr, exact(other)))
 
 
-def _comparison(name: str, sign: str, run: Callable[[Any, Any], Any], sure: Callable[[Any], bool]) -> None:
+def _comparison(name: str, sign: str, run: Callable[..., object], sure: Callable[[Any], bool]) -> None:
     def method(self: Sym, other: Any) -> Any:
         if isinstance(other, float) and other in (float("inf"), float("-inf")):
             return run(0, other)
@@ -382,7 +382,7 @@ class Float(SymFloat):
     def __init__(self, env: ShapeEnv, target: str, parts: tuple[Any, ...]) -> None:
         self.env, self.target, self.parts = env, target, parts
 
-    def where(self, size: Callable[[Sym], Any]) -> Any:
+    def where(self, size: Callable[[Sym], Any]) -> float:
         """What it is where sizes are as a function says."""
         given = [p.where(size) if type(p) is Float else size(p) if type(p) is Sym else p for p in self.parts]
         return _FUNCTIONS[self.target](*given) if self.target in _FUNCTIONS else _SIGNS[self.target][1](*given)
@@ -522,7 +522,7 @@ for _name in _SIGNS:
     _arithmetic_of_floats(_name)
 
 
-def _comparison_of_floats(name: str, sign: str, run: Callable[[Any, Any], Any]) -> None:
+def _comparison_of_floats(name: str, sign: str, run: Callable[..., object]) -> None:
     def method(self: Float, other: Any) -> Any:
         if type(other) not in (int, float, Sym, Float):
             return NotImplemented

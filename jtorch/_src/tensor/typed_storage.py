@@ -62,7 +62,7 @@ class TypedStorage(StorageBase):
     dtype: dtypes.dtype
 
     def __init__(
-        self, *args: Any, wrap_storage: UntypedStorage | None = None, dtype: Any = None, device: Any = None, _internal: bool = False
+        self, *args: Any, wrap_storage: UntypedStorage | None = None, dtype: Any = None, device: object = None, _internal: bool = False
     ) -> None:
         if not _internal:
             warn_once(DEPRECATED)
@@ -99,7 +99,7 @@ class TypedStorage(StorageBase):
         """The storage without its dtype."""
         return self._untyped_storage
 
-    def _tensor(self) -> Any:
+    def _tensor(self) -> object:
         return self._untyped_storage._tensor().view(self.dtype)
 
     def _around(self, memory: UntypedStorage) -> TypedStorage:
@@ -128,7 +128,7 @@ class TypedStorage(StorageBase):
     def __len__(self) -> int:
         return self.size()
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: int) -> float:
         """An element as a Python number.
 
         Raises:
@@ -145,7 +145,7 @@ class TypedStorage(StorageBase):
         place = _checked_slice(index) if isinstance(index, slice) else self._place(index)
         self._write(place, value)
 
-    def _place(self, index: Any) -> int:
+    def _place(self, index: int) -> int:
         if not hasattr(type(index), "__index__"):
             raise RuntimeError(f"can't index a {type(self)} with {type(index)}")
         return _checked_index(self, index)
@@ -211,7 +211,7 @@ class TypedStorage(StorageBase):
         self._untyped_storage._shared_decref()
         return self
 
-    def _weak_ref(self) -> Any:
+    def _weak_ref(self) -> object:
         return self._untyped_storage._weak_ref()
 
     _expired = staticmethod(UntypedStorage._expired)
@@ -239,7 +239,7 @@ class TypedStorage(StorageBase):
             return f"torch.{'' if self.device.type == 'cpu' else self.device.type + '.'}{self.pickle_storage_type()}"
         return self._untyped_storage.type(dtype, non_blocking)
 
-    def _get_legacy_storage_class(self) -> Any:
+    def _get_legacy_storage_class(self) -> object:
         found = NAMES.get(str(self.dtype).removeprefix("torch."))
         return None if found is None or self.device.type != "cpu" else hooks.storage_class(found)
 

@@ -52,7 +52,7 @@ class Unknowns:
         self.fixed: dict[str, int] = {}
         self.made: list[str] = []  # each symbol as often as an operator gave it
         self._own: dict[str, str] = {}  # by the name that JAX knows
-        self._equal: dict[str, Any] = {}
+        self._equal: dict[str, object] = {}
         self._facts: list[Any] = []  # what is not negative
 
     def number(self, low: int | None = None, high: int | None = None, *, size: bool = False) -> Any:
@@ -78,24 +78,24 @@ class Unknowns:
             self.floats.append(found)
         return found
 
-    def truth(self) -> Any:
+    def truth(self) -> object:
         """One more truth value."""
         n = self.number(0, 1)
         return n == 1
 
-    def names_in(self, expr: Any) -> list[str]:
+    def names_in(self, expr: object) -> list[str]:
         """The symbols of data in an expression."""
         return [] if type(expr) not in SYMBOLIC else [self._own[v] for v in _NAME.findall(str(expr)) if v in self._own]
 
-    def among(self, expr: Any) -> bool:
+    def among(self, expr: object) -> bool:
         """Whether an expression depends on data."""
         return type(expr) in SYMBOLIC and bool(self.names_in(expr))
 
-    def bare(self, expr: Any) -> str | None:
+    def bare(self, expr: object) -> str | None:
         """The name of the symbol that an expression is."""
         return self._own.get(str(expr))
 
-    def reduced(self, expr: Any) -> Any:
+    def reduced(self, expr: object) -> Any:
         """An expression without the symbols that were said to equal something else."""
         if not self._equal or not self.among(expr):
             return expr
@@ -105,7 +105,7 @@ class Unknowns:
 
     # ---- deciding --------------------------------------------------------------------------------------------------------------
 
-    def interval(self, expr: Any) -> Interval:
+    def interval(self, expr: object) -> Interval:
         """The numbers that an expression may be."""
         known: dict[str, Interval] = {}
         for name, e in self.env._exprs.items():
@@ -150,7 +150,7 @@ class Unknowns:
             self.equate(left, right)
         return True
 
-    def truth_said(self, sign: str, left: Any, right: Any) -> Truth:
+    def truth_said(self, sign: str, left: Any, right: int) -> Truth:
         """A comparison as it was written, not as it is decided."""
         if type(left) is Float:
             return Truth(self.env, lambda: self._is_said(sign, left, right), None, lambda: _text(sign, left, right), (sign, left, right))
@@ -158,7 +158,7 @@ class Unknowns:
             self.env, lambda: self.decided(sign, left - right), None, lambda: f"{shown(left)} {sign} {shown(right)}", (sign, left, right)
         )
 
-    def _is_said(self, sign: str, left: Any, right: Any) -> bool:
+    def _is_said(self, sign: str, left: Float, right: Float | int) -> bool:
         """True for a comparison of floats that the program said to hold.
 
         Raises:
@@ -169,7 +169,7 @@ class Unknowns:
             return True
         raise Undecided(f"'{text}' depends on data")
 
-    def at_least_0(self, expr: Any) -> None:
+    def at_least_0(self, expr: object) -> None:
         """Says that an expression is a size."""
         expr = self.reduced(expr)
         if not self.among(expr):
@@ -181,7 +181,7 @@ class Unknowns:
         if compared is not True and not (isinstance(compared, Truth) and compared.expected()):
             raise RuntimeError(f"a size of {shown(expr)} is negative")
 
-    def _learn(self, fact: Any) -> None:
+    def _learn(self, fact: object) -> None:
         """``fact`` is not negative."""
         if type(fact) not in SYMBOLIC:
             return
@@ -215,7 +215,7 @@ class Unknowns:
         self._facts.append(fact)
         self.env.told(f"{fact} >= 0")
 
-    def equate(self, left: Any, right: Any) -> None:
+    def equate(self, left: object, right: object) -> None:
         """Takes two numbers for one."""
         left, right = self.reduced(left), self.reduced(right)
         for this, other in ((left, right), (right, left)):
@@ -225,7 +225,7 @@ class Unknowns:
                 return
 
 
-def _text(sign: str, left: Any, right: Any) -> str:
+def _text(sign: str, left: Float, right: Float | int) -> str:
     """A comparison of floats as PyTorch writes it."""
     return " ".join([sign if part is sign else part.words if type(part) in (Float, Sym) else str(part) for part in (left, sign, right)])
 

@@ -29,7 +29,7 @@ class StorageBase:
     is_cuda = is_hpu = is_sparse = False
     device: Any
 
-    def __new__(cls, *_args: Any, **_kwargs: Any) -> Any:
+    def __new__(cls, *_args: object, **_kwargs: object) -> Any:
         """Of a subclass only."""
         if cls is StorageBase:
             raise RuntimeError("Cannot directly construct StorageBase; subclass it and then construct that")
@@ -67,7 +67,7 @@ class StorageBase:
     def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
         return self._around(storage_of(copied_storage(self.untyped()._storage, memo)))
 
-    def _around(self, memory: UntypedStorage) -> Any:
+    def _around(self, memory: UntypedStorage) -> object:
         """A storage of this kind on other memory."""
         return memory
 
@@ -99,7 +99,7 @@ for _name, _dtype in {
         setattr(StorageBase, _name, _conversion(_name, _dtype))
 
 
-def _load_from_bytes(saved: bytes) -> Any:
+def _load_from_bytes(saved: bytes) -> object:
     return hooks.serialization.get().load(io.BytesIO(saved), weights_only=False)
 
 
@@ -184,7 +184,7 @@ class UntypedStorage(StorageBase):
         found: Any = storage.numbers()
         return self._in_order(found if isinstance(found, np.ndarray) else numbers_of(found))
 
-    def _in_order(self, array: Any) -> np.ndarray:
+    def _in_order(self, array: np.ndarray) -> np.ndarray:
         strides = self._storage.strides
         if strides is not None and not is_contiguous(array.shape, strides):
             order = sorted(range(len(strides)), key=lambda i: -strides[i])
@@ -334,7 +334,7 @@ class UntypedStorage(StorageBase):
         return cls._on(shared_memory.from_name(handle.decode().removeprefix("/"), size))
 
     @classmethod
-    def _new_shared(cls, size: int, *, device: Any = "cpu") -> UntypedStorage:
+    def _new_shared(cls, size: int, *, device: str = "cpu") -> UntypedStorage:
         """A new storage in memory that processes share."""
         if devices.device(device).type != "cpu":
             return cls(size, device=device)
@@ -503,7 +503,7 @@ def swapped(buffer: Any, byte_order: str | None, dtype: dtypes.dtype, count: int
     return np.ascontiguousarray(data.astype(number))
 
 
-def _made(given: Any, device: Any) -> Storage:
+def _made(given: object, device: devices.device | int | str) -> Storage:
     """New memory on a device: of a size, or with the bytes of a sequence."""
     if device is not None:
         place = devices.device(device)
@@ -540,7 +540,7 @@ def _checked_slice(index: slice) -> slice:
     return index
 
 
-def _checked_index(storage: Any, index: Any) -> int:
+def _checked_index(storage: Any, index: int) -> int:
     if not hasattr(type(index), "__index__"):
         raise TypeError(f"can't index a torch.{type(storage).__name__} with {type(index).__name__}")
     i, n = index.__index__(), len(storage)

@@ -48,7 +48,7 @@ def _split_views(t: Tensor, d: int, sizes: tuple[int, ...], listed: bool = False
     return named(made, "SplitWithSizesBackward0") if listed else made
 
 
-def _multi_call(name: str, statics: tuple[Any, ...]) -> Call:
+def _multi_call(name: str, statics: tuple[object, ...]) -> Call:
     op = OPS[f"_C.{name}"]
     return call_of(op, (T, *[Fixed(s) for s in statics]))
 
@@ -116,7 +116,7 @@ def split_method(self: Tensor, split_size: Any, dim: int = 0) -> Any:
 
 
 @composite(operands=("tensor",), native=False, home="functional", implicit=("split.sizes",))
-def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Any:
     """Views of consecutive parts of a dimension: of one size each (the last may be smaller), or of the sizes listed.
 
     Args:
@@ -228,7 +228,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
     return _split_views(input, d, tuple(min(size, n - a) for a in range(0, n, size)))
 
 
-def is_multiple(n: Any, count: int) -> bool:
+def is_multiple(n: int, count: int) -> bool:
     """Whether a size that is not known is a multiple of a number, whatever it is."""
     if type(n) not in SYMBOLIC:
         return False
@@ -236,7 +236,7 @@ def is_multiple(n: Any, count: int) -> bool:
     return type(rest) not in SYMBOLIC and not rest
 
 
-def _parts(name: str, *given: Any) -> Any:
+def _parts(name: str, *given: object) -> Any:
     """The parts asked for, under whichever name."""
     found = [x for x in given if x is not None]
     if len(found) != 1:
@@ -381,7 +381,7 @@ def dsplit(
     return _even_split("dsplit", input, _parts("dsplit", indices_or_sections, sections, indices), 2)
 
 
-def _even_split(name: str, t: Tensor, parts: Any, dim: int) -> Any:
+def _even_split(name: str, t: Tensor, parts: tuple[int, ...] | int, dim: int) -> object:
     n = t._aval.shape[dim]
     if isinstance(parts, int) and (parts <= 0 or n % parts):
         raise RuntimeError(

@@ -24,12 +24,12 @@ caches.append(_dynamic)
 _MOST_POSITIONS = 64
 
 
-def _put_call(record_: view_ops.View, statics: tuple[Any, ...], dynamic: bool) -> Call | None:
+def _put_call(record_: view_ops.View, statics: tuple[object, ...], dynamic: bool) -> Call | None:
     put = record_.put
     if put is None:
         return None
 
-    def fn(parent: Any, value: Any, *numbers: Any) -> Any:
+    def fn(parent: object, value: object, *numbers: object) -> Any:
         args = list(statics)
         if dynamic:  # the index or start is the second argument
             args.insert(1, numbers[0])
@@ -44,7 +44,7 @@ def _put_call(record_: view_ops.View, statics: tuple[Any, ...], dynamic: bool) -
     return Call(fn.__name__, fn, ("i",) if dynamic else (), info, name)
 
 
-def _placed(get: Call, record_: view_ops.View, statics: tuple[Any, ...], dynamic: bool) -> tuple[Call, Call | None]:
+def _placed(get: Call, record_: view_ops.View, statics: tuple[object, ...], dynamic: bool) -> tuple[Call, Call | None]:
     """A view's call and that which writes into it, which know that they are of the same place."""
     put = _put_call(record_, statics, dynamic)
     get.place = ("one position", statics[0]) if record_.single else None if dynamic else (record_.op.path, statics)
@@ -53,7 +53,7 @@ def _placed(get: Call, record_: view_ops.View, statics: tuple[Any, ...], dynamic
     return get, put
 
 
-def step_of(record_: view_ops.View, statics: tuple[Any, ...]) -> Step:
+def step_of(record_: view_ops.View, statics: tuple[object, ...]) -> Step:
     """The step of a view op with its arguments fixed."""
     key = (record_, statics)
     found = _steps.get(key)
@@ -65,7 +65,7 @@ def step_of(record_: view_ops.View, statics: tuple[Any, ...]) -> Step:
     return found
 
 
-def _filled(op: Op, statics: tuple[Any, ...]) -> tuple[Any, ...]:
+def _filled(op: Op, statics: tuple[object, ...]) -> tuple[Any, ...]:
     rest = op.params[1 + len(statics) :]
     return (*statics, *[p.default for p in rest])
 

@@ -41,7 +41,7 @@ def _is_ready(value: Any, p: Param) -> bool:
     return kind is int or value is p.default or (kind is tuple and p.annotation in _SIZES and set(map(type, value)) == _INT)
 
 
-def make_view(record_: view_ops.View, t: Tensor, statics: tuple[Any, ...]) -> Tensor:
+def make_view(record_: view_ops.View, t: Tensor, statics: tuple[object, ...]) -> Tensor:
     """The view of ``t`` that a view op gives."""
     aval = t._aval
     if record_.bits is not None:
@@ -143,7 +143,7 @@ def _inplace_doc(name: str) -> str:
     """
 
 
-def _callable(core: Callable[..., Any], op: Op, label: str, first: str) -> Callable[..., Any]:
+def _callable(core: Callable[..., object], op: Op, label: str, first: str) -> Callable[..., Any]:
     told: dict[str, Any] = {"wrapped": op.body, "doc": op.body.__doc__, "annotations": annotations_of(op, label.removeprefix("torch."))}
     if op.varargs == op.params[1].name if len(op.params) > 1 else False:
 
@@ -204,7 +204,7 @@ def _varies(t: Tensor, dim: int, start: int, length: int) -> bool:
 _MOST_CONSTANTS = 3
 
 
-def _check_tensor(name: str, t: Any) -> None:
+def _check_tensor(name: str, t: Tensor) -> None:
     if not isinstance(t, Tensor):
         raise must_be_tensor(name, "input", 1, t)
 
@@ -274,7 +274,7 @@ def sliced_step(t: Tensor, dim: int, size: int, start: int, stop: int, step: int
 
 
 @composite(namespace="_C", operands=("input",))
-def _slice(input: Tensor, dim: int = 0, start: int | None = None, stop: int | None = None, step: int = 1) -> Any:
+def _slice(input: Tensor, dim: int = 0, start: int | None = None, stop: int | None = None, step: int = 1) -> Tensor:
     """``input[start:stop:step]`` of one dimension with Python's rules for bounds; a view."""
     shape = input._aval.shape
     if not shape:
@@ -431,7 +431,7 @@ def _known_part(t: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offse
     return None if known is None else small_view(t, (known[0],), stride, offset or 0, known[1])
 
 
-def _check_part(t: Any, al: Alias, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> None:
+def _check_part(t: Tensor, al: Alias, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> None:
     """Raises torch's error for a look at memory beyond one example of a ``vmap``; refuses one beyond the value of a dual tensor."""
     if 0 in size:
         return
@@ -458,7 +458,7 @@ def _check_part(t: Any, al: Alias, size: tuple[int, ...], stride: tuple[int, ...
     )
 
 
-def _part_call(geometry: tuple[Any, ...]) -> Call:
+def _part_call(geometry: tuple[object, ...]) -> Call:
     return call_of(OPS["_C._as_strided_part"], (T, *[Fixed(g) for g in geometry]))
 
 
@@ -605,7 +605,7 @@ def warn_of_number(name: str, advice: str) -> None:
     warn_once(f"{name} is deprecated on 0-D tensors. {advice}")
 
 
-def warn_of_reversal(t: Any) -> None:
+def warn_of_reversal(t: Tensor) -> None:
     """Warns once that ``x.T`` was used on what is no matrix."""
     if t.dim() == 0:
         warn_of_number("Tensor.T", "This function is the identity in these cases.")
@@ -617,7 +617,7 @@ def warn_of_reversal(t: Any) -> None:
         )
 
 
-def _adjoint(t: Any, name: str = "adjoint()") -> Any:
+def _adjoint(t: Tensor, name: str = "adjoint()") -> Tensor:
     if t.dim() == 1:
         raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
     if t.dim() == 0:

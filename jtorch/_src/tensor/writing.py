@@ -127,7 +127,7 @@ SHARED = (
 )
 
 
-def check_overlap(t: Tensor, operands: Sequence[Any], whole: bool = False) -> None:
+def check_overlap(t: Tensor, operands: Sequence[object], whole: bool = False) -> None:
     """Raises torch's error if an operand shares a part of the memory, but not all of it, with the tensor that is written.
 
     With ``whole``, an operand that shares all of it is refused too.
@@ -170,7 +170,7 @@ def check_lifted(t: Tensor, v: Value) -> None:
     raise hooks.shared_by_examples(v)
 
 
-def stale(v: Value | Meta | None, owner: Any, version: int, node: Node | None = None) -> None:
+def stale(v: Value | Meta | None, owner: Tensor, version: int, node: Node | None = None) -> None:
     """Marks a value, or what has these facts, as superseded.
 
     Uses of it saved before ``node``, the operation that overwrote it, must be refused by ``backward``.
@@ -186,7 +186,7 @@ def stale(v: Value | Meta | None, owner: Any, version: int, node: Node | None = 
         v.meta.stale = mark
 
 
-def _supersede(storage: Any, owner: Any, version: int, node: Node | None = None) -> None:
+def _supersede(storage: Any, owner: Tensor, version: int, node: Node | None = None) -> None:
     """Marks the values that were read from memory that is, or was, NumPy's."""
     seen, storage.seen = storage.seen, None
     for v in seen:
@@ -298,7 +298,7 @@ def _set_history(t: Tensor, edge: Any) -> None:
             retain_again(t)
 
 
-def _unhooked(edge: Any, end: Any) -> Any:
+def _unhooked(edge: object, end: tuple[Node | int, ...]) -> Any:
     """The history of a view up to that of its base, without the hooks on the way: what is written into the view takes its place in the
     base, and in torch such hooks no longer see a gradient then."""
     if edge == end or type(edge) is not tuple:

@@ -7,6 +7,8 @@ from typing import Any
 from jtorch import nn
 from jtorch._src.refusals import stand_ins as _refusals
 
+from ...core import Tensor
+
 
 class QuantStub(nn.Module):
     """Marks where values would be quantised: gives its input."""
@@ -16,7 +18,7 @@ class QuantStub(nn.Module):
         if qconfig:
             self.qconfig = qconfig
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         """The input."""
         return x
 
@@ -35,7 +37,7 @@ class QuantWrapper(nn.Module):
         self.add_module("module", module)
         self.train(module.training)
 
-    def forward(self, X: Any) -> Any:
+    def forward(self, X: Tensor) -> Any:
         """The module's result."""
         return self.dequant(self.module(self.quant(X)))
 

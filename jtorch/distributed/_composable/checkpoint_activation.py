@@ -33,7 +33,7 @@ _OPTIONS = ("preserve_rng_state", "context_fn", "determinism_check", "debug", "e
 
 
 @contract(_CheckpointState)
-def checkpoint(module: nn.Module, **kwargs: Any) -> nn.Module:
+def checkpoint(module: nn.Module, **kwargs: object) -> nn.Module:
     """Has a module's activations computed again in the backward pass; the module is changed in place.
 
     Args:

@@ -36,11 +36,11 @@ def contract(state_cls: type = _State) -> Callable[[Callable[..., Any]], Any]:
     modules as they are. ``function.state(module)`` is what it keeps: one ``state_cls()`` a call.
     """
 
-    def decorated(func: Callable[..., Any]) -> Any:
+    def decorated(func: Callable[..., object]) -> Any:
         name: str = func.__name__
 
         @functools.wraps(func)
-        def wrapper(module: Any, *args: Any, **kwargs: Any) -> Any:
+        def wrapper(module: Any, *args: object, **kwargs: object) -> Any:
             single = isinstance(module, nn.Module)
             modules = [module] if single else _outermost(list(module))
             if any(name in (_get_registry(one) or {}) for one in modules):

@@ -30,7 +30,7 @@ class _ReplicateState(_State):
         own = list(module.parameters(recurse=False))
         return own + [p for part in module.children() for p in self._parameters(part)]
 
-    def before(self, module: nn.Module, args: Any, kwargs: Any) -> Any:
+    def before(self, module: nn.Module, args: Iterable[object], kwargs: Any) -> Any:
         """Makes parameters those of rank 0 at the first call."""
         if self.ddp is None:
             left_out = {id(p) for part in self.ignored for p in part.parameters()}
@@ -41,7 +41,7 @@ class _ReplicateState(_State):
         self.ddp.require_backward_grad_sync = not self.no_sync
         return self.ddp._pre_forward(*args, **kwargs)
 
-    def after(self, module: nn.Module, args: Any, outputs: Any) -> Any:
+    def after(self, module: nn.Module, args: object, outputs: object) -> Any:
         """Has the backward pass of what comes out average gradients."""
         del module, args
         return self.ddp._post_forward(outputs)
@@ -50,18 +50,18 @@ class _ReplicateState(_State):
 class DDP:
     """The class that a module gets besides its own."""
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: object, **kwargs: object) -> Any:
         """A module of the class that was changed."""
         return cls.__mro__[2](*args, **kwargs)
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: object) -> Any:
         raise AssertionError("DDP does not support deepcopy. Please use state dict for serialization.")
 
     def set_requires_gradient_sync(self, requires_gradient_sync: bool) -> None:
         """Whether gradients are averaged at the end of the passes to come."""
         replicate.state(self).no_sync = not requires_gradient_sync
 
-    def register_comm_hook(self, state: Any, hook: Any) -> None:
+    def register_comm_hook(self, state: object, hook: object) -> None:
         """``DistributedDataParallel.register_comm_hook``."""
         kept = replicate.state(self)
         if kept.ddp is None:

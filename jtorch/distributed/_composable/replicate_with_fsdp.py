@@ -33,8 +33,8 @@ def replicate(
     mp_policy: MixedPrecisionPolicy = MixedPrecisionPolicy(),
     offload_policy: OffloadPolicy = OffloadPolicy(),
     ignored_params: set[nn.Parameter] | None = None,
-    dp_mesh_dims: Any = None,
-) -> Any:
+    dp_mesh_dims: object = None,
+) -> object:
     """Has the gradients of a module averaged over processes, each of which keeps all of its parameters.
 
     Args:

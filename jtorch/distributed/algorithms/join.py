@@ -42,12 +42,12 @@ class Joinable(ABC):
 
     @property
     @abstractmethod
-    def join_device(self) -> Any:
+    def join_device(self) -> torch.device:
         """The device for collectives of the block."""
 
     @property
     @abstractmethod
-    def join_process_group(self) -> Any:
+    def join_process_group(self) -> None:
         """The group for collectives of the block."""
 
 
@@ -67,7 +67,7 @@ class Join:
         kwargs: given to the ``join_hook`` of each.
     """
 
-    def __init__(self, joinables: list[Any], enable: bool = True, throw_on_early_termination: bool = False, **kwargs: Any) -> None:
+    def __init__(self, joinables: list[Joinable], enable: bool = True, throw_on_early_termination: bool = False, **kwargs: Any) -> None:
         if not joinables:
             raise ValueError("The join context manager requires at least one joinable")
         self._hooks = [j.join_hook(**kwargs) for j in joinables]

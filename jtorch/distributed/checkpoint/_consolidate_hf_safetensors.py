@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,7 @@ def _write(path: Path, names: list[str], found: _Parts) -> None:
     temporary.replace(path)
 
 
-def _consolidate(input_dir: str, output_dir: str, mapping: dict[str, int], threads: int, share: Any) -> _Parts:
+def _consolidate(input_dir: str, output_dir: str, mapping: dict[str, int], threads: int, share: Callable[..., object]) -> _Parts:
     """Writes the files whose number ``share`` takes; all parts that there are."""
     found = _parts_in(input_dir)
     missing = sorted(set(mapping) - set(found))

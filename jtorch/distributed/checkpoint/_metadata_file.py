@@ -121,11 +121,11 @@ class _Unpickler(pickle._Unpickler):  # the one written in Python: its steps can
     del _name
 
 
-def _is_trusted(obj: Any) -> bool:
+def _is_trusted(obj: type) -> bool:
     return any(obj is known for known in _weights_only_unpickler._user_allowed().values())
 
 
-def _is_record(kind: Any) -> bool:
+def _is_record(kind: type) -> bool:
     return any(kind is known for known in _RECORDS.values()) or _is_trusted(kind)
 
 
@@ -150,7 +150,7 @@ def write(metadata: kinds.Metadata) -> bytes:
     """What the file holds."""
     out = io.BytesIO()
 
-    def refuse(_: Any) -> Any:
+    def refuse(_: object) -> Any:
         raise TypeError("The metadata of a checkpoint cannot hold tensors")
 
     write_pickle(metadata, pickle, 4, refuse, out)

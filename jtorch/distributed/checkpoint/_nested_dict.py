@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import jtorch as torch
@@ -12,23 +12,23 @@ OBJ_PATH = tuple[str | int, ...]
 FLATTEN_MAPPING = dict[str, OBJ_PATH]
 
 
-def _has_inside(value: Any, inside: Callable[[Any], bool]) -> bool:
+def _has_inside(value: Iterable[object], inside: Callable[..., object]) -> bool:
     """Whether a list holds a tensor or a mapping, however deep: then its items are named one by one."""
     return any(isinstance(entry, torch.Tensor) or (isinstance(entry, (Mapping, list)) and inside(entry)) for entry in value)
 
 
-def _goes_into(value: Any) -> bool:
+def _goes_into(value: object) -> bool:
     return isinstance(value, Mapping) or (isinstance(value, list) and _has_inside(value, _goes_into))
 
 
-def _went_into(value: Any) -> bool:
+def _went_into(value: object) -> bool:
     """The same for checkpoints of PyTorch before 2.4, which kept mappings without tensors whole."""
     if isinstance(value, Mapping):
         return _has_inside(value.values(), _went_into)
     return isinstance(value, list) and _has_inside(value, _went_into)
 
 
-def _walk(path: OBJ_PATH, value: Any, into: Callable[[Any], bool]) -> Iterator[tuple[OBJ_PATH, Any]]:
+def _walk(path: OBJ_PATH, value: Any, into: Callable[..., object]) -> Iterator[tuple[OBJ_PATH, Any]]:
     if not into(value):
         yield path, value
     elif isinstance(value, Mapping):
@@ -39,7 +39,7 @@ def _walk(path: OBJ_PATH, value: Any, into: Callable[[Any], bool]) -> Iterator[t
             yield from _walk((*path, i), inner, into)
 
 
-def flatten_state_dict(state_dict: Mapping[str, Any], *, before_2_4: bool = False) -> tuple[dict[str, Any], FLATTEN_MAPPING]:
+def flatten_state_dict(state_dict: Mapping[str, object], *, before_2_4: bool = False) -> tuple[dict[str, Any], FLATTEN_MAPPING]:
     """The values by their names, and the keys that lead to each name.
 
     Raises:
@@ -76,7 +76,7 @@ def set_element(root: Any, path: OBJ_PATH, value: Any) -> None:
     at[last] = value
 
 
-def unflatten_state_dict(state_dict: Mapping[str, Any], mapping: FLATTEN_MAPPING) -> dict[str, Any]:
+def unflatten_state_dict(state_dict: Mapping[str, object], mapping: FLATTEN_MAPPING) -> dict[str, object]:
     """The nested state of a flat one."""
     nested: dict[str, Any] = {}
     for name, value in state_dict.items():

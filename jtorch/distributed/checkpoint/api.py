@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import traceback
-from typing import Any
 
 __all__ = ["CheckpointException"]
 
@@ -21,7 +20,7 @@ def _wrap_exception(exc: BaseException) -> WRAPPED_EXCEPTION:
     return exc, summary
 
 
-def _is_wrapped_exception(obj: Any) -> bool:
+def _is_wrapped_exception(obj: object) -> bool:
     return isinstance(obj, tuple) and len(obj) == 2 and isinstance(obj[0], BaseException) and isinstance(obj[1], traceback.StackSummary)
 
 

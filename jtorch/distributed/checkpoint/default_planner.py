@@ -135,10 +135,10 @@ class DefaultSavePlanner(SavePlanner):
         return object
 
 
-def _init_state_dict(state_dict: Any) -> None:
+def _init_state_dict(state_dict: dict[str, object]) -> None:
     """Gives tensors without data some, on the current device."""
 
-    def made(value: Any) -> Any:
+    def made(value: object) -> Any:
         if isinstance(value, dict):
             for key, inner in value.items():
                 value[key] = made(inner)
@@ -235,7 +235,7 @@ class DefaultLoadPlanner(LoadPlanner):
 class _EmptyStateDictLoadPlanner(DefaultLoadPlanner):
     """Makes the state from what the checkpoint says of itself: all of it, or what lies under some keys."""
 
-    def __init__(self, keys: Any = None, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, keys: set[str] | None = None, *args: Any, **kwargs: object) -> None:
         self.keys = keys
         super().__init__(*args, **kwargs)
 
@@ -260,7 +260,7 @@ class _EmptyStateDictLoadPlanner(DefaultLoadPlanner):
         super().set_up_planner(state_dict, metadata, is_coordinator)
 
 
-def _holds(value: Any) -> bool:
+def _holds(value: torch.Tensor | float | str) -> bool:
     """Whether this process has a part of a value."""
     return not isinstance(value, DTensor) or value.device_mesh.get_coordinate() is not None
 

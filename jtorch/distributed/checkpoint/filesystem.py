@@ -157,7 +157,7 @@ class FileSystem(FileSystemBase):
         return [str(found) for found in Path(path).iterdir()]
 
 
-def _metadata_path(fs: FileSystemBase, path: Any, rank: int | None) -> Any:
+def _metadata_path(fs: FileSystemBase, path: Any, rank: int | None) -> object:
     return fs.concat_path(path, _METADATA if rank is None else f"__{rank}{_METADATA}")
 
 
@@ -204,10 +204,10 @@ class _FileSystemWriter(StorageWriter):
         thread_count: int = 1,
         per_thread_copy_ahead: int = 10_000_000,
         overwrite: bool = True,
-        _extensions: Any = None,
+        _extensions: object = None,
         serialization_format: SerializationFormat = SerializationFormat.TORCH_SAVE,
-        *args: Any,
-        **kwargs: Any,
+        *args: object,
+        **kwargs: object,
     ) -> None:
         super().__init__()
         del args, kwargs
@@ -240,7 +240,7 @@ class _FileSystemWriter(StorageWriter):
             self.path = self.fs.init_path(checkpoint_id)
         self.save_id = str(uuid.uuid4())
 
-    def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
+    def set_up_storage_writer(self, is_coordinator: bool, *args: object, **kwargs: Any) -> None:
         """Learns the process's rank, and whether all processes write one checkpoint."""
         del is_coordinator, args
         self.rank = kwargs.get("rank")
@@ -398,7 +398,7 @@ class FileSystemWriter(_FileSystemWriter, BlockingAsyncStager):
         per_thread_copy_ahead: int = 10_000_000,
         cache_staged_state_dict: bool = False,
         overwrite: bool = True,
-        _extensions: Any = None,
+        _extensions: object = None,
         serialization_format: SerializationFormat = SerializationFormat.TORCH_SAVE,
     ) -> None:
         _FileSystemWriter.__init__(
@@ -422,7 +422,7 @@ class FileSystemReader(StorageReader):
         path: the folder.
     """
 
-    def __init__(self, path: str | os.PathLike[str], _extension_registry: Any = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], _extension_registry: object = None) -> None:
         super().__init__()
         if _extension_registry is not None:
             raise not_offered(

@@ -269,7 +269,7 @@ class HuggingFaceStorageReader(FileSystemReader):
         del name
         return _safetensors.read_tensor(stream, entry, path)
 
-    def _read_item(self, stream: Any, entry: _safetensors.Entry, path: str, item: ReadItem, planner: LoadPlanner) -> None:
+    def _read_item(self, stream: object, entry: _safetensors.Entry, path: str, item: ReadItem, planner: LoadPlanner) -> None:
         part = self._whole(stream, entry, path, item.storage_index.fqn)
         for dim, (start, length) in enumerate(zip(item.storage_offsets, item.lengths, strict=True)):
             part = part.narrow(dim, start, length)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 from uuid import uuid4
 
 from .. import c10d_logger
@@ -18,7 +18,7 @@ _P = ParamSpec("_P")
 _dcp_logger = c10d_logger._get_or_create_logger(DCP_LOGGER_NAME)
 
 
-def _msg_dict_from_dcp_method_args(*args: Any, **kwargs: Any) -> dict[str, Any]:
+def _msg_dict_from_dcp_method_args(*args: object, **kwargs: object) -> dict[str, str | None]:
     """What the arguments of a call say: the checkpoint, and the classes of what writes, reads and plans."""
     del args
     storage = kwargs.get("storage_writer") or kwargs.get("storage_reader")
@@ -30,12 +30,12 @@ def _msg_dict_from_dcp_method_args(*args: Any, **kwargs: Any) -> dict[str, Any]:
     return found
 
 
-def _get_msg_dict(func_name: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
+def _get_msg_dict(func_name: str, *args: object, **kwargs: object) -> dict[str, object]:
     """That, and what is told of every call."""
     return {**_msg_dict_from_dcp_method_args(*args, **kwargs), **c10d_logger._get_msg_dict(func_name, *args, **kwargs)}
 
 
-def _dcp_method_logger(log_exceptions: bool = False, **wrapper_kwargs: Any) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
+def _dcp_method_logger(log_exceptions: bool = False, **wrapper_kwargs: object) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
     """Makes a decorator: the logger is told when a function begins, ends and, on request, raises."""
 
     def decorator(func: Callable[_P, _T]) -> Callable[_P, _T]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jtorch as torch
 
@@ -15,7 +14,7 @@ from .planner import LoadItemType, ReadItem, TensorWriteData, WriteItem, WriteIt
 __all__ = ["create_read_items_for_chunk_list"]
 
 
-def _create_chunk_from_dtensor(tensor: Any) -> ChunkStorageMetadata:
+def _create_chunk_from_dtensor(tensor: DTensor) -> ChunkStorageMetadata:
     sizes, offsets = compute_local_shape_and_global_offset(tensor.shape, tensor.device_mesh, tensor.placements)
     return ChunkStorageMetadata(offsets=torch.Size(offsets), sizes=torch.Size(sizes))
 
@@ -27,7 +26,7 @@ def _create_chunk_list(tensor: torch.Tensor) -> list[ChunkStorageMetadata]:
     return [ChunkStorageMetadata(offsets=torch.Size([0] * tensor.dim()), sizes=tensor.size())]
 
 
-def _create_write_items(fqn: str, object: Any) -> list[WriteItem]:
+def _create_write_items(fqn: str, object: torch.Tensor | float | str) -> list[WriteItem]:
     if not isinstance(object, torch.Tensor):
         return [WriteItem(index=MetadataIndex(fqn), type=WriteItemType.BYTE_IO)]
     (chunk,) = _create_chunk_list(object)
@@ -76,7 +75,7 @@ def create_read_items_for_chunk_list(
     return items
 
 
-def _create_read_items(fqn: str, md: TensorStorageMetadata | BytesStorageMetadata, obj: Any) -> list[ReadItem]:
+def _create_read_items(fqn: str, md: TensorStorageMetadata | BytesStorageMetadata, obj: torch.Tensor | float | str) -> list[ReadItem]:
     if isinstance(md, BytesStorageMetadata):
         nowhere = torch.Size((0,))
         index = MetadataIndex(fqn)

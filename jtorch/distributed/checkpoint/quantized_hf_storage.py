@@ -49,7 +49,7 @@ class QuantizedHuggingFaceStorageReader(HuggingFaceStorageReader):
             )
         return metadata
 
-    def _whole(self, stream: Any, entry: _safetensors.Entry, path: str, name: str) -> torch.Tensor:
+    def _whole(self, stream: object, entry: _safetensors.Entry, path: str, name: str) -> torch.Tensor:
         tensor = super()._whole(stream, entry, path, name)
         scale = f"{name.removesuffix(_WEIGHT)}{_SCALE}"
         if not name.endswith(_WEIGHT) or scale not in self._scales:

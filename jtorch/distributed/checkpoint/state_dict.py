@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,7 +97,7 @@ def _names(model: nn.Module) -> dict[nn.Parameter, str]:
     return {parameter: _plain_name(model, name) for name, parameter in model.named_parameters()}
 
 
-def _placed(value: Any, options: StateDictOptions) -> Any:
+def _placed(value: object, options: StateDictOptions) -> Any:
     """A value as the options want it: whole, on the host. All processes call it with the same names in the same order."""
     if isinstance(value, dict):
         return {k: _placed(v, options) for k, v in value.items()}
@@ -110,7 +110,7 @@ def _placed(value: Any, options: StateDictOptions) -> Any:
     return value.cpu() if options.cpu_offload else value
 
 
-def _collected(state: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
+def _collected(state: Mapping[str, object], options: StateDictOptions) -> dict[str, object]:
     with torch.no_grad():
         found = _placed(state, options)
     if options.full_state_dict and options.cpu_offload and is_initialized() and get_rank() != 0:
@@ -131,13 +131,13 @@ def _shard_of(whole: torch.Tensor, like: Any) -> torch.Tensor:
     return DTensor.from_local(local, like.device_mesh, like.placements, run_check=False, shape=like.size(), stride=like.stride())
 
 
-def _from_rank_0(state: Any) -> Any:
+def _from_rank_0(state: object) -> Any:
     """The state of rank 0, on all processes: first what it is made of, then tensor by tensor."""
     if not is_initialized():
         return state
     tensors: list[torch.Tensor] = []
 
-    def outlined(value: Any) -> Any:
+    def outlined(value: object) -> object:
         if isinstance(value, dict):
             return {k: outlined(v) for k, v in value.items()}
         if isinstance(value, list | tuple):
@@ -147,7 +147,7 @@ def _from_rank_0(state: Any) -> Any:
             return _Place(len(tensors) - 1, tuple(value.shape), value.dtype)
         return value
 
-    def filled(value: Any) -> Any:
+    def filled(value: object) -> Any:
         if isinstance(value, dict):
             return {k: filled(v) for k, v in value.items()}
         if isinstance(value, list | tuple):
@@ -172,7 +172,7 @@ class _Place:
     dtype: torch.dtype
 
 
-def _fitted(value: Any, like: Any) -> Any:
+def _fitted(value: Any, like: object) -> object:
     """A value for a place that holds ``like``: a shard of it where that is sharded."""
     whole = isinstance(value, torch.Tensor) and not isinstance(value, DTensor)
     return _shard_of(value, like) if whole and isinstance(like, DTensor) and value.shape == like.shape else value
@@ -201,7 +201,7 @@ def get_model_state_dict(
     return _collected(found, options)
 
 
-def _not_empty(state: dict[str, Any], options: StateDictOptions) -> None:
+def _not_empty(state: dict[str, object], options: StateDictOptions) -> None:
     may = options.ignore_frozen_params or not options.strict or options.broadcast_from_rank0
     if not (state or may or (options.cpu_offload and options.full_state_dict)):
         rank = get_rank() if is_initialized() else 0
@@ -211,7 +211,7 @@ def _not_empty(state: dict[str, Any], options: StateDictOptions) -> None:
         )
 
 
-def _own_state(model: nn.Module) -> dict[str, Any]:
+def _own_state(model: nn.Module) -> dict[str, object]:
     """The model's state as it lies in it, sharded where parameters are."""
     from ..fsdp._wrapper import as_shards
 
@@ -281,7 +281,7 @@ def _init_optim_state(optimizer: Any) -> None:
 
 def get_optimizer_state_dict(
     model: nn.Module,
-    optimizers: Any,
+    optimizers: object,
     *,
     submodules: set[nn.Module] | None = None,
     options: StateDictOptions | None = None,
@@ -314,7 +314,7 @@ def _copied(state: dict[Any, Any]) -> dict[Any, Any]:
         }
 
 
-def _by_path(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _by_path(prefix: str, value: object) -> Iterator[tuple[str, object]]:
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _by_path(f"{prefix}.{key}", inner)
@@ -333,7 +333,7 @@ def _flattened(found: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def set_optimizer_state_dict(
-    model: nn.Module, optimizers: Any, optim_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
+    model: nn.Module, optimizers: object, optim_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> None:
     """Gives the optimisers what ``get_optimizer_state_dict`` gave. Whole tensors are cut where parameters are sharded."""
     options = _checked(options)
@@ -349,7 +349,7 @@ def set_optimizer_state_dict(
             optimizer.load_state_dict(_for_optimizer(optimizer, names, given, options))
 
 
-def _states_in(flat: dict[str, Any], names: Iterable[str]) -> dict[str, dict[str, Any]]:
+def _states_in(flat: dict[str, object], names: Iterable[str]) -> dict[str, dict[str, Any]]:
     """The states by parameters' names of what ``_flattened`` gave."""
     known, found = set(names), {}
     for path, value in flat.items():
@@ -400,7 +400,7 @@ def _for_optimizer(optimizer: Any, names: dict[nn.Parameter, str], given: dict[s
 
 def get_state_dict(
     model: nn.Module,
-    optimizers: Any,
+    optimizers: object,
     *,
     submodules: set[nn.Module] | None = None,
     options: StateDictOptions | None = None,
@@ -414,7 +414,7 @@ def get_state_dict(
 
 def set_state_dict(
     model: nn.Module,
-    optimizers: Any | Iterable[Any],
+    optimizers: object | Iterable[object],
     *,
     model_state_dict: dict[str, Any],
     optim_state_dict: dict[str, Any],

@@ -27,7 +27,7 @@ def load(
     checkpoint_id: str | os.PathLike[str] | None = None,
     storage_reader: StorageReader | None = None,
     planner: LoadPlanner | None = None,
-    process_group: Any = None,
+    process_group: object = None,
     no_dist: bool = False,
 ) -> None:
     """Reads a checkpoint into a state, in place: tensors are written into, other values replaced. All processes of the group call it.
@@ -62,7 +62,7 @@ def load(
 def load_state_dict(
     state_dict: dict[str, Any],
     storage_reader: StorageReader,
-    process_group: Any = None,
+    process_group: object = None,
     coordinator_rank: int = 0,
     no_dist: bool = False,
     planner: LoadPlanner | None = None,
@@ -99,7 +99,7 @@ def _described(reader: StorageReader, rank: int) -> tuple[Metadata, bool]:
 def _load_state_dict(
     state_dict: dict[str, Any],
     storage_reader: StorageReader,
-    process_group: Any = None,
+    process_group: object = None,
     coordinator_rank: int = 0,
     no_dist: bool = False,
     planner: LoadPlanner | None = None,
@@ -132,8 +132,8 @@ def _load_state_dict_from_keys(
     *,
     checkpoint_id: str | os.PathLike[str] | None = None,
     storage_reader: StorageReader | None = None,
-    process_group: Any = None,
-) -> dict[str, Any]:
+    process_group: object = None,
+) -> dict[str, object]:
     """What a checkpoint holds under some keys, or all of it, read by this process alone."""
     reader = _storage_setup(storage_reader, checkpoint_id, reader=True)
     found: dict[str, Any] = {}

@@ -38,7 +38,7 @@ class AsyncSaveResponse:
     upload_completion: Future[None]
 
 
-def _storage_setup(storage: Any, checkpoint_id: str | os.PathLike[str] | None, reader: bool) -> Any:
+def _storage_setup(storage: StorageReader | StorageWriter | None, checkpoint_id: str | os.PathLike[str] | None, reader: bool) -> Any:
     """The storage that was given, or the one for a checkpoint's name.
 
     Raises:
@@ -74,7 +74,7 @@ def save(
     checkpoint_id: str | os.PathLike[str] | None = None,
     storage_writer: StorageWriter | None = None,
     planner: SavePlanner | None = None,
-    process_group: Any = None,
+    process_group: object = None,
     no_dist: bool = False,
     use_collectives: bool = True,
 ) -> Metadata:
@@ -118,7 +118,7 @@ def save(
 def save_state_dict(
     state_dict: dict[str, Any],
     storage_writer: StorageWriter,
-    process_group: Any = None,
+    process_group: object = None,
     coordinator_rank: int = 0,
     no_dist: bool = False,
     planner: SavePlanner | None = None,
@@ -138,7 +138,7 @@ def _stateful_to_state_dict(state_dict: STATE_DICT_TYPE) -> STATE_DICT_TYPE:
 def _save_state_dict(
     state_dict: STATE_DICT_TYPE,
     storage_writer: StorageWriter,
-    process_group: Any = None,
+    process_group: object = None,
     coordinator_rank: int = 0,
     no_dist: bool = False,
     planner: SavePlanner | None = None,
@@ -189,10 +189,10 @@ def _save_state_dict(
 
 #: Group -> the group of the same processes that saves in the background use, so that they meet none of the program's own collectives, and
 #: the thread that carries them out one after another, so that they do not meet each other's either.
-_BACKGROUND: dict[Any, tuple[Any, ThreadPoolExecutor]] = {}
+_BACKGROUND: dict[object, tuple[object, ThreadPoolExecutor]] = {}
 
 
-def _background(process_group: Any) -> tuple[Any, ThreadPoolExecutor]:
+def _background(process_group: object) -> tuple[object, ThreadPoolExecutor]:
     own = world(process_group)
     for ended in [known for known in _BACKGROUND if known not in STATE.groups]:
         _BACKGROUND.pop(ended)[1].shutdown(wait=False)
@@ -208,7 +208,7 @@ def async_save(
     checkpoint_id: str | os.PathLike[str] | None = None,
     storage_writer: StorageWriter | None = None,
     planner: SavePlanner | None = None,
-    process_group: Any = None,
+    process_group: object = None,
     async_checkpointer_type: AsyncCheckpointerType = AsyncCheckpointerType.THREAD,
     async_stager: AsyncStager | None = None,
     no_dist: bool = False,

@@ -18,11 +18,11 @@ from .metadata import STATE_DICT_TYPE, MetadataIndex
 __all__ = ["find_state_dict_object", "find_tensor_shard"]
 
 
-def _get_failure_dict(results: list[Any]) -> dict[int, Any]:
+def _get_failure_dict(results: list[object]) -> dict[int, Any]:
     return {rank: found for rank, found in enumerate(results) if _is_wrapped_exception(found)}
 
 
-def _attempted(function: Callable[[], Any]) -> Any:
+def _attempted(function: Callable[[], object]) -> Any:
     """What a function gives, or how it failed, in a form that can travel."""
     try:
         return function()
@@ -52,7 +52,7 @@ class _DistWrapper:
         """The number of processes."""
         return get_world_size(self.group) if self.use_dist else 1
 
-    def broadcast_object(self, object: Any) -> Any:
+    def broadcast_object(self, object: object) -> object:
         """The coordinator's object."""
         if not self.use_dist:
             return object
@@ -60,7 +60,7 @@ class _DistWrapper:
         objects.broadcast_object_list(held, src=self.global_coordinator_rank, group=self.group)
         return held[0]
 
-    def gather_object(self, object: Any) -> list[Any] | None:
+    def gather_object(self, object: object) -> list[object] | None:
         """All objects, on the coordinator."""
         if not self.use_dist:
             return [object]
@@ -68,7 +68,7 @@ class _DistWrapper:
         objects.gather_object(object, found, dst=self.global_coordinator_rank, group=self.group)
         return found
 
-    def all_gather_object(self, object: Any) -> list[Any]:
+    def all_gather_object(self, object: object) -> list[object]:
         """All objects."""
         if not self.use_dist:
             return [object]
@@ -76,7 +76,7 @@ class _DistWrapper:
         objects.all_gather_object(found, object, group=self.group)
         return found
 
-    def scatter_object(self, object_list: list[Any] | None) -> Any:
+    def scatter_object(self, object_list: list[Any] | None) -> object:
         """This process's object of the coordinator's list."""
         if not self.use_dist:
             assert object_list is not None
@@ -86,7 +86,7 @@ class _DistWrapper:
         objects.scatter_object_list(held, given, src=self.global_coordinator_rank, group=self.group)
         return held[0]
 
-    def _reduced(self, step: str, own: Any, reduce_fun: Callable[[list[Any]], Any]) -> Any:
+    def _reduced(self, step: str, own: object, reduce_fun: Callable[..., object]) -> Any:
         """What the coordinator makes of all values, or the exception that all are to raise; None elsewhere."""
         everything = self.gather_object(own)
         if everything is None:
@@ -97,7 +97,7 @@ class _DistWrapper:
         found = _attempted(lambda: reduce_fun(everything))
         return CheckpointException(step, {self.rank: found}) if _is_wrapped_exception(found) else found
 
-    def reduce_scatter(self, step: str, map_fun: Callable[[], Any], reduce_fun: Callable[[list[Any]], list[Any]]) -> Any:
+    def reduce_scatter(self, step: str, map_fun: Callable[..., object], reduce_fun: Callable[..., object]) -> Any:
         """Runs ``map_fun`` everywhere and ``reduce_fun`` on the coordinator; each process gets its part of the latter's list.
 
         Raises:
@@ -107,7 +107,7 @@ class _DistWrapper:
         parts = [found] * self.get_world_size() if isinstance(found, CheckpointException) else found
         return _raised(self.scatter_object(parts))
 
-    def all_reduce(self, step: str, map_fun: Callable[[], Any], reduce_fun: Callable[[list[Any]], Any]) -> Any:
+    def all_reduce(self, step: str, map_fun: Callable[[], object], reduce_fun: Callable[..., object]) -> Any:
         """Runs ``map_fun`` everywhere and ``reduce_fun`` on the coordinator; all processes get what the latter gives.
 
         Raises:
@@ -115,7 +115,7 @@ class _DistWrapper:
         """
         return _raised(self.broadcast_object(self._reduced(step, _attempted(map_fun), reduce_fun)))
 
-    def all_gather(self, step: str, map_fun: Callable[[], Any]) -> list[Any]:
+    def all_gather(self, step: str, map_fun: Callable[[], object]) -> list[object]:
         """What ``map_fun`` gives on each process.
 
         Raises:
@@ -127,7 +127,7 @@ class _DistWrapper:
             raise CheckpointException(step, failed)
         return found
 
-    def broadcast(self, step: str, map_fun: Callable[[], Any]) -> Any:
+    def broadcast(self, step: str, map_fun: Callable[[], object]) -> Any:
         """What ``map_fun`` gives on the coordinator.
 
         Raises:
@@ -142,7 +142,7 @@ class _DistWrapper:
             barrier(group=self.group)
 
 
-def _raised(found: Any) -> Any:
+def _raised(found: object) -> Any:
     if isinstance(found, CheckpointException):
         raise found
     return found

@@ -52,7 +52,7 @@ class Layout:
         return self.mesh.size()
 
 
-def _set(module: nn.Module, name: str, parameter: Any) -> None:
+def _set(module: nn.Module, name: str, parameter: object) -> None:
     # Not by attribute, which takes longer, unless the class wants to know (recurrent networks keep lists of their weights).
     if type(module).__setattr__ is nn.Module.__setattr__:
         module._parameters[name] = parameter
@@ -114,7 +114,7 @@ class Param:
             raise ValueError("FSDP of parameters that are DTensors needs meshes that are named dimensions of one mesh")
         return DTensorSpec(whole._sliced(names), (*copies, *cut, *placements), meta)
 
-    def register(self, parameter: Any) -> None:
+    def register(self, parameter: object) -> None:
         """Puts a tensor where the module looks for the parameter."""
         for module, name in self.places:
             _set(module, name, parameter)
@@ -284,7 +284,7 @@ class ParamGroup:
     # ---- gradients -----------------------------------------------------------------------------------------------------------------------
 
     def _note(self, index: int) -> Callable[[Any], None]:
-        def note(leaf: Any) -> None:
+        def note(leaf: torch.Tensor) -> None:
             grad, leaf.grad = leaf.grad, None
             if grad is None:
                 return
@@ -435,7 +435,7 @@ def _divided(array: np.ndarray, divisor: float) -> np.ndarray:
     return array / array.dtype.type(divisor)
 
 
-def _shard(placement: Callable[[nn.Parameter], Any] | None, parameter: nn.Parameter) -> Any:
+def _shard(placement: Callable[[nn.Parameter], object] | None, parameter: nn.Parameter) -> Shard:
     found = None if placement is None else placement(parameter)
     if found is None:
         return Shard(0)

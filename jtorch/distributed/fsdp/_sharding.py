@@ -51,7 +51,7 @@ class FSDPState:
         if self.automatic:
             self.group.reshard_after_forward = False
 
-    def before(self, module: nn.Module, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    def before(self, module: nn.Module, args: object, kwargs: object) -> tuple[Any, Any]:
         """Gathers the parameters, and casts what the module gets."""
         self.begin()
         dtype = self.mp_policy.param_dtype
@@ -61,7 +61,7 @@ class FSDPState:
         self._ran.discard(id(module))
         return args, kwargs
 
-    def after(self, module: nn.Module, output: Any) -> Any:
+    def after(self, module: nn.Module, output: object) -> Any:
         """Lets go of whole parameters once all modules of the group have run, and casts what they give."""
         if torch.is_grad_enabled():
             for tensor in tree_leaves(output):
@@ -75,12 +75,12 @@ class FSDPState:
         dtype = self.mp_policy.output_dtype
         return output if dtype is None else tree_map(_cast_to(dtype), output)
 
-    def _before_backward(self, _: Any) -> None:
+    def _before_backward(self, _: object) -> None:
         self.group.unshard_again()
 
 
 def _cast_to(dtype: torch.dtype) -> Callable[[Any], Any]:
-    def cast(value: Any) -> Any:
+    def cast(value: object) -> Any:
         return value.to(dtype) if isinstance(value, torch.Tensor) and value.is_floating_point() and value.dtype is not dtype else value
 
     return cast
@@ -99,7 +99,7 @@ class FSDPModule:
     _fsdp_state: FSDPState
     _orig_cls_mro_index: int = 2
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: object, **kwargs: object) -> Any:
         """An object of the module's own class: containers make such of their parts."""
         own = cls.__mro__[cls._orig_cls_mro_index]
         made = own.__new__(own, *args, **kwargs)
@@ -224,7 +224,7 @@ class FSDPModule:
     def _set_unshard_async_op(self, async_op: bool) -> None:
         """Of no effect: gathering is done when it returns."""
 
-    def _apply(self, *args: Any, **kwargs: Any) -> Any:
+    def _apply(self, *args: object, **kwargs: object) -> object:
         self.reshard()
         done = super()._apply(*args, **kwargs)  # of nn.Module
         for p in self._fsdp_state.group.params:
@@ -232,13 +232,13 @@ class FSDPModule:
         return done
 
 
-def _check_modules(modules: Iterable[Any]) -> None:
+def _check_modules(modules: Iterable[object]) -> None:
     for module in modules:
         if not isinstance(module, FSDPModule):
             raise ValueError(f"Expects FSDPModule but got {type(module)}: {module}")
 
 
-def _no_deepcopy(*args: Any, **kwargs: Any) -> Any:  # noqa: ARG001
+def _no_deepcopy(*args: object, **kwargs: object) -> Any:  # noqa: ARG001
     raise AssertionError("FSDP does not support deepcopy. Please use state dict for serialization.")
 
 
@@ -321,15 +321,15 @@ def _checked_mesh(mesh: DeviceMesh | None) -> DeviceMesh:
 
 
 def fully_shard(
-    module: Any,
+    module: object,
     *,
     mesh: DeviceMesh | None = None,
     reshard_after_forward: bool | int | None = None,
-    shard_placement_fn: Callable[[nn.Parameter], Any] | None = None,
+    shard_placement_fn: Callable[[nn.Parameter], object] | None = None,
     mp_policy: MixedPrecisionPolicy = MixedPrecisionPolicy(),
     offload_policy: OffloadPolicy = OffloadPolicy(),
     ignored_params: set[nn.Parameter] | None = None,
-    dp_mesh_dims: Any = None,
+    dp_mesh_dims: object = None,
 ) -> Any:
     """Spreads the parameters of a module over processes, which have them whole while the module runs.
 
@@ -381,7 +381,7 @@ def apply_sharding(
     layout: Layout,
     automatic: bool,
     reshard: bool,
-    placement: Callable[[nn.Parameter], Any] | None,
+    placement: Callable[[nn.Parameter], object] | None,
     mp_policy: MixedPrecisionPolicy,
     offload_policy: OffloadPolicy,
     ignored: set[nn.Parameter],
@@ -431,7 +431,7 @@ def register_fsdp_forward_method(module: nn.Module, method_name: str) -> None:
     method = getattr(module, method_name)
     state = module._get_fsdp_state()
 
-    def wrapped(_: Any, *args: Any, **kwargs: Any) -> Any:
+    def wrapped(_: object, *args: Any, **kwargs: Any) -> Any:
         args, kwargs = state.before(module, args, kwargs)
         return state.after(module, method(*args, **kwargs))
 

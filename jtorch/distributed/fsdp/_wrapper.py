@@ -43,7 +43,7 @@ _INSIDE = "_fsdp_wrapped_module"
 _PREFIX = f"{_INSIDE}."
 
 
-def _settings(kind: StateDictType, config: Any = None, optim_config: Any = None) -> StateDictSettings:
+def _settings(kind: StateDictType, config: object = None, optim_config: object = None) -> StateDictSettings:
     if kind is StateDictType.LOCAL_STATE_DICT:
         raise not_offered(
             f"{_NAME}.state_dict_type(StateDictType.LOCAL_STATE_DICT)", "there are no flat parameters; use SHARDED_STATE_DICT"
@@ -107,7 +107,7 @@ class FullyShardedDataParallel(nn.Module):
         process_group: Any = None,
         sharding_strategy: ShardingStrategy | None = None,
         cpu_offload: CPUOffload | None = None,
-        auto_wrap_policy: Any = None,
+        auto_wrap_policy: object = None,
         backward_prefetch: BackwardPrefetch | None = BackwardPrefetch.BACKWARD_PRE,
         mixed_precision: MixedPrecision | None = None,
         ignored_modules: Iterable[nn.Module] | None = None,
@@ -117,7 +117,7 @@ class FullyShardedDataParallel(nn.Module):
         forward_prefetch: bool = False,
         limit_all_gathers: bool = True,
         use_orig_params: bool = False,
-        ignored_states: Any = None,
+        ignored_states: object = None,
         device_mesh: DeviceMesh | None = None,
     ) -> None:
         super().__init__()
@@ -301,7 +301,7 @@ class FullyShardedDataParallel(nn.Module):
                 group.reshard()
 
     @staticmethod
-    def _optim_state_dict_impl(*args: Any, **kwargs: Any) -> dict[str, Any]:
+    def _optim_state_dict_impl(*args: object, **kwargs: object) -> dict[str, object]:
         """Not offered: what ``optim_state_dict`` is made of in PyTorch."""
         del args, kwargs
         raise not_offered(f"{_NAME}._optim_state_dict_impl", "use optim_state_dict, which gives the same for these wrappers")
@@ -341,7 +341,7 @@ class FullyShardedDataParallel(nn.Module):
             for wrapper, settings in zip(wrappers, before, strict=True):
                 wrapper._state_settings = settings
 
-    def _state_taken(self, state_dict: dict[str, Any], prefix: str, *_: Any) -> None:
+    def _state_taken(self, state_dict: dict[str, object], prefix: str, *_: object) -> None:
         """Puts names back that a state does not have, and cuts whole tensors."""
         from ..checkpoint.state_dict import _fitted
 
@@ -463,7 +463,7 @@ class FullyShardedDataParallel(nn.Module):
     _gives_copies = True
 
 
-def _of_whole(state: Any, model: nn.Module, given: Any, optim: Any, first: bool) -> dict[str, Any]:
+def _of_whole(state: Any, model: nn.Module, given: Any, optim: object, first: bool) -> dict[str, object]:
     """What an optimiser loads, of a whole state that each process has, or only the ``first``; by default one of the model's parameters."""
     if optim is None:
         optim = torch.optim.Optimizer(given if given is not None else model.parameters(), {})
@@ -472,7 +472,7 @@ def _of_whole(state: Any, model: nn.Module, given: Any, optim: Any, first: bool)
         return FullyShardedDataParallel.optim_state_dict_to_load(model, optim, state if state is not None else {})
 
 
-def _state_given(module: Any, state_dict: dict[str, Any], prefix: str, local_metadata: Any) -> None:
+def _state_given(module: Any, state_dict: dict[str, object], prefix: str, local_metadata: object) -> None:
     """Takes the wrapper's part out of names, and makes values whole where that is wanted."""
     del local_metadata
     settings, start = module._state_settings, prefix + _PREFIX
@@ -496,13 +496,13 @@ def as_shards(module: nn.Module) -> Iterator[None]:
         yield
 
 
-def _mesh_of(process_group: Any) -> DeviceMesh:
+def _mesh_of(process_group: object) -> DeviceMesh:
     device = torch.accelerator.current_accelerator()
     kind = "cpu" if device is None else device.type
     return init_device_mesh(kind, (get_world_size(),)) if process_group is None else DeviceMesh.from_group(process_group, kind)
 
 
-def _hybrid_mesh(groups: Any) -> DeviceMesh:
+def _hybrid_mesh(groups: object) -> DeviceMesh:
     """The mesh of two groups, or with a row for each host."""
     device = torch.accelerator.current_accelerator()
     kind = "cpu" if device is None else device.type

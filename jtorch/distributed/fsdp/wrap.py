@@ -16,7 +16,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def always_wrap_policy(*args: Any, **kwargs: Any) -> bool:
+def always_wrap_policy(*args: object, **kwargs: object) -> bool:
     """Every module."""
     return True
 
@@ -63,7 +63,9 @@ def transformer_auto_wrap_policy(
 _module_wrap_policy = transformer_auto_wrap_policy
 
 
-def _wrap_module_cls_individually(module: nn.Module, module_classes: Iterable[type], recurse: bool, *args: Any, **kwargs: Any) -> bool:
+def _wrap_module_cls_individually(
+    module: nn.Module, module_classes: Iterable[type], recurse: bool, *args: object, **kwargs: object
+) -> bool:
     """Modules of some classes."""
     return recurse or isinstance(module, tuple(module_classes))
 

@@ -148,7 +148,7 @@ class Agent:
         """
         before = {}
 
-        def told(number: int, _: Any) -> None:
+        def told(number: int, _: object) -> None:
             raise SignalException(f"Process {os.getpid()} got signal: {number}", number)
 
         numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT") if hasattr(signal, name)]

@@ -55,7 +55,7 @@ class LaunchConfig:
         self.run_id = self.run_id or str(uuid.uuid4().int)
 
 
-def launch_agent(config: LaunchConfig, entrypoint: str | Callable[..., Any] | None, args: list[Any]) -> dict[int, Any]:
+def launch_agent(config: LaunchConfig, entrypoint: str | Callable[..., object] | None, args: list[Any]) -> dict[int, Any]:
     """Starts this node's processes and waits for them; what each returned (None for commands), by rank.
 
     Raises:
@@ -71,7 +71,7 @@ def launch_agent(config: LaunchConfig, entrypoint: str | Callable[..., Any] | No
 class elastic_launch:
     """``elastic_launch(config, command)(*arguments)`` is ``launch_agent``."""
 
-    def __init__(self, config: LaunchConfig, entrypoint: str | Callable[..., Any] | None) -> None:
+    def __init__(self, config: LaunchConfig, entrypoint: str | Callable[..., object] | None) -> None:
         self._config, self._entrypoint = config, sys.executable if entrypoint is None else entrypoint
 
     def __call__(self, *args: Any) -> dict[int, Any]:

@@ -11,56 +11,58 @@ from .. import collectives as c
 from ..group import ReduceOp, world
 
 
-def broadcast(tensor: torch.Tensor, src: int, group: Any = None) -> torch.Tensor:
+def broadcast(tensor: torch.Tensor, src: int, group: object = None) -> torch.Tensor:
     """The tensor of rank ``src``, whose gradient is the sum over the processes."""
     return _Broadcast.apply(tensor, src, world(group))
 
 
-def gather(tensor: torch.Tensor, dst: int = 0, group: Any = None) -> tuple[torch.Tensor, ...]:
+def gather(tensor: torch.Tensor, dst: int = 0, group: object = None) -> tuple[torch.Tensor, ...]:
     """The processes' tensors in rank ``dst``, zeros in the others."""
     return _Gather.apply(tensor, dst, world(group))
 
 
-def scatter(tensors: Sequence[torch.Tensor], src: int = 0, group: Any = None) -> torch.Tensor:
+def scatter(tensors: Sequence[torch.Tensor], src: int = 0, group: object = None) -> torch.Tensor:
     """This process's one of rank ``src``'s tensors; the others give tensors of the same shapes."""
     return _Scatter.apply(src, world(group), *_each(tensors, group))
 
 
-def reduce(tensor: torch.Tensor, dst: int, op: Any = ReduceOp.SUM, group: Any = None) -> torch.Tensor:
+def reduce(tensor: torch.Tensor, dst: int, op: object = ReduceOp.SUM, group: object = None) -> torch.Tensor:
     """The processes' tensors, combined in rank ``dst``; the others get their own."""
     return _Reduce.apply(tensor, dst, op, world(group))
 
 
-def reduce_scatter(output: torch.Tensor, input_list: Sequence[torch.Tensor], op: Any = ReduceOp.SUM, group: Any = None) -> torch.Tensor:
+def reduce_scatter(
+    output: torch.Tensor, input_list: Sequence[torch.Tensor], op: object = ReduceOp.SUM, group: object = None
+) -> torch.Tensor:
     """This process's one of the processes' lists, combined."""
     return _ReduceScatter.apply(op, world(group), output, *_each(input_list, group))
 
 
-def all_gather(tensor: torch.Tensor, group: Any = None) -> tuple[torch.Tensor, ...]:
+def all_gather(tensor: torch.Tensor, group: object = None) -> tuple[torch.Tensor, ...]:
     """The processes' tensors."""
     return _AllGather.apply(tensor, world(group))
 
 
 def all_to_all(
-    output_tensor_list: Sequence[torch.Tensor], input_tensor_list: Sequence[torch.Tensor], group: Any = None
+    output_tensor_list: Sequence[torch.Tensor], input_tensor_list: Sequence[torch.Tensor], group: object = None
 ) -> tuple[torch.Tensor, ...]:
     """What each process has for this one."""
     return _AllToAll.apply(world(group), tuple(t.shape for t in output_tensor_list), *_each(input_tensor_list, group))
 
 
 def all_to_all_single(
-    output: torch.Tensor, input: torch.Tensor, output_split_sizes: Any = None, input_split_sizes: Any = None, group: Any = None
+    output: torch.Tensor, input: torch.Tensor, output_split_sizes: object = None, input_split_sizes: object = None, group: object = None
 ) -> torch.Tensor:
     """What each process has for this one, in one tensor."""
     return _AllToAllSingle.apply(input, tuple(output.shape), output_split_sizes, input_split_sizes, world(group))
 
 
-def all_reduce(tensor: torch.Tensor, op: Any = ReduceOp.SUM, group: Any = None) -> torch.Tensor:
+def all_reduce(tensor: torch.Tensor, op: object = ReduceOp.SUM, group: object = None) -> torch.Tensor:
     """The processes' tensors, combined; the gradient is combined in the same way."""
     return _AllReduce.apply(tensor, op, world(group))
 
 
-def _each(tensors: Sequence[torch.Tensor], group: Any) -> Sequence[torch.Tensor]:
+def _each(tensors: Sequence[torch.Tensor], group: object) -> Sequence[torch.Tensor]:
     size = world(group).size()
     if len(tensors) != size:
         raise ValueError(f"expected as many tensors as the group has processes, that is {size}, but got {len(tensors)}")

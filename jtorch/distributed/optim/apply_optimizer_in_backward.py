@@ -25,7 +25,7 @@ def _stepping(param: torch.Tensor) -> None:
 def _apply_optimizer_in_backward(
     optimizer_class: Callable[..., torch.optim.Optimizer],
     params: Iterable[torch.nn.Parameter],
-    optimizer_kwargs: dict[str, Any],
+    optimizer_kwargs: dict[str, object],
     register_hook: bool = True,
 ) -> None:
     """Gives each parameter an optimiser of its own, which steps when ``backward()`` has added to its gradient; this is then None.

@@ -80,12 +80,12 @@ functional_optim_map: dict[Any, Any] = {
 globals().update({found.__name__: found for found in functional_optim_map.values()})
 
 
-def register_functional_optim(key: Any, optim: Any) -> None:
+def register_functional_optim(key: object, optim: object) -> None:
     """Enters a functional optimiser under a key, unless there is one."""
     functional_optim_map.setdefault(key, optim)
 
 
-def as_functional_optim(optim_cls: type, *args: Any, **kwargs: Any) -> Any:
+def as_functional_optim(optim_cls: type, *args: object, **kwargs: object) -> Any:
     """The functional optimiser of a class, without parameters: for ``step_param``.
 
     Raises:

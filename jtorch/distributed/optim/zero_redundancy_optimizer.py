@@ -51,7 +51,7 @@ class ZeroRedundancyOptimizer(torch.optim.Optimizer):
 
     def __init__(
         self,
-        params: Any,
+        params: object,
         optimizer_class: type[torch.optim.Optimizer],
         process_group: Any = None,
         parameters_as_bucket_view: bool = False,
@@ -114,7 +114,7 @@ class ZeroRedundancyOptimizer(torch.optim.Optimizer):
                 if key != "params":
                     target[key] = value
 
-    def step(self, closure: Callable[[], Any] | None = None, **kwargs: Any) -> Any:
+    def step(self, closure: Callable[[], float] | None = None, **kwargs: Any) -> float | None:
         """Updates this process's share, and takes over what the others have updated."""
         if self._join_config is not None:
             Join.notify_join_context(self)
@@ -197,7 +197,7 @@ class ZeroRedundancyOptimizer(torch.optim.Optimizer):
 
     # Uneven numbers of batches.
 
-    def join_hook(self, **kwargs: Any) -> Any:
+    def join_hook(self, **kwargs: Any) -> JoinHook:
         """What a process does in place of a step when it has no batch: a step, as the others need its share."""
         del kwargs
         optimizer = self
@@ -209,7 +209,7 @@ class ZeroRedundancyOptimizer(torch.optim.Optimizer):
         return Hook()
 
     @property
-    def join_device(self) -> Any:
+    def join_device(self) -> torch.device:
         """The device of the parameters."""
         return self.param_groups[0]["params"][0].device
 

@@ -19,7 +19,7 @@ DEFAULT_CHUNK_DIM = 0
 class _CustomReducer:
     """Combines results of parts: beginning with ``init_value``, ``reduce_fn(so far, next)``."""
 
-    def __init__(self, init_value: Any, reduce_fn: Any) -> None:
+    def __init__(self, init_value: torch.Tensor, reduce_fn: Any) -> None:
         self.init_value, self.reduce_fn = init_value, reduce_fn
 
 
@@ -65,11 +65,11 @@ class _Replicate:
     """Says that each part has the whole value."""
 
 
-def _is_mask(value: Any) -> bool:
+def _is_mask(value: object) -> bool:
     return isinstance(value, BlockMask)
 
 
-def _is_whole(spec: Any) -> bool:
+def _is_whole(spec: object) -> bool:
     return spec is _Replicate or isinstance(spec, _Replicate)
 
 
@@ -138,7 +138,7 @@ def _split_block_mask(mask: BlockMask, num_chunks: int) -> list[BlockMask]:
     return made
 
 
-def _possible_chunks(value: Any, spec: Any, wanted: int) -> int:
+def _possible_chunks(value: object, spec: object, wanted: int) -> int:
     """Into how many parts a value can be cut."""
     if _is_whole(spec):
         return wanted
@@ -175,7 +175,7 @@ def _chunks_of(arguments: dict[Any, Any], specs: dict[Any, Any], chunks: int) ->
     return [tree_unflatten([column[i] for column in columns], tree) for i in range(count)]
 
 
-def _default_spec(value: Any) -> Any:
+def _default_spec(value: object) -> object:
     return TensorChunkSpec(DEFAULT_CHUNK_DIM) if isinstance(value, (torch.Tensor, BlockMask)) else _Replicate()
 
 

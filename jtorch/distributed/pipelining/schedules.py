@@ -7,7 +7,7 @@ list of actions, and waits for what an action needs from others.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jtorch as torch
@@ -46,9 +46,9 @@ class _PipelineSchedule:
         self,
         n_microbatches: int,
         loss_fn: Callable[..., torch.Tensor] | None = None,
-        args_chunk_spec: Any = None,
-        kwargs_chunk_spec: Any = None,
-        output_merge_spec: Any = None,
+        args_chunk_spec: tuple[TensorChunkSpec, ...] | None = None,
+        kwargs_chunk_spec: dict[str, TensorChunkSpec] | None = None,
+        output_merge_spec: object = None,
         scale_grads: bool = True,
     ) -> None:
         self._n_microbatches, self._loss_fn, self.scale_grads = n_microbatches, loss_fn, scale_grads
@@ -64,12 +64,12 @@ class _PipelineSchedule:
 
     def step(
         self,
-        *args: Any,
-        target: Any = None,
-        losses: list[Any] | None = None,
+        *args: object,
+        target: torch.Tensor | None = None,
+        losses: list[object] | None = None,
         return_outputs: bool = True,
-        loss_kwargs: dict[str, Any] | None = None,
-        **kwargs: Any,
+        loss_kwargs: dict[str, object] | None = None,
+        **kwargs: object,
     ) -> Any:
         """A batch through the pipeline, forward and, with a loss, backward. All processes call it.
 
@@ -107,7 +107,7 @@ class _PipelineSchedule:
                 return merge_chunks(stage.output_chunks, self._output_merge_spec)
         return None
 
-    def eval(self, *args: Any, target: Any = None, losses: list[Any] | None = None, **kwargs: Any) -> Any:
+    def eval(self, *args: Any, target: Any = None, losses: list[Any] | None = None, **kwargs: Any) -> object:
         """A batch through the pipeline, forward only; as ``step``.
 
         Differs from torch: gradients of earlier steps stay as they are; PyTorch divides them once more.
@@ -118,7 +118,7 @@ class _PipelineSchedule:
         finally:
             self._has_backward = before
 
-    def _check_inputs(self, arg_mbs: Any, kwarg_mbs: Any, target_mbs: Any, losses: Any) -> tuple[list[Any], list[Any]]:
+    def _check_inputs(self, arg_mbs: Any, kwarg_mbs: Any, target_mbs: object, losses: object) -> tuple[list[object], list[object]]:
         for name, given in (("arg_mbs", arg_mbs), ("kwarg_mbs", kwarg_mbs), ("target_mbs", target_mbs)):
             if given is None:
                 continue
@@ -134,12 +134,12 @@ class _PipelineSchedule:
 
     def _step_microbatches(
         self,
-        arg_mbs: list[Any] | None = None,
-        kwarg_mbs: list[Any] | None = None,
-        target_mbs: list[Any] | None = None,
-        losses: list[Any] | None = None,
+        arg_mbs: Sequence[object] | None = None,
+        kwarg_mbs: Sequence[object] | None = None,
+        target_mbs: Sequence[object] | None = None,
+        losses: list[object] | None = None,
         return_outputs: bool = True,
-        loss_kwargs: dict[str, Any] | None = None,
+        loss_kwargs: dict[str, object] | None = None,
     ) -> None:
         """A step with arguments that are parted already."""
         parts, named = self._check_inputs(arg_mbs, kwarg_mbs, target_mbs, losses)
@@ -199,9 +199,9 @@ class PipelineScheduleSingle(_PipelineSchedule):
         stage: _PipelineStageBase,
         n_microbatches: int,
         loss_fn: Callable[..., Any] | None = None,
-        args_chunk_spec: Any = None,
-        kwargs_chunk_spec: Any = None,
-        output_merge_spec: Any = None,
+        args_chunk_spec: tuple[TensorChunkSpec, ...] | None = None,
+        kwargs_chunk_spec: dict[str, TensorChunkSpec] | None = None,
+        output_merge_spec: object = None,
         scale_grads: bool = True,
     ) -> None:
         super().__init__(n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec, scale_grads)
@@ -228,12 +228,12 @@ class _ScheduleForwardOnly(PipelineScheduleSingle):
 
     def _step_microbatches(
         self,
-        arg_mbs: list[Any] | None = None,
-        kwarg_mbs: list[Any] | None = None,
-        target_mbs: list[Any] | None = None,
-        losses: list[Any] | None = None,
+        arg_mbs: Sequence[object] | None = None,
+        kwarg_mbs: Sequence[object] | None = None,
+        target_mbs: Sequence[object] | None = None,
+        losses: list[object] | None = None,
         return_outputs: bool = True,
-        loss_kwargs: dict[str, Any] | None = None,
+        loss_kwargs: dict[str, object] | None = None,
     ) -> None:
         if target_mbs is not None or losses is not None:
             raise RuntimeError("Forward-only schedule does not support loss computation")
@@ -269,10 +269,10 @@ class Schedule1F1B(PipelineScheduleSingle):
         self,
         stage: _PipelineStageBase,
         n_microbatches: int,
-        loss_fn: Callable[..., Any] | None = None,
-        args_chunk_spec: Any = None,
-        kwargs_chunk_spec: Any = None,
-        output_merge_spec: Any = None,
+        loss_fn: Callable[..., object] | None = None,
+        args_chunk_spec: tuple[TensorChunkSpec, ...] | None = None,
+        kwargs_chunk_spec: dict[str, TensorChunkSpec] | None = None,
+        output_merge_spec: object = None,
         scale_grads: bool = True,
     ) -> None:
         super().__init__(stage, n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec, scale_grads)
@@ -308,9 +308,9 @@ class PipelineScheduleMulti(_PipelineSchedule):
         stages: list[Any],
         n_microbatches: int,
         loss_fn: Callable[..., Any] | None = None,
-        args_chunk_spec: Any = None,
-        kwargs_chunk_spec: Any = None,
-        output_merge_spec: Any = None,
+        args_chunk_spec: tuple[TensorChunkSpec, ...] | None = None,
+        kwargs_chunk_spec: dict[str, TensorChunkSpec] | None = None,
+        output_merge_spec: object = None,
         use_full_backward: bool | None = None,
         scale_grads: bool = True,
         backward_requires_autograd: bool = True,
@@ -365,12 +365,12 @@ class _PipelineScheduleRuntime(PipelineScheduleMulti):
 
     def __init__(
         self,
-        stages: list[Any],
+        stages: list[object],
         n_microbatches: int,
-        loss_fn: Callable[..., Any] | None = None,
-        args_chunk_spec: Any = None,
-        kwargs_chunk_spec: Any = None,
-        output_merge_spec: Any = None,
+        loss_fn: Callable[..., object] | None = None,
+        args_chunk_spec: tuple[TensorChunkSpec, ...] | None = None,
+        kwargs_chunk_spec: dict[str, TensorChunkSpec] | None = None,
+        output_merge_spec: object = None,
         scale_grads: bool = True,
         backward_requires_autograd: bool = True,
         defer_pp_recv: bool = False,
@@ -405,8 +405,8 @@ class ScheduleLoopedBFS(_PipelineScheduleRuntime):
         self,
         stages: list[Any],
         n_microbatches: int,
-        loss_fn: Callable[..., Any] | None = None,
-        output_merge_spec: Any = None,
+        loss_fn: Callable[..., object] | None = None,
+        output_merge_spec: object = None,
         scale_grads: bool = True,
         backward_requires_autograd: bool = True,
         defer_pp_recv: bool = False,

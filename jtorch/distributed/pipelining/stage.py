@@ -8,7 +8,7 @@ does not matter.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jtorch as torch
@@ -26,12 +26,12 @@ from ..tensor import DTensor
 from ._utils import PipeliningMetadataError, generate_stage_to_rank_mapping
 
 
-def _normalize_model_output_as_tuple(output: Any) -> tuple[Any, ...]:
+def _normalize_model_output_as_tuple(output: Any) -> tuple[object, ...]:
     """What a module gave: a tuple of tensors, a list, or one."""
     return tuple(output) if type(output) in (tuple, list) else (output,)
 
 
-def _tensors(value: Any, what: str, none: bool = False) -> tuple[Any, ...] | None:
+def _tensors(value: object, what: str, none: bool = False) -> tuple[Any, ...] | None:
     """A tensor or several as a tuple.
 
     Raises:
@@ -151,7 +151,7 @@ class _PipelineStageBase:
                 )
 
     def forward_one_chunk(
-        self, fwd_chunk_id: int, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, save_forward_output: bool = True
+        self, fwd_chunk_id: int, args: tuple[object, ...], kwargs: dict[str, object] | None = None, save_forward_output: bool = True
     ) -> Any:
         """Runs the module on a microbatch, and passes on what it gives.
 
@@ -189,12 +189,14 @@ class _PipelineStageBase:
             self._forwarded[fwd_chunk_id] = outputs, [*tree_leaves(args), *tree_leaves(kwargs)], len(tree_leaves(args))
         return output
 
-    def _check(self, chunk: int, what: str, found: Any) -> None:
+    def _check(self, chunk: int, what: str, found: object) -> None:
         """Compares with what was said of the stage, if anything was."""
 
     # The way back.
 
-    def backward_one_chunk(self, bwd_chunk_id: int, loss: Any = None, full_backward: bool = True, last_backward: bool = False) -> None:
+    def backward_one_chunk(
+        self, bwd_chunk_id: int, loss: torch.Tensor | None = None, full_backward: bool = True, last_backward: bool = False
+    ) -> None:
         """The backward pass of a microbatch, whose gradients of inputs are passed back.
 
         Args:
@@ -244,7 +246,7 @@ class _PipelineStageBase:
         if isinstance(self.submod, FSDPModule):
             raise not_offered("torch.distributed.pipelining", "schedules that part backward passes do not work on fully_shard's modules")
 
-    def _walk_to_inputs(self, chunk: int, roots: list[Any], grads: list[Any], received: list[Any], named: list[Any]) -> None:
+    def _walk_to_inputs(self, chunk: int, roots: Sequence[object], grads: Sequence[object], received: list[Any], named: list[Any]) -> None:
         """The first half of a pass: gradients of what came from the stage before. The second half is kept for later.
 
         It takes the way of the first once more, from the results to the parameters, as far as parameters are all there is to reach.
@@ -278,7 +280,7 @@ class _PipelineStageBase:
             )
         self._later.pop(bwd_chunk_id)(last_backward)
 
-    def _walk(self, roots: list[Any], grads: list[Any], inputs: list[Any] | None, last: bool) -> None:
+    def _walk(self, roots: Sequence[object], grads: Sequence[object], inputs: Sequence[object] | None, last: bool) -> None:
         """A backward pass. Gradients are combined over copies of the module in the last one only."""
         module = self.submod
         if not roots:
@@ -308,14 +310,14 @@ class _PipelineStageBase:
         self.scale_grads(grad_scale_factor)
 
 
-def _let_go(outputs: Iterable[Any]) -> None:
+def _let_go(outputs: Iterable[object]) -> None:
     """Results keep no graph once the pass is over."""
     for t in outputs:
         if isinstance(t, torch.Tensor) and not t._is_view():
             t.detach_()
 
 
-def _shown(values: Any) -> str:
+def _shown(values: object) -> str:
     """Arguments by shapes and dtypes."""
     if isinstance(values, torch.Tensor):
         return f"Tensor({tuple(values.shape)}, grad={values.requires_grad}, dtype={values.dtype})"
@@ -357,14 +359,14 @@ class PipelineStage(_PipelineStageBase):
         submodule: nn.Module,
         stage_index: int,
         num_stages: int,
-        device: Any,
-        input_args: Any = None,
-        output_args: Any = None,
-        output_grads: Any = None,
-        input_grads: Any = None,
+        device: object,
+        input_args: torch.Tensor | tuple[torch.Tensor, ...] | None = None,
+        output_args: torch.Tensor | tuple[torch.Tensor, ...] | None = None,
+        output_grads: torch.Tensor | tuple[torch.Tensor | None, ...] | None = None,
+        input_grads: torch.Tensor | tuple[torch.Tensor | None, ...] | None = None,
         group: ProcessGroup | None = None,
         dw_builder: Callable[[], Callable[..., None]] | None = None,
-        get_mesh: Any = None,
+        get_mesh: object = None,
     ) -> None:
         super().__init__(submodule, stage_index, num_stages, device, group, dw_builder)
         del get_mesh

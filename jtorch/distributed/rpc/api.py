@@ -12,11 +12,11 @@ from ..._src.refusals import stand_ins as _refusals
 UNSET_RPC_TIMEOUT = -1.0
 
 
-def _require_initialized(func: Callable[..., Any]) -> Callable[..., Any]:
+def _require_initialized(func: Callable[..., object]) -> Callable[..., Any]:
     """A function that says that there are no remote procedure calls yet, as there never are."""
 
     @functools.wraps(func)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:  # noqa: ARG001
+    def wrapper(*args: object, **kwargs: object) -> Any:  # noqa: ARG001
         raise RuntimeError("RPC has not been initialized. Call torch.distributed.rpc.init_rpc first.")
 
     return wrapper

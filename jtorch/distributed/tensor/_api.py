@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jtorch as torch
@@ -40,7 +40,7 @@ class _ToLocal(torch.autograd.Function):
         return input._local_tensor.view_as(input._local_tensor)  # an object of its own, which history is written on
 
     @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[DTensor, None] | tuple[None, None]:
         if grad is None:
             return None, None
         spec = ctx.spec
@@ -52,8 +52,15 @@ class _ToLocal(torch.autograd.Function):
 class _FromLocal(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, input: torch.Tensor, mesh: Any, placements: Any, run_check: bool, shape: Any, stride: Any, grad_placements: Any
-    ) -> Any:
+        ctx: Any,
+        input: torch.Tensor,
+        mesh: DeviceMesh,
+        placements: Any,
+        run_check: bool,
+        shape: Iterable[object],
+        stride: Any,
+        grad_placements: object,
+    ) -> DTensor:
         ctx.placements, ctx.mesh, ctx.grad_placements = placements, mesh, grad_placements
         ctx.set_materialize_grads(False)
         requires_grad, told = input.requires_grad, shape is not None
@@ -123,7 +130,7 @@ class DTensor(torch.Tensor):
     _local_tensor: torch.Tensor
     _spec: DTensorSpec
     #: For a view that was taken of gathered parts, the tensor it belongs to, and how it was taken.
-    _behind: Any
+    _behind: object
     _op_dispatcher = _dispatch.DISPATCHER
 
     def __new__(cls, local_tensor: torch.Tensor, spec: DTensorSpec, *, requires_grad: bool) -> DTensor:
@@ -137,7 +144,7 @@ class DTensor(torch.Tensor):
             made._al.counter.n = 0
         return made
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__()
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
@@ -274,7 +281,7 @@ class DTensor(torch.Tensor):
         return self._spec.placements
 
     @staticmethod
-    def _parts_for_updates(params: list[Any], grads: list[Any], *buffers: list[Any]) -> tuple[list[Any], ...] | None:
+    def _parts_for_updates(params: list[object], grads: list[Any], *buffers: list[Any]) -> tuple[list[object], ...] | None:
         """Each process's parts of parameters, gradients and buffers; None if some do not lie as their parameter, or it is in summands.
 
         Gradients are brought to where their parameters lie.
@@ -438,12 +445,12 @@ def _takes_three(name: str, f: Any) -> None:
 
 def _made(
     make: Callable[..., torch.Tensor],
-    size: Any,
+    size: object,
     device_mesh: DeviceMesh | None,
     placements: Any,
-    layout: Any,
+    layout: object,
     requires_grad: bool,
-    **options: Any,
+    **options: object,
 ) -> DTensor:
     mesh = device_mesh or current_mesh()
     shape = normalize_to_torch_size(size)
@@ -459,49 +466,74 @@ def _made(
 
 
 def zeros(
-    *size: Any, requires_grad: bool = False, dtype: Any = None, layout: Any = torch.strided, device_mesh: Any = None, placements: Any = None
+    *size: Any,
+    requires_grad: bool = False,
+    dtype: object = None,
+    layout: object = torch.strided,
+    device_mesh: Any = None,
+    placements: object = None,
 ) -> DTensor:
     """A distributed tensor of zeros."""
     return _made(torch.zeros, size, device_mesh, placements, layout, requires_grad, dtype=dtype)
 
 
 def ones(
-    *size: Any, dtype: Any = None, layout: Any = torch.strided, requires_grad: bool = False, device_mesh: Any = None, placements: Any = None
+    *size: Any,
+    dtype: object = None,
+    layout: object = torch.strided,
+    requires_grad: bool = False,
+    device_mesh: Any = None,
+    placements: object = None,
 ) -> DTensor:
     """A distributed tensor of ones."""
     return _made(torch.ones, size, device_mesh, placements, layout, requires_grad, dtype=dtype)
 
 
 def empty(
-    *size: Any, dtype: Any = None, layout: Any = torch.strided, requires_grad: bool = False, device_mesh: Any = None, placements: Any = None
+    *size: Any,
+    dtype: object = None,
+    layout: object = torch.strided,
+    requires_grad: bool = False,
+    device_mesh: Any = None,
+    placements: object = None,
 ) -> DTensor:
     """A distributed tensor whose elements are not set."""
     return _made(torch.empty, size, device_mesh, placements, layout, requires_grad, dtype=dtype)
 
 
 def full(
-    size: Any,
-    fill_value: Any,
+    size: object,
+    fill_value: object,
     *,
-    dtype: Any = None,
-    layout: Any = torch.strided,
+    dtype: object = None,
+    layout: object = torch.strided,
     requires_grad: bool = False,
     device_mesh: Any = None,
-    placements: Any = None,
+    placements: object = None,
 ) -> DTensor:
     """A distributed tensor of one number."""
     return _made(torch.full, size, device_mesh, placements, layout, requires_grad, fill_value=fill_value, dtype=dtype)
 
 
 def rand(
-    *size: Any, requires_grad: bool = False, dtype: Any = None, layout: Any = torch.strided, device_mesh: Any = None, placements: Any = None
+    *size: Any,
+    requires_grad: bool = False,
+    dtype: object = None,
+    layout: object = torch.strided,
+    device_mesh: Any = None,
+    placements: object = None,
 ) -> DTensor:
     """A distributed tensor of random numbers from 0 to 1. Each process draws its part from its own generator."""
     return _made(torch.rand, size, device_mesh, placements, layout, requires_grad, dtype=dtype)
 
 
 def randn(
-    *size: Any, requires_grad: bool = False, dtype: Any = None, layout: Any = torch.strided, device_mesh: Any = None, placements: Any = None
+    *size: Any,
+    requires_grad: bool = False,
+    dtype: object = None,
+    layout: object = torch.strided,
+    device_mesh: Any = None,
+    placements: object = None,
 ) -> DTensor:
     """A distributed tensor of normally distributed random numbers. Each process draws its part from its own generator."""
     return _made(torch.randn, size, device_mesh, placements, layout, requires_grad, dtype=dtype)

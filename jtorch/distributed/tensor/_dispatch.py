@@ -23,13 +23,13 @@ Way = tuple[Any, Any]
 RULES: dict[str, Callable[[Call], list[Way] | None]] = {}
 _SPREADS: set[str] = set()
 #: The rules of programs, by operator.
-STATED: dict[Any, Callable[[Call], list[Way]]] = {}
+STATED: dict[object, Callable[[Call], list[Way]]] = {}
 #: Functions of a call and its plan that change arguments which say sizes, or positions, to those of the parts.
 LOCAL: dict[str, Callable[[Call, Plan], None]] = {}
 #: Functions that stand for a whole call.
-WHOLE: dict[str, Callable[[Call], Any]] = {}
+WHOLE: dict[str, Callable[[Call], object]] = {}
 #: The same, where plain tensors may be among the operands; filled while a block is entered (``loss_parallel``).
-BARE: dict[str, Callable[[Call], Any]] = {}
+BARE: dict[str, Callable[[Call], object]] = {}
 
 
 def rule(*names: str, spreads: bool = False) -> Callable[[Any], Any]:
@@ -177,7 +177,7 @@ class Dispatcher:
         #: Whether plain tensors count as replicated.
         self._allow_implicit_replication = False
 
-    def dispatch(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def dispatch(self, func: Any, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
         """What ``DTensor.__torch_dispatch__`` does."""
         call = Call(func, func.complete(args, kwargs))
         if BARE and call.name in BARE:
@@ -212,7 +212,7 @@ class Dispatcher:
     #: Told what was carried out (``_shortcuts.py``).
     note: Any = staticmethod(lambda *_: None)
 
-    def _mesh(self, call: Call) -> Any:
+    def _mesh(self, call: Call) -> object:
         for at in call.leaves:
             t = call.leaf(at)
             if isinstance(t, self.cls):
@@ -247,16 +247,16 @@ class Dispatcher:
 
     # ---- carrying out --------------------------------------------------------------------------------------------------------
 
-    def local_of(self, t: Any) -> Any:
+    def local_of(self, t: object) -> Any:
         """A process's part of an operand."""
         return t._local_tensor if isinstance(t, self.cls) else t
 
     @staticmethod
-    def meta(t: Any) -> TensorMeta:
+    def meta(t: object) -> TensorMeta:
         """Shape, strides and dtype of a tensor."""
         return meta_of(t)
 
-    def wrap(self, out: Any, spec: DTensorSpec | None) -> Any:
+    def wrap(self, out: object, spec: DTensorSpec | None) -> Any:
         """A part of a result as what is handed out."""
         if spec is None or not isinstance(out, torch.Tensor):
             return out
@@ -284,7 +284,7 @@ class Dispatcher:
             self._viewed(call, out, call.specs[0] is not plan.targets[0])
         return out
 
-    def _viewed(self, call: Call, out: Any, gathered: bool) -> None:
+    def _viewed(self, call: Call, out: object, gathered: bool) -> None:
         """Notes what a view was taken of where it does not share its memory: of a tensor that was gathered for it."""
         source = call.values[0]
         if not gathered and getattr(source, "_behind", None) is None:
@@ -315,7 +315,7 @@ class Dispatcher:
         part.copy_(redistribute_local_tensor(view._local_tensor, view._spec, shown))
         source._local_tensor.copy_(redistribute_local_tensor(whole, everywhere, spec))
 
-    def finish(self, call: Call, outs: Sequence[Any], specs: Sequence[DTensorSpec | None]) -> Any:
+    def finish(self, call: Call, outs: Sequence[object], specs: Sequence[DTensorSpec | None]) -> Any:
         """The results of a call from the parts that this process has."""
         schema = call.schema
         if not schema.returns:
@@ -337,7 +337,7 @@ class Dispatcher:
             )
         return self.replicated(call)
 
-    def replicated(self, call: Call) -> Any:
+    def replicated(self, call: Call) -> object:
         """Computes the whole in every process."""
         mesh = call.mesh
         everywhere = (Replicate(),) * mesh.ndim
@@ -365,7 +365,7 @@ class Dispatcher:
 DISPATCHER = Dispatcher()
 
 
-def _flat(out: Any) -> list[Any]:
+def _flat(out: object) -> list[Any]:
     return list(out) if isinstance(out, (list, tuple)) else [out]
 
 
@@ -478,7 +478,7 @@ def _strided(way: Way, now: Sequence[Placement]) -> tuple[list[Any], list[Placem
         if isinstance(a, _StridedShard) and isinstance(b, Shard) and a.dim == b.dim:
             f = a.split_factor
 
-            def turned(p: Any, f: int = f) -> Any:
+            def turned(p: object, f: int = f) -> Any:
                 return _StridedShard(p.dim, split_factor=f) if isinstance(p, Shard) else p
 
             return [turned(p) for p in outs], [turned(p) for p in ins]
@@ -497,7 +497,7 @@ def _possible(call: Call, d: int, now: Sequence[Placement], ins: Sequence[Placem
     return True
 
 
-def _mixed(before: list[Way], outs: Sequence[Any], ins: Sequence[Placement]) -> bool:
+def _mixed(before: list[Way], outs: Sequence[object], ins: Sequence[Placement]) -> bool:
     """Whether a tensor would be partial in two manners."""
     for k, mine in enumerate((outs, ins)):
         for j, p in enumerate(mine):

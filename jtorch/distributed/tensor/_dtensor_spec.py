@@ -35,7 +35,7 @@ class DTensorSpec:
     mesh: DeviceMesh
     placements: tuple[Placement, ...]
     tensor_meta: TensorMeta | None = None
-    shard_order: Any = None
+    shard_order: object = None
     use_strided_shard_as_shard_order: bool | None = None
 
     def __post_init__(self) -> None:
@@ -45,7 +45,7 @@ class DTensorSpec:
                 [ShardOrderEntry(d, tuple(dims)) for d, dims in sorted(cuts(self.mesh.shape, self.placements).items())]
             )
 
-    def _key(self) -> Any:
+    def _key(self) -> object:
         meta = self.tensor_meta
         return self.mesh, self.placements, None if meta is None else (tuple(meta.shape), tuple(meta.stride), meta.dtype)
 
@@ -191,7 +191,7 @@ def after(mesh_shape: Sequence[int], order: Sequence[int], p: Any) -> int | None
     return None
 
 
-def plainly(mesh_shape: Sequence[int], placements: Sequence[Placement], i: int) -> Any:
+def plainly(mesh_shape: Sequence[int], placements: Sequence[Placement], i: int) -> Placement | Shard:
     """How mesh dimension ``i`` cuts what those before it in ``cuts`` have left: as ``Shard``, or really in strides."""
     p = placements[i]
     if isinstance(p, _StridedShard):

@@ -180,12 +180,12 @@ def redistribute_local_tensor(
         return _Walk(local_tensor, current_spec.mesh, current_spec.shape, current, target).run()
 
 
-def _cast(spec: DTensorSpec, dtype: Any) -> DTensorSpec:
+def _cast(spec: DTensorSpec, dtype: torch.dtype) -> DTensorSpec:
     meta = spec._meta()
     return spec if meta.dtype == dtype else DTensorSpec(spec.mesh, spec.placements, TensorMeta(meta.shape, meta.stride, dtype))
 
 
-def _redistributed(t: Any, placements: Any, op_dtype: Any, out_dtype: Any) -> Any:
+def _redistributed(t: Any, placements: tuple[Placement, ...], op_dtype: Any, out_dtype: Any) -> object:
     local = t._local_tensor if t._local_tensor.dtype == op_dtype else t._local_tensor.to(op_dtype)
     current = _cast(t._spec, op_dtype)
     target = DTensorSpec(current.mesh, placements, current.tensor_meta)
@@ -199,7 +199,15 @@ class Redistribute(torch.autograd.Function):
     """``redistribute``; its gradient is redistributed back, but to ``Replicate`` where it was ``Partial``."""
 
     @staticmethod
-    def forward(ctx: Any, input: Any, device_mesh: Any, placements: Any, op_dtype: Any, out_dtype: Any, back_dtype: Any) -> Any:
+    def forward(
+        ctx: Any,
+        input: Any,
+        device_mesh: object,
+        placements: tuple[Placement, ...],
+        op_dtype: object,
+        out_dtype: object,
+        back_dtype: object,
+    ) -> Any:
         if device_mesh != input.device_mesh:
             raise NotImplementedError("Cross device mesh comm not supported yet!")
         ctx.placements, ctx.input_dtype, ctx.back_dtype, ctx.out_dtype = input.placements, input.dtype, back_dtype, out_dtype

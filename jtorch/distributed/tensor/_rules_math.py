@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ._dispatch import Call, Plan, Way, local, rule
@@ -14,7 +14,7 @@ SUM, AVG = Partial("sum"), Partial("avg")
 Labels = Sequence[Any]
 
 
-def ways_of(outs: Sequence[Labels], ins: Sequence[Labels], sums: dict[Any, Placement] | None = None) -> list[Way]:
+def ways_of(outs: Sequence[Labels], ins: Sequence[Labels], sums: dict[object, Placement] | None = None) -> list[Way]:
     """Ways along dimensions that tensors have in common, told by labels as in ``einsum``; None is a dimension that is never cut.
 
     A label that no result has makes them ``sums[label]``, if it is there.
@@ -28,17 +28,17 @@ def ways_of(outs: Sequence[Labels], ins: Sequence[Labels], sums: dict[Any, Place
     return found
 
 
-def _at(dims: Labels, x: Any, otherwise: Any) -> Any:
+def _at(dims: Labels, x: object, otherwise: object) -> Any:
     return Shard(list(dims).index(x)) if x in dims else otherwise
 
 
-def numbered(n: int, without: Iterable[int] = ()) -> list[Any]:
+def numbered(n: int, without: Iterable[int] = ()) -> list[int | None]:
     """Labels of ``n`` dimensions of which some are never cut."""
     gone = set(without)
     return [None if d in gone else d for d in range(n)]
 
 
-def follow(call: Call, image: Any, partial: Any = None, first: int = 0) -> list[Way]:
+def follow(call: Call, image: Callable[..., object], partial: Callable[..., object] | None = None, first: int = 0) -> list[Way]:
     """Ways along the dimension that the operand is cut along already, ``image(dim)`` in the results, or summands as ``partial`` says."""
     found: list[Way] = []
     for p in call.specs[first].placements:
@@ -76,7 +76,7 @@ _COMBINED = {
 def _reduced(call: Call, dims: list[int], keep: bool, combined: Placement | None, passes: Any = None) -> list[Way]:
     """Ways of a reduction over ``dims``; ``passes(partial)`` says which summands may stay."""
 
-    def image(d: int) -> Any:
+    def image(d: int) -> object:
         if d in dims:
             return combined if _fair(call, d, combined) else None
         return d if keep else d - sum(k < d for k in dims)
@@ -124,7 +124,7 @@ def extremes(call: Call) -> list[Way]:
     """Parts of what is reduced give the least and the greatest of each."""
     dims, keep = dims_of(call), bool(call.arg("keepdim"))
 
-    def image(d: int) -> Any:
+    def image(d: int) -> object:
         if d in dims:
             return [Partial("min"), Partial("max")] if _fair(call, d, Partial("max")) else None
         return d if keep else d - sum(k < d for k in dims)

@@ -85,7 +85,7 @@ def nll_loss_local(call: Call, plan: Plan) -> None:
         return
     place = call.schema.places["reduction"]
 
-    def run(values: list[Any]) -> Any:
+    def run(values: list[object]) -> Any:
         total, weight = call.func(*[2 if i == place else x for i, x in enumerate(values)])
         everything = weight
         for d in cut:

@@ -17,7 +17,7 @@ from .placement_types import Partial, Placement, Replicate, Shard, _is_shard_lik
 EVERY = tuple([Partial(op) for op in ("sum", "avg", "max", "min", "product")])
 
 
-def _same(p: Any) -> Any:
+def _same(p: object) -> object:
     return p
 
 
@@ -61,7 +61,7 @@ def squeeze_local(call: Call, plan: Plan) -> None:
 
 
 @whole("squeeze_")
-def squeezed(call: Call) -> Any:
+def squeezed(call: Call) -> object:
     """The tensor itself, which takes over the shape and the part of what ``squeeze`` gives."""
     t, *rest = call.values
     made = getattr(torch.ops.aten.squeeze, call.func._overloadname)(t.detach(), *rest)
@@ -90,7 +90,7 @@ def segments(before: Sequence[int], after: Sequence[int]) -> list[tuple[list[int
     return found
 
 
-def _viewed(shape: Sequence[int], after: Sequence[int], parts: list[int], p: Any) -> Any:
+def _viewed(shape: Sequence[int], after: Sequence[int], parts: list[int], p: Any) -> object:
     """How a cut dimension lies after a view; None if it must be whole for that."""
     if not math.prod(shape):
         return None

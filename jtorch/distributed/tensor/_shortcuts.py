@@ -77,10 +77,10 @@ _NOTES = _Notes()
 #: The specs in a key are told by their identity, and are kept alive by what the key leads to.
 _WAYS: dict[Any, Any] = {}
 #: Callables that are elementwise operators.
-_LOOSE: set[Any] = set()
+_LOOSE: set[object] = set()
 
 
-def short(callee: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def short(callee: object, args: tuple[torch.Tensor, ...], kwargs: dict[str, Any]) -> object:
     """The answer of a call that is like one before; MISSING if it has to go the long way. ``callee`` is an operator, or a slow path."""
     if STATE.off or BARE or _NOTES.calls is not None:
         return MISSING
@@ -116,12 +116,12 @@ def short(callee: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return MISSING if way is None else _taken(way, args, records)
 
 
-def _told(x: Any) -> Any:
+def _told(x: object) -> object:
     """An argument in a key: two zeros are equal to Python, and are not the same."""
     return x if x or type(x) is not float else str(x)
 
 
-def _taken(way: _Way, args: tuple[Any, ...], records: bool) -> Any:
+def _taken(way: _Way, args: tuple[object, ...], records: bool) -> object:
     func, record = way.func, None
     values: list[Any] = way.local.copy()
     for i, j in way.places:
@@ -168,7 +168,7 @@ def _taken(way: _Way, args: tuple[Any, ...], records: bool) -> Any:
     return made if record is None else record.finish(made)
 
 
-def _found_out(callee: Any, args: tuple[Any, ...], kwargs: dict[str, Any], identity: tuple[Any, ...]) -> Any:
+def _found_out(callee: Any, args: tuple[object, ...], kwargs: dict[str, object], identity: tuple[object, ...]) -> object:
     """The answer of a call that goes the long way, of which is noted what it does."""
     calls: list[tuple[Call, Plan, Any]] = []
     _NOTES.calls = calls
@@ -187,7 +187,7 @@ def _found_out(callee: Any, args: tuple[Any, ...], kwargs: dict[str, Any], ident
     return answer
 
 
-def _is_elementwise(func: Any, args: Sequence[Any], places: dict[int, int]) -> bool:
+def _is_elementwise(func: OpOverload, args: Sequence[object], places: dict[int, int]) -> bool:
     """Whether of the arguments that are no tensors nothing counts but their types."""
     return (
         families.family(func) in families.ELEMENTWISE
@@ -196,7 +196,7 @@ def _is_elementwise(func: Any, args: Sequence[Any], places: dict[int, int]) -> b
     )
 
 
-def _way_of(calls: list[tuple[Call, Plan, Any]], answer: Any, args: Sequence[Any]) -> _Way | None:
+def _way_of(calls: list[tuple[Call, Plan, object]], answer: object, args: Sequence[object]) -> _Way | None:
     """What a call does that was carried out by these operators; None for what is not kept."""
     if not calls:
         return None
@@ -235,13 +235,13 @@ def forget() -> None:
     _WAYS.clear()
 
 
-def note(call: Call, plan: Plan, out: Any) -> None:
+def note(call: Call, plan: Plan, out: object) -> None:
     """Tells what the dispatcher has carried out."""
     if _NOTES.calls is not None:
         _NOTES.calls.append((call, plan, out))
 
 
-def install(cls: Any) -> None:
+def install(cls: object) -> None:
     """Has calls on distributed tensors come here first."""
     global _CLS
     _CLS = cls

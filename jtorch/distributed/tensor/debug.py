@@ -48,7 +48,7 @@ class CommDebugMode:
         self._names: dict[int, str] = {}
         self._order: list[str] = []
         self._parameters: dict[str, dict[str, Any]] = {}
-        self._placements: dict[str, Any] = {}
+        self._placements: dict[str, object] = {}
 
     def __enter__(self) -> CommDebugMode:
         self._clear()
@@ -68,7 +68,7 @@ class CommDebugMode:
             counts = self.comm_module_counts.setdefault(module, {"forward": defaultdict(int), "backward": defaultdict(int)})
             counts[direction][operator] += 1
 
-    def _entered(self, module: Any, _: Any) -> None:
+    def _entered(self, module: Any, _: object) -> None:
         name = self._names.get(id(module))
         if name is None:
             name = type(module).__name__
@@ -76,7 +76,7 @@ class CommDebugMode:
                 self._names.setdefault(id(inner), f"{name}.{path}" if path else name)
         self._stack.append(name)
 
-        def left(*_: Any) -> None:
+        def left(*_: object) -> None:
             handle.remove()
             self._stack.pop()
 

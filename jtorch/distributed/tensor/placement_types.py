@@ -143,11 +143,11 @@ class Partial(Placement):
 
     reduce_op: str = "sum"
 
-    def _reduce_value(self, tensor: torch.Tensor, mesh: Any, mesh_dim: int) -> torch.Tensor:
+    def _reduce_value(self, tensor: torch.Tensor, mesh: object, mesh_dim: int) -> torch.Tensor:
         """The whole."""
         return funcol.all_reduce(tensor, self.reduce_op, (mesh, mesh_dim))
 
-    def _reduce_shard_value(self, tensor: torch.Tensor, mesh: Any, mesh_dim: int, shard_spec: Any) -> torch.Tensor:
+    def _reduce_shard_value(self, tensor: torch.Tensor, mesh: Any, mesh_dim: int, shard_spec: Placement) -> torch.Tensor:
         """This process's part of the whole."""
         n, dim = mesh.size(mesh_dim), shard_spec.dim
         pieces = shard_spec._pieces(tensor, n)
@@ -190,10 +190,10 @@ class _NormPartial(Partial):
     def _root(self, t: torch.Tensor) -> torch.Tensor:
         return t if self.reduce_op != "sum" or self.norm_type in (0, 1) else t ** (1.0 / self.norm_type)  # type: ignore[operator]
 
-    def _reduce_value(self, tensor: torch.Tensor, mesh: Any, mesh_dim: int) -> torch.Tensor:
+    def _reduce_value(self, tensor: torch.Tensor, mesh: object, mesh_dim: int) -> torch.Tensor:
         return self._root(super()._reduce_value(self._powers(tensor), mesh, mesh_dim))
 
-    def _reduce_shard_value(self, tensor: torch.Tensor, mesh: Any, mesh_dim: int, shard_spec: Any) -> torch.Tensor:
+    def _reduce_shard_value(self, tensor: torch.Tensor, mesh: object, mesh_dim: int, shard_spec: Placement) -> torch.Tensor:
         return self._root(super()._reduce_shard_value(self._powers(tensor), mesh, mesh_dim, shard_spec))
 
     def _partition_value(self, tensor: torch.Tensor, mesh: Any, mesh_dim: int) -> torch.Tensor:
@@ -218,7 +218,7 @@ class _MaskPartial(Partial):
     offset_shape: Any = None
     offset_dim: int = 0
 
-    def _partition_value(self, tensor: torch.Tensor, mesh: Any, mesh_dim: int) -> torch.Tensor:
+    def _partition_value(self, tensor: torch.Tensor, mesh: object, mesh_dim: int) -> torch.Tensor:
         del mesh, mesh_dim
         return tensor  # indices: whoever looks them up finds which are its own
 

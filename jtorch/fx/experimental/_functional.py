@@ -39,11 +39,11 @@ class WithoutWrites(ProxyTorchDispatchMode):
 
     doing = "functionalize"
 
-    def __init__(self, tracer: PythonKeyTracer, table: dict[Any, Callable[..., Any]]) -> None:
+    def __init__(self, tracer: PythonKeyTracer, table: dict[object, Callable[..., object]]) -> None:
         super().__init__(tracer, table)
         self.views: list[View] = []
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(self, func: Any, types: tuple[type, ...], args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if not self.enabled:
             return func(*args, **kwargs)
@@ -64,14 +64,14 @@ class WithoutWrites(ProxyTorchDispatchMode):
                     self.views.append(View(t, values[0], func, values, i if several else None))
         return out
 
-    def added(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def added(self, func: object, types: tuple[type, ...], args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
         """Adds an operator that does not write, and runs it."""
         return super().__torch_dispatch__(func, types, args, kwargs)
 
-    def carried_out(self, func: Any, args: Any, kwargs: Any) -> None:
+    def carried_out(self, func: object, args: tuple[torch.Tensor | complex | int, ...], kwargs: object) -> None:
         """Runs an operator that writes into tensors that have data."""
 
-    def written(self, func: Any, args: Any, kwargs: Any) -> Any:
+    def written(self, func: Any, args: tuple[torch.Tensor | complex | int, ...], kwargs: dict[str, torch.Tensor]) -> Any:
         """Adds an operator that writes as one that does not."""
         values = func.complete(args, kwargs)
         places = func._schema.outs or func._schema.writes
@@ -107,16 +107,16 @@ class WithoutWrites(ProxyTorchDispatchMode):
             self.replace(target, result)
         return targets[0] if len(targets) == 1 else tuple(targets)
 
-    def is_given(self, target: Any) -> bool:
+    def is_given(self, target: torch.Tensor) -> bool:
         """Whether a tensor is an argument."""
         proxy = self.tracer.proxy_of(target)
         return proxy is None or proxy.node.op == "placeholder"
 
-    def stands_for(self, target: Any, proxy: Proxy) -> None:
+    def stands_for(self, target: torch.Tensor, proxy: Proxy) -> None:
         """From now on a node gives the value of ``target``."""
         self.tracer.known[id(target)] = target, proxy
 
-    def replace(self, target: Any, result: Any) -> None:
+    def replace(self, target: Any, result: torch.Tensor) -> None:
         """From now on ``target`` has the value of ``result``."""
         proxy = self.tracer.proxy_of(result)
         assert proxy is not None
@@ -141,7 +141,7 @@ class WithoutWrites(ProxyTorchDispatchMode):
         for other in [v for v in self.views if v.base is view.tensor]:
             self._retake(other)
 
-    def _put(self, view: View, value: Any) -> Any:
+    def _put(self, view: View, value: torch.Tensor) -> Any:
         """The base of a view with another value in the view's place."""
         base, func = view.base, view.func
         name, rest = func._opname, view.values[1:]
@@ -171,17 +171,17 @@ class WithoutWrites(ProxyTorchDispatchMode):
             return scatter.default(base, value, *rest)
         return self._unfit(func)
 
-    def _unfit(self, func: Any) -> Any:
+    def _unfit(self, func: object) -> Any:
         raise not_offered(self.doing, f"a write through the view that {func} takes")
 
 
-def _lies_within(base: Any, size: Any, stride: Any, start: int | None = None) -> bool:
+def _lies_within(base: torch.Tensor, size: list[int], stride: list[int], start: int | None = None) -> bool:
     """Whether a view by strides lies where a tensor does whose elements lie one after the other, from the first on."""
     last = (start or 0) + sum(max(n - 1, 0) * s for n, s in zip(size, stride, strict=True))
     return bool(base.is_contiguous() and base.storage_offset() == 0 and last < base.numel())
 
 
-def _with_windows(base: Any, value: Any, dim: int, size: int, step: int) -> Any:
+def _with_windows(base: torch.Tensor, value: torch.Tensor, dim: int, size: int, step: int) -> torch.Tensor:
     """``base`` with other values in windows that do not overlap: the first elements of all, the second ones, ..."""
     last = (value.shape[dim] - 1) * step
     for i in range(size):
@@ -189,7 +189,7 @@ def _with_windows(base: Any, value: Any, dim: int, size: int, step: int) -> Any:
     return base
 
 
-def _joined(base: Any, value: Any, name: str, rest: list[Any], place: int) -> Any:
+def _joined(base: torch.Tensor, value: torch.Tensor, name: str, rest: list[Any], place: int) -> Any:
     """``base`` with another value in the place of one of its parts; None for what takes no such parts."""
     if name == "unbind":
         return A.select_scatter.default(base, value, rest[0], place)
@@ -207,14 +207,16 @@ class _Carried(WithoutWrites):
         before: the tensors that were there before, by identity, with their proxies.
     """
 
-    def __init__(self, tracer: PythonKeyTracer, table: dict[Any, Callable[..., Any]], copies: bool) -> None:
+    def __init__(self, tracer: PythonKeyTracer, table: dict[object, Callable[..., object]], copies: bool) -> None:
         super().__init__(tracer, table)
         self._copies = copies
         self.before: dict[int, tuple[Any, Proxy]] = {key: x for key, x in tracer.known.items() if isinstance(x[0], torch.Tensor)}
         #: Nodes from outside whose tensors share memory with one that was written to since.
         self._stale: set[Node] = set()
 
-    def added(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def added(
+        self, func: Any, types: tuple[type, ...], args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> list[torch.Tensor] | torch.Tensor:
         """Adds an operator, and runs it: as the view that it is."""
         for t in pytree.tree_leaves((args, kwargs)) if self._stale else ():
             proxy = self.tracer.proxy_of(t) if isinstance(t, torch.Tensor) else None
@@ -230,15 +232,17 @@ class _Carried(WithoutWrites):
         self.tracer.track(out, proxy)
         return out
 
-    def carried_out(self, func: Any, args: Any, kwargs: Any) -> None:
+    def carried_out(
+        self, func: Callable[..., object], args: tuple[torch.Tensor | complex | int, ...], kwargs: dict[str, torch.Tensor]
+    ) -> None:
         """Runs an operator that writes into tensors that have data."""
         func(*args, **kwargs)
 
-    def is_given(self, target: Any) -> bool:
+    def is_given(self, target: torch.Tensor) -> bool:
         """Whether a tensor was there before."""
         return id(target) in self.before
 
-    def stands_for(self, target: Any, proxy: Proxy) -> None:
+    def stands_for(self, target: torch.Tensor, proxy: Proxy) -> None:
         """From now on a node gives the value of ``target``."""
         known = self.before.get(id(target))
         if known is not None and known[1].node not in self._stale:
@@ -277,7 +281,7 @@ def _writes_into(node: Node, found: set[Node]) -> bool:
     return bool(getattr(getattr(node.target, "_schema", None), "writes", ())) and bool(node.args) and node.args[0] in found
 
 
-def functional(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], remove: str) -> Any:
+def functional(func: Callable[..., object], args: tuple[torch.Tensor, ...], kwargs: dict[str, object], remove: str) -> Any:
     """Calls a function; where ``make_fx`` traces it, its writes become other operators, and one each for the tensors from outside that it
     changed."""
     outer = get_proxy_mode()

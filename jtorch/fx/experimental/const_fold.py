@@ -57,7 +57,7 @@ class FoldedGraphModule(GraphModule):
         delattr(self, self.fx_const_folded_attrs_name)  # what stood for it, until now
         setattr(self, self.fx_const_folded_attrs_name, kept)
 
-    def _parameter(self, value: Any) -> torch.nn.Parameter:
+    def _parameter(self, value: torch.Tensor) -> torch.nn.Parameter:
         if isinstance(value, int):
             return torch.nn.Parameter(torch.tensor([float(value)], device=self.device_for_folded_attrs), requires_grad=False)
         return torch.nn.Parameter(value.detach().clone(), requires_grad=value.requires_grad)

@@ -75,7 +75,7 @@ def remove_dropout(model: nn.Module) -> nn.Module:
     traced = fx.symbolic_trace(model)
 
     class Remover(fx.Transformer):
-        def call_module(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        def call_module(self, target: str, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
             if isinstance(self.submodules[target], nn.Dropout):
                 if len(args) != 1:
                     raise AssertionError(f"Expected 1 arg for Dropout, got {len(args)}")
@@ -96,7 +96,7 @@ def extract_subgraph(orig_module: nn.Module, nodes: list[fx.Node], inputs: list[
     return fx.GraphModule(orig_module, graph)
 
 
-def optimize_for_inference(model: nn.Module, pass_config: dict[str, Any] | None = None, tracer: Any = fx.Tracer) -> nn.Module:
+def optimize_for_inference(model: nn.Module, pass_config: dict[str, Any] | None = None, tracer: object = fx.Tracer) -> nn.Module:
     """Not offered beyond what ``fuse`` and ``remove_dropout`` do.
 
     Raises:

@@ -150,7 +150,7 @@ class PythonKeyTracer(TracerBase):
         """The proxy of a size that varies: nodes that compute it from the sizes of arguments are added where there are none yet."""
         return self._size(n.env, str(n.expr))
 
-    def _size(self, env: Any, text: str) -> Any:
+    def _size(self, env: ShapeEnv, text: str) -> Any:
         found = self.sizes.get(text)
         if found is not None:
             return found
@@ -195,7 +195,7 @@ class PythonKeyTracer(TracerBase):
         """What a comparison's node compares: numbers, and proxies of sizes and floats."""
         return x if type(x) in (int, float) else self.float_of(x) if type(x) is Float else self.size(x if type(x) is Sym else Sym(env, x))
 
-    def _computed(self, env: Any, node: ast.AST) -> Any:
+    def _computed(self, env: ShapeEnv, node: ast.AST) -> object:
         """What computes an expression of sizes, operation by operation."""
         if isinstance(node, ast.Constant):
             return node.value
@@ -212,7 +212,7 @@ class PythonKeyTracer(TracerBase):
             left, right = right, left
         return self.create_proxy("call_function", target, (self._part(env, left), self._part(env, right)), {})
 
-    def _root(self, env: Any, name: str) -> Any:
+    def _root(self, env: ShapeEnv, name: str) -> object:
         """A symbol of which the arguments' sizes are only multiples, plus a number."""
         if self.lift is not None:
             return self.lift(env.wrap(parsed(name, env)))
@@ -226,13 +226,13 @@ class PythonKeyTracer(TracerBase):
                 return self.create_proxy("call_function", operator.floordiv, (size, high - low), {})
         raise RuntimeError(f"the size {name} is not one of an argument")
 
-    def _part(self, env: Any, node: ast.AST) -> Any:
+    def _part(self, env: ShapeEnv, node: ast.AST) -> Any:
         return node.value if isinstance(node, ast.Constant) else self._size(env, ast.unparse(node).replace(" ** ", "^"))
 
     #: In the graph of a function that an operator takes: gives the proxy of a value from outside.
     lift: Callable[[Any], Any] | None = None
 
-    def create_arg(self, a: Any) -> Any:
+    def create_arg(self, a: object) -> Any:
         """The node of a tensor's proxy; tensors from outside become attributes of the graph's module."""
         if isinstance(a, torch.Tensor):
             found = self.proxy_of(a)
@@ -296,7 +296,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         #: Tensors made of Python data, by identity.
         self.fixed: set[int] = set()
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[object, ...] = (), kwargs: dict[str, object] | None = None) -> Any:
         kwargs = kwargs or {}
         if not self.enabled:
             return func(*args, **kwargs)
@@ -333,7 +333,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         return result
 
 
-def _is_unknown(x: Any, tracer: PythonKeyTracer) -> bool:
+def _is_unknown(x: object, tracer: PythonKeyTracer) -> bool:
     """Whether something is a wrapper that has no node in the graph."""
     return isinstance(x, torch.Tensor) and takes_over(classes([x]), FakeTensor) and tracer.proxy_of(x) is None
 
@@ -354,7 +354,7 @@ def _composites_whole() -> Iterator[None]:
         STATE.whole = before
 
 
-def _names(f: Callable[..., Any], args: tuple[Any, ...]) -> list[str]:
+def _names(f: Callable[..., object], args: tuple[torch.Tensor, ...]) -> list[str]:
     """What the arguments are called; by number where the function takes any."""
     try:
         parameters = list(inspect.signature(f).parameters.values())
@@ -368,12 +368,12 @@ def _names(f: Callable[..., Any], args: tuple[Any, ...]) -> list[str]:
 class _Info:
     """How the graph's flat inputs and outputs are nested."""
 
-    def __init__(self, orig_args: list[str], in_spec: Any, out_spec: Any) -> None:
+    def __init__(self, orig_args: list[str], in_spec: pytree.TreeSpec, out_spec: pytree.TreeSpec) -> None:
         self.orig_args, self.in_spec, self.out_spec = orig_args, in_spec, out_spec
 
 
 def make_fx(
-    f: Callable[..., Any],
+    f: Callable[..., object],
     decomposition_table: dict[Any, Callable[..., Any]] | None = None,
     tracing_mode: str = "real",
     _allow_non_fake_inputs: bool = False,
@@ -408,7 +408,7 @@ def make_fx(
     del _allow_non_fake_inputs, _allow_fake_constant, _error_on_data_dependent_ops, record_module_stack  # of the other modes
 
     @functools.wraps(f)
-    def wrapped(*args: Any) -> GraphModule:
+    def wrapped(*args: torch.Tensor) -> GraphModule:
         tracer = GradTracer() if pre_dispatch else PythonKeyTracer()
         tracer.record_stack_traces = record_stack_traces
         names = _names(f, args)

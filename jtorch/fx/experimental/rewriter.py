@@ -58,13 +58,13 @@ class RewritingTracer(Tracer):
         return super().trace(_rewritten(root), concrete_args)
 
 
-def _rewritten(root: Any) -> Any:
+def _rewritten(root: object) -> object:
     if isinstance(root, FunctionType):
         return AST_Rewriter().rewrite(root)
     if not isinstance(root, torch.nn.Module):
         return root
     cls = type(root)
-    rewritten: dict[str, Any] = {}
+    rewritten: dict[str, object] = {}
     if not cls.__module__.startswith(("torch.nn", "jtorch.nn")) and isinstance(cls.forward, FunctionType):
         rewritten["forward"] = AST_Rewriter().rewrite(cls.forward)
     names = {**rewritten, "__module__": cls.__module__, "__qualname__": cls.__qualname__}

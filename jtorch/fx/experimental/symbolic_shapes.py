@@ -22,7 +22,7 @@ __all__ = [
 ConstraintViolationError = ConstraintViolation
 
 
-def _known(a: Any) -> bool | None:
+def _known(a: Truth) -> bool | None:
     """The truth value as far as the bounds of the symbols tell."""
     if isinstance(a, Truth):
         try:
@@ -44,7 +44,7 @@ def guard_or_true(a: Any) -> bool:
     return _known(a) is not False
 
 
-def guard_size_oblivious(a: Any) -> bool:
+def guard_size_oblivious(a: object) -> bool:
     """The truth value, which becomes a guard where it depends on sizes."""
     return bool(a)
 
@@ -89,41 +89,41 @@ def statically_known_false(x: Any) -> bool:
 definitely_true = statically_known_true
 
 
-def sym_eq(x: Any, y: Any) -> Any:
+def sym_eq(x: object, y: object) -> bool:
     """``x == y``; of tuples and lists whether all items are."""
     if isinstance(x, (tuple, list)) and isinstance(y, (tuple, list)):
         return len(x) == len(y) and all(bool(sym_eq(a, b)) for a, b in zip(x, y, strict=True))
     return x == y
 
 
-def is_symbolic(val: Any) -> bool:
+def is_symbolic(val: object) -> bool:
     """Whether a number depends on sizes that vary."""
     return isinstance(val, (Sym, Truth))
 
 
-def is_concrete_int(a: Any) -> bool:
+def is_concrete_int(a: object) -> bool:
     """Whether a size is a number."""
     return not isinstance(a, SymInt)
 
 
-def is_concrete_bool(a: Any) -> bool:
+def is_concrete_bool(a: object) -> bool:
     """Whether a truth value is known."""
     return not isinstance(a, Truth)
 
 
-def is_concrete_float(a: Any) -> bool:
+def is_concrete_float(a: object) -> bool:
     """Whether a number does not depend on sizes that vary."""
     return not isinstance(a, (Sym, SymFloat))
 
 
-def has_static_value(a: Any) -> bool:
+def has_static_value(a: object) -> bool:
     """Whether a number or truth value is the same for all sizes."""
     if isinstance(a, Truth):
         return _known(a) is not None
     return not isinstance(a, Sym)
 
 
-def has_hint(a: Any) -> bool:
+def has_hint(a: object) -> bool:
     """Whether the example says what a size is."""
     return not isinstance(a, Sym) or a.has_hint()
 
@@ -133,22 +133,22 @@ def hint_int(a: Any, fallback: int | None = None) -> int:
     return fallback if fallback is not None and not has_hint(a) else hint_of(a)
 
 
-def optimization_hint(a: Any, fallback: int | None = None) -> int:
+def optimization_hint(a: SymInt | int, fallback: int | None = None) -> int:
     """The example's size, for estimates; ``fallback`` for one that data decide. It becomes no guard."""
     return hint_int(a, fallback)
 
 
-def sym_and(x: Any, *others: Any) -> Any:
+def sym_and(x: object, *others: Any) -> Any:
     """``x and others``, without asking sizes that vary."""
     return functools.reduce(lambda a, b: a & b, others, x)
 
 
-def sym_or(x: Any, *others: Any) -> Any:
+def sym_or(x: object, *others: Any) -> Any:
     """``x or others``, without asking sizes that vary."""
     return functools.reduce(lambda a, b: a | b, others, x)
 
 
-def free_symbols(val: Any) -> set[str]:
+def free_symbols(val: object) -> set[str]:
     """The names of the symbols in a size, or in a tensor's sizes."""
     if isinstance(val, Sym):
         text = str(val.expr)
@@ -159,7 +159,7 @@ def free_symbols(val: Any) -> set[str]:
     return set() if shape is None else free_symbols(tuple(shape))
 
 
-def free_unbacked_symbols(x: Any) -> set[str]:
+def free_unbacked_symbols(x: object) -> set[str]:
     """The names of the symbols in a size, or in a tensor's sizes, that stand for what was read from data."""
     if isinstance(x, Sym):
         return set() if x.env.data is None else set(x.env.data.names_in(x.expr))
@@ -169,12 +169,12 @@ def free_unbacked_symbols(x: Any) -> set[str]:
     return set() if shape is None else free_unbacked_symbols(tuple(shape))
 
 
-def has_free_symbols(val: Any) -> bool:
+def has_free_symbols(val: object) -> bool:
     """Whether a size, or a tensor's, varies."""
     return bool(free_symbols(val))
 
 
-def has_free_unbacked_symbols(x: Any) -> bool:
+def has_free_unbacked_symbols(x: object) -> bool:
     """Whether a size, or a tensor's, is decided by data."""
     return bool(free_unbacked_symbols(x))
 

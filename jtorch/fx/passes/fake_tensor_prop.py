@@ -33,7 +33,7 @@ class FakeTensorProp(Interpreter):
         """The value of one node, noted."""
         result = super().run_node(n)
 
-        def note(x: Any) -> Any:
+        def note(x: torch.Tensor) -> Any:
             return _extract_tensor_metadata(x) if isinstance(x, torch.Tensor) else x
 
         if any(isinstance(x, torch.Tensor) for x in pytree.tree_leaves(result)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jtorch as torch
 
@@ -24,7 +24,7 @@ class size_bytes(NamedTuple):
 
 
 def replace_target_nodes_with(
-    fx_module: GraphModule, old_op: str, old_target: Callable[..., Any] | str, new_op: str, new_target: Callable[..., Any] | str
+    fx_module: GraphModule, old_op: str, old_target: Callable[..., object] | str, new_op: str, new_target: Callable[..., object] | str
 ) -> None:
     """Makes all nodes of one kind and target nodes of another one, with the same arguments."""
     graph = Graph()

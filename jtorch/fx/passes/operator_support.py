@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ..._src.facts.dtypes import dtype
 from .._compatibility import compatibility as compatibility
 from ..node import Node
 from .shape_prop import TensorMetadata
@@ -36,7 +37,9 @@ class OperatorSupport(OperatorSupportBase):
 
     _support_dict: Mapping[str, Any]
 
-    def __init__(self, support_dict: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, support_dict: Mapping[str, tuple[Sequence[Sequence[dtype]], dict[str, Sequence[dtype]]] | None] | None = None
+    ) -> None:
         self._support_dict = support_dict or {}
 
     def is_node_supported(self, submodules: Submodules, node: Node) -> bool:
@@ -83,7 +86,7 @@ class OpSupports:
     """Rules that are often needed."""
 
     @classmethod
-    def decline_if_input_dtype(cls, dtype: Any) -> OperatorSupportBase:
+    def decline_if_input_dtype(cls, dtype: dtype) -> OperatorSupportBase:
         """Declines nodes that an argument of a dtype goes into."""
 
         def rule(submodules: Submodules, node: Node) -> bool:
@@ -103,7 +106,7 @@ class OpSupports:
         return create_op_support(rule)
 
 
-def _dtype_of(argument: Any) -> Any:
+def _dtype_of(argument: Node) -> object:
     if not isinstance(argument, Node):
         raise AssertionError(f"Expected a Node, got {argument!r}: dtypes are asked of tensors")
     meta = argument.meta.get("tensor_meta")

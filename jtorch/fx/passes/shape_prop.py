@@ -50,7 +50,7 @@ class ShapeProp(Interpreter):
             raise RuntimeError(f"ShapeProp error for: node={n.format_node()} with meta={n.meta}") from e
         seen = False
 
-        def note(obj: Any) -> Any:
+        def note(obj: torch.Tensor) -> Any:
             nonlocal seen
             if isinstance(obj, torch.Tensor):
                 seen = True

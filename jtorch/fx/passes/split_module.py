@@ -32,11 +32,11 @@ class Partition:
 def split_module(
     m: GraphModule,
     root_m: torch.nn.Module,
-    split_callback: Callable[[Node], Any],
+    split_callback: Callable[[Node], int],
     qualname_map: dict[str, str] | None = None,
     keep_original_order: bool | None = False,
     keep_original_node_name: bool | None = False,
-    **more: Any,
+    **more: object,
 ) -> GraphModule:
     """A module that calls one submodule for each value of ``split_callback(node)``, ``submod_0``, ``submod_1``, …
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import jtorch as torch
 
@@ -25,7 +24,7 @@ Names = list[str]
 CALLABLE_NODE_OPS = {"call_module", "call_function", "call_method"}
 
 
-def get_node_target(submodules: Mapping[str, Any], node: Node) -> str:
+def get_node_target(submodules: Mapping[str, object], node: Node) -> str:
     """What a node calls, as text: a module's class, a function with its module, a method's name.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import jtorch as torch
 
@@ -20,11 +20,11 @@ NATIVE_BINARY_MAP = {fn: fn for fn in NATIVE_BINARY_FNS}
 NATIVE_INPLACE_BINARY_MAP = {fn: fn for fn in NATIVE_INPLACE_BINARY_FNS}
 
 
-def _is_native_binary(fn: Any) -> bool:
+def _is_native_binary(fn: object) -> bool:
     """Whether an operator is one of them, in place or not."""
     return fn in NATIVE_BINARY_MAP or fn in NATIVE_INPLACE_BINARY_MAP
 
 
-def _apply_native_binary(fn: Any, *args: Any, **kwargs: Any) -> Any:
+def _apply_native_binary(fn: Callable[..., object], *args: object, **kwargs: object) -> object:
     """The operator's result; ``NotImplemented`` if it is none of them."""
     return fn(*args, **kwargs) if _is_native_binary(fn) else NotImplemented

@@ -13,13 +13,13 @@ from ...wrappers.masked import is_masked_tensor as is_masked_tensor
 __all__ = ["MaskedTensor", "is_masked_tensor"]
 
 #: What a layout's tensors consist of.
-_PARTS: dict[Any, tuple[str, ...]] = {
+_PARTS: dict[object, tuple[str, ...]] = {
     torch.sparse_coo: ("values", "indices"),
     torch.sparse_csr: ("crow_indices", "col_indices", "values"),
 }
 
 
-def _tensors_match(a: Any, b: Any, exact: bool = True, rtol: float = 1e-05, atol: float = 1e-08) -> bool:
+def _tensors_match(a: torch.Tensor, b: torch.Tensor, exact: bool = True, rtol: float = 1e-05, atol: float = 1e-08) -> bool:
     """Whether two plain tensors have the same elements, or nearly so, whatever their dtypes.
 
     Raises:
@@ -38,12 +38,12 @@ def _tensors_match(a: Any, b: Any, exact: bool = True, rtol: float = 1e-05, atol
     return bool(torch.eq(a, b).all().item()) if exact else torch.allclose(a, b, rtol=rtol, atol=atol)
 
 
-def _masks_match(a: Any, b: Any) -> bool:
+def _masks_match(a: object, b: object) -> bool:
     """Whether two masked tensors have the same elements present; True if one of them is no masked tensor."""
     return not (is_masked_tensor(a) and is_masked_tensor(b)) or _tensors_match(a.get_mask(), b.get_mask())
 
 
-def _map_mt_args_kwargs(args: Any, kwargs: Any, map_fn: Callable[[MaskedTensor], Any]) -> tuple[list[Any], dict[str, Any]]:
+def _map_mt_args_kwargs(args: Any, kwargs: Any, map_fn: Callable[[MaskedTensor], object]) -> tuple[list[object], dict[str, object]]:
     """Arguments with ``map_fn`` of each masked tensor in its place, in lists and tuples too."""
 
     def mapped(x: Any) -> Any:
@@ -54,7 +54,7 @@ def _map_mt_args_kwargs(args: Any, kwargs: Any, map_fn: Callable[[MaskedTensor],
     return [mapped(x) for x in args], {name: mapped(x) for name, x in (kwargs or {}).items()}
 
 
-def _wrap_result(result_data: Any, result_mask: Any) -> Any:
+def _wrap_result(result_data: object, result_mask: Any) -> object:
     """A masked tensor of the two, or a list or tuple of them; ``NotImplemented`` for what is no tensor."""
     if isinstance(result_data, (list, tuple)):
         kind = list if isinstance(result_data, list) else tuple
@@ -62,11 +62,11 @@ def _wrap_result(result_data: Any, result_mask: Any) -> Any:
     return MaskedTensor(result_data, result_mask) if torch.is_tensor(result_data) else NotImplemented
 
 
-def _get_data(a: Any) -> Any:
+def _get_data(a: object) -> object:
     """The data of a masked tensor; anything else itself."""
     return a.get_data() if is_masked_tensor(a) else a
 
 
-def _maybe_get_mask(a: Any) -> Any:
+def _maybe_get_mask(a: object) -> object:
     """The mask of a masked tensor; None of anything else."""
     return a.get_mask() if is_masked_tensor(a) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import jtorch as torch
 
@@ -19,11 +19,11 @@ TORCH_REDUCE_MAP = {fn: fn for fn in TORCH_REDUCE_FNS}
 TENSOR_REDUCE_MAP = {fn: fn for fn in TENSOR_REDUCE_FNS}
 
 
-def _is_reduction(fn: Any) -> bool:
+def _is_reduction(fn: object) -> bool:
     """Whether a function, method or operator is one of them."""
     return fn in NATIVE_REDUCE_MAP or fn in TORCH_REDUCE_MAP or fn in TENSOR_REDUCE_MAP
 
 
-def _apply_reduction(fn: Any, *args: Any, **kwargs: Any) -> Any:
+def _apply_reduction(fn: Callable[..., object], *args: object, **kwargs: object) -> object:
     """Its result; ``NotImplemented`` if it is none of them."""
     return fn(*args, **kwargs) if _is_reduction(fn) else NotImplemented

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core import Tensor
 from ...wrappers.nested.constructing import nested_tensor_from_jagged
 from ...wrappers.nested.ragged import Cut, pack
 from ...wrappers.nested.ragged import NestedInt as NestedInt
@@ -12,24 +13,31 @@ from ...wrappers.nested.tensor import _rebuild_njt as _rebuild_njt
 from ...wrappers.nested.tensor import build
 
 #: PyTorch's symbolic lengths by offsets: lengths are part of the tensors here, so it stays empty.
-_tensor_symint_registry: dict[Any, Any] = {}
+_tensor_symint_registry: dict[object, object] = {}
 
 
-def nested_view_from_values_offsets(values: Any, offsets: Any, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None) -> Any:
+def nested_view_from_values_offsets(
+    values: Any, offsets: Any, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None
+) -> object:
     """A jagged view of packed values; see ``nested_tensor_from_jagged``."""
     return nested_view_from_values_offsets_lengths(values, offsets, None, ragged_idx, min_seqlen, max_seqlen)
 
 
 def nested_view_from_values_offsets_lengths(
-    values: Any, offsets: Any, lengths: Any, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None
-) -> Any:
+    values: Tensor,
+    offsets: Tensor | None,
+    lengths: Tensor | None,
+    ragged_idx: int = 1,
+    min_seqlen: int | None = None,
+    max_seqlen: int | None = None,
+) -> object:
     """A jagged view of packed values with holes; see ``nested_tensor_from_jagged``."""
     return nested_tensor_from_jagged(values, offsets, lengths, ragged_idx, min_seqlen, max_seqlen)
 
 
 def nested_from_padded(
-    padded: Any, offsets: Any, ragged_idx: int = 1, min_seqlen: Any = None, max_seqlen: Any = None, sum_S: Any = None
-) -> Any:
+    padded: Tensor, offsets: Tensor, ragged_idx: int = 1, min_seqlen: int | None = None, max_seqlen: int | None = None, sum_S: Any = None
+) -> object:
     """A jagged tensor of the items in a padded dense one, cut to the lengths that ``offsets`` tells."""
     cut = Cut(offsets)
     cut.ragged.know(min_seqlen, max_seqlen)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import enum
 from collections.abc import Iterator
-from typing import Any
 
 from jtorch._src.facts.attention_kernels import ENABLED
 from jtorch._src.facts.errors import not_offered
@@ -87,7 +86,7 @@ def current_flash_attention_impl() -> str | None:
     return None
 
 
-def register_flash_attention_impl(impl: str, *, register_fn: Any) -> None:  # noqa: ARG001 (refused)
+def register_flash_attention_impl(impl: str, *, register_fn: object) -> None:  # noqa: ARG001 (refused)
     """Not offered.
 
     Raises:

@@ -49,7 +49,7 @@ class CausalBias(Tensor):
         return repr(self._materialize())
 
     @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Tensor:
         kwargs = kwargs or {}
         if func is torch.nn.functional.scaled_dot_product_attention:
             mask = kwargs.get("attn_mask", args[3] if len(args) > 3 else None)

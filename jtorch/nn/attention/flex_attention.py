@@ -51,7 +51,7 @@ def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) ->
     return batch.new_ones(size=(), dtype=torch.bool)
 
 
-def _callables(mask_mods: tuple[Any, ...]) -> None:
+def _callables(mask_mods: tuple[Callable[..., object], ...]) -> None:
     if not all(callable(m) for m in mask_mods):
         raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")
 
@@ -92,7 +92,7 @@ def _indices(sizes: tuple[int, int, int, int], device: Device) -> list[Tensor]:
     return found
 
 
-def _takes_scores(mod_fn: Any) -> bool:
+def _takes_scores(mod_fn: Callable[..., object]) -> bool:
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     count = sum(p.kind in kinds and p.default is p.empty for p in inspect.signature(mod_fn).parameters.values())
     if count not in (4, 5):
@@ -247,7 +247,7 @@ class BlockMask:
         parts = [None if getattr(self, n) is None else getattr(self, n).to(device) for n in _FIELDS]
         return BlockMask(self.seq_lengths, *parts, BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=self.mask_mod)  # type: ignore[arg-type]
 
-    def to_string(self, grid_size: Any = (20, 20), limit: int = 4) -> str:
+    def to_string(self, grid_size: int | tuple[int, int] = (20, 20), limit: int = 4) -> str:
         """A picture: what is shown, shown in part, and not shown."""
         dense = self.to_dense()
         while dense.dim() < 4:
@@ -390,7 +390,7 @@ def flex_attention(
     kernel_options: FlexKernelOptions | None = None,
     *,
     return_aux: AuxRequest | None = None,
-) -> Any:
+) -> Tensor | tuple[Tensor, Tensor] | tuple[Tensor, AuxOutput]:
     """``softmax(score_mod(query @ keyᵀ * scale)) @ value``, the softmax over what the mask shows; rows that show nothing give zeros.
 
     Scores are computed as a whole and masked; XLA fuses what it can. ``kernel_options`` concern GPU kernels of PyTorch's and have no

@@ -35,7 +35,7 @@ def varlen_attn(
     seqused_k: torch.Tensor | None = None,
     block_table: torch.Tensor | None = None,
     num_splits: int | None = None,
-) -> Any:
+) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """``softmax(query @ key.T * scale) @ value`` within each sequence.
 
     ``cu_seq_q`` and ``cu_seq_k`` say where sequences begin and, last, end. ``window_size`` is how far to the left and to the right of its
@@ -96,7 +96,7 @@ def varlen_attn_out(
     *,
     return_aux: AuxRequest | None = None,
     **options: Any,
-) -> Any:
+) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """``varlen_attn`` whose result is written into ``out``, which is returned in its place."""
     found = varlen_attn(query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, return_aux=return_aux, **options)
     if isinstance(found, tuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jtorch as torch
@@ -17,7 +17,7 @@ class BackwardHookFunction(Function):
     """The identity on tensors whose backward hands the gradients to a function and goes on with what it returns."""
 
     @staticmethod
-    def forward(ctx: Any, on_backward: Any, materialize: bool, *args: Tensor) -> tuple[Tensor, ...]:
+    def forward(ctx: Any, on_backward: Callable[..., object], materialize: bool, *args: Tensor) -> tuple[Tensor, ...]:
         ctx.on_backward = on_backward
         ctx.set_materialize_grads(materialize)
         ctx.mark_non_differentiable(*[arg for arg in args if not arg.requires_grad])
@@ -41,7 +41,7 @@ class BackwardHook:
         self.n_outputs = -1
         self.output_tensors_index: list[int] | None = None
 
-    def setup_input_hook(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def setup_input_hook(self, args: tuple[Any, ...]) -> tuple[Tensor, ...]:
         """``args`` with the tensors passed through the identity that calls the hooks."""
         self.n_inputs = len(args)
         result, self.input_tensors_index = _through(self._at_inputs, True, args)
@@ -103,7 +103,9 @@ class BackwardHook:
         return _replaced(grads, grad_inputs, self.input_tensors_index or ())
 
 
-def _through(on_backward: Any, materialize: bool, args: tuple[Any, ...]) -> tuple[Any, list[int] | None]:
+def _through(
+    on_backward: Callable[..., object], materialize: bool, args: tuple[Tensor, ...]
+) -> tuple[tuple[Tensor, ...], list[int]] | tuple[tuple[Tensor, ...], None]:
     """``args`` with tensors through the identity and the tensors' places; None for the places if there is nothing to differentiate.
 
     ``materialize``: gradients that do not arrive are zeros, otherwise None.

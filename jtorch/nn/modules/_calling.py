@@ -132,15 +132,15 @@ class Calling:
             if type(value) is FunctionType and value in NAMES and torch.overrides._is_builtin(value):
                 setattr(cls, name, staticmethod(value))
 
-    def _wrapped_call_impl(self, *args: Any, **kwargs: Any) -> Any:
+    def _wrapped_call_impl(self, *args: Any, **kwargs: Any) -> tuple[object, ...] | dict[str, object] | Tensor:
         if self._compiled_call_impl is not None:
             return self._compiled_call_impl(*args, **kwargs)
         return self._call_impl(*args, **kwargs)
 
-    def _slow_forward(self, *input: Any, **kwargs: Any) -> Any:
+    def _slow_forward(self, *input: object, **kwargs: object) -> object:
         return self.forward(*input, **kwargs)
 
-    def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
+    def _call_impl(self, *args: Any, **kwargs: Any) -> tuple[object, ...] | dict[str, object] | Tensor:
         if not (
             self._backward_hooks
             or self._backward_pre_hooks
@@ -167,7 +167,7 @@ class Calling:
 class _HookedCall:
     """One call of a module that has hooks."""
 
-    def __init__(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(self, module: Any, args: tuple[Tensor | int, ...], kwargs: dict[str, object]) -> None:
         self.module = module
         self.args = args
         self.kwargs = kwargs
@@ -263,7 +263,7 @@ _NON_FULL = "Using {} is deprecated and will be removed in future versions. This
 _USE_FULL = " Please use register_full_backward_hook to get the documented behavior."
 
 
-def _warn_of_old_backward_hook(inputs: Any, result: Any, grad_fn: Any) -> None:
+def _warn_of_old_backward_hook(inputs: Any, result: object, grad_fn: Any) -> None:
     """Says what an old backward hook will not see, as torch does."""
 
     def warn(what: str, missing: str, advice: str = _USE_FULL) -> None:

@@ -127,7 +127,7 @@ class _ConvNd(Module):
             parts.append(f"padding_mode={self.padding_mode}")
         return ", ".join(parts)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         super().__setstate__(state)
         if not hasattr(self, "padding_mode"):
             self.padding_mode = "zeros"

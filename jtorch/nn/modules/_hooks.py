@@ -40,7 +40,7 @@ class Registry(ModuleType):
             return _global_is_full_backward_hook
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name != "_global_is_full_backward_hook":
             super().__setattr__(name, value)
         if name.startswith("_global_"):
@@ -66,7 +66,7 @@ class _WrappedHook:
         if module is not None:
             self.module: weakref.ReferenceType[Module] = weakref.ref(module)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> int | None:
         if not self.with_module:
             return self.hook(*args, **kwargs)
         module = self.module()
@@ -145,18 +145,18 @@ def _set_global_kind(full: bool) -> None:
     _global_is_full_backward_hook = full
 
 
-def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
+def register_module_backward_hook(hook: Callable[..., object]) -> RemovableHandle:
     """The old form of ``register_module_full_backward_hook``: sees only the last operation of each module's forward."""
     _set_global_kind(False)
     return _add(_global_backward_hooks, hook)
 
 
-def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+def register_module_full_backward_pre_hook(hook: Callable[..., object]) -> RemovableHandle:
     """``hook(module, grad_output)`` is called for every module before its gradients; a result other than None replaces ``grad_output``."""
     return _add(_global_backward_pre_hooks, hook)
 
 
-def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
+def register_module_full_backward_hook(hook: Callable[..., object]) -> RemovableHandle:
     """``hook(module, grad_input, grad_output)`` is called for every module; a result other than None replaces ``grad_input``."""
     _set_global_kind(True)
     return _add(_global_backward_hooks, hook)

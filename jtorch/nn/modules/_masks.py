@@ -23,7 +23,7 @@ def none_or_dtype(input: Tensor | None) -> Any:
 
 
 def canonical_mask(
-    mask: Tensor | None, mask_name: str, other_type: Any, other_name: str, target_type: Any, check_other: bool = True
+    mask: Tensor | None, mask_name: str, other_type: object, other_name: str, target_type: Any, check_other: bool = True
 ) -> Tensor | None:
     """A boolean ``mask`` as zeros and -inf of ``target_type``; a floating-point one as it is.
 

@@ -19,7 +19,7 @@ from ..parameter import Parameter
 Self = TypeVar("Self", bound="Moving")
 
 
-def _meant(given: Any) -> Any:
+def _meant(given: object) -> Any:
     """What a type of Python's stands for among the arguments."""
     return torch.promote_types(given, given) if isinstance(given, type) and given in (float, int, bool, complex) else given
 

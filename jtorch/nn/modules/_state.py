@@ -45,14 +45,14 @@ class Stateful:
     _buffers: dict[str, Any]
     _modules: dict[str, Any]
     _non_persistent_buffers_set: set[str]
-    _state_dict_hooks: OrderedDict[int, Callable[..., Any]]
-    _state_dict_pre_hooks: OrderedDict[int, Callable[..., Any]]
-    _load_state_dict_pre_hooks: OrderedDict[int, Callable[..., Any]]
+    _state_dict_hooks: OrderedDict[int, Callable[..., object]]
+    _state_dict_pre_hooks: OrderedDict[int, Callable[..., object]]
+    _load_state_dict_pre_hooks: OrderedDict[int, Callable[..., object]]
     _load_state_dict_post_hooks: OrderedDict[int, Callable[..., Any]]
 
     # ---- hooks --------------------------------------------------------------------------------------------------------------------
 
-    def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def _register_state_dict_hook(self, hook: Callable[..., object]) -> RemovableHandle:
         """``hook(module, state_dict, prefix, local_metadata)`` is called at the end of ``state_dict``; its result may replace it."""
         if getattr(hook, "_from_public_api", False):
             raise RuntimeError(
@@ -70,7 +70,7 @@ class Stateful:
         """``hook(module, prefix, keep_vars)`` is called before ``state_dict`` collects."""
         return _add(self._state_dict_pre_hooks, hook)
 
-    def _register_load_state_dict_pre_hook(self, hook: Callable[..., Any], with_module: bool = False) -> RemovableHandle:
+    def _register_load_state_dict_pre_hook(self, hook: Callable[..., object], with_module: bool = False) -> RemovableHandle:
         return _add(self._load_state_dict_pre_hooks, _WrappedHook(hook, self if with_module else None))  # type: ignore[arg-type]
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -93,7 +93,7 @@ class Stateful:
 
     # ---- saving -------------------------------------------------------------------------------------------------------------------
 
-    def _persistent_buffers(self) -> dict[str, Any]:
+    def _persistent_buffers(self) -> dict[str, torch.Tensor]:
         return {k: v for k, v in self._buffers.items() if k not in self._non_persistent_buffers_set}
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
@@ -186,7 +186,7 @@ class Stateful:
                     if name not in (self._modules if dot else local_state):
                         unexpected_keys.append(key)
 
-    def _load_one(self, name: str, key: str, param: Any, given: Any, assign: bool, error_msgs: list[str]) -> None:
+    def _load_one(self, name: str, key: str, param: torch.Tensor, given: torch.Tensor, assign: bool, error_msgs: list[str]) -> None:
         """Copies (or assigns) one value of a state dict."""
         if not is_tensor_like(given):
             error_msgs.append(
@@ -271,7 +271,7 @@ class Stateful:
 _PLAIN = {torch.Tensor, Parameter}
 
 
-def _take(param: Any, given: Any, assign: bool) -> None:
+def _take(param: torch.Tensor, given: torch.Tensor, assign: bool) -> None:
     """Gives a parameter or buffer, which stays the object it is, what its class makes of a value."""
     made = param.module_load(given, assign=assign)
     if made is given or made is param:

@@ -513,7 +513,7 @@ class _AlongDim(Module):
         super().__init__()
         self.dim = dim
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         super().__setstate__(state)
         self.__dict__.setdefault("dim", None)
 

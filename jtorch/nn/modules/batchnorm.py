@@ -85,9 +85,16 @@ class _NormBase(Module):
         )
 
     def _load_from_state_dict(
-        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: Any, unexpected_keys: Any, error_msgs: Any
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: dict[str, int],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
     ) -> None:
-        version = local_metadata.get("version", None)
+        version = local_metadata.get("version")
         key = prefix + "num_batches_tracked"
         if (version is None or version < 2) and self.track_running_stats and key not in state_dict:
             tracked = self.num_batches_tracked

@@ -38,7 +38,7 @@ class Container(Module):
             self.add_module(key, value)
 
 
-def _position(idx: Any, size: int) -> int:
+def _position(idx: int, size: int) -> int:
     """``idx`` counted from the front.
 
     Raises:
@@ -54,7 +54,7 @@ def _without_digits(keys: Iterable[str]) -> list[str]:
     return [key for key in keys if not key.isdigit()]
 
 
-def _each_pair(what: str, items: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+def _each_pair(what: str, items: Iterable[object]) -> Iterator[tuple[Any, Any]]:
     """The (key, value) pairs of ``items``, checked."""
     for j, item in enumerate(items):
         if not isinstance(item, Iterable):
@@ -80,7 +80,7 @@ class Sequential(Module):
         for key, module in named:
             self.add_module(key, module)
 
-    def _get_item_by_idx(self, iterator: Iterable[Any], idx: int) -> Any:
+    def _get_item_by_idx(self, iterator: Iterable[object], idx: int) -> Any:
         return next(islice(iterator, _position(idx, len(self)), None))
 
     def __getitem__(self, idx: slice | int) -> Any:
@@ -106,7 +106,7 @@ class Sequential(Module):
     def __dir__(self) -> list[str]:
         return _without_digits(super().__dir__())
 
-    def _check_addend(self, other: Any) -> None:
+    def _check_addend(self, other: Module | int) -> None:
         if not isinstance(other, Sequential):
             raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)!s} is given.")
 
@@ -118,7 +118,7 @@ class Sequential(Module):
         self._check_addend(other)
         return self.extend(list(other))
 
-    def _check_factor(self, other: Any) -> None:
+    def _check_factor(self, other: int) -> None:
         if not isinstance(other, int):
             raise TypeError(f"unsupported operand type(s) for *: {type(self)} and {type(other)}")
         if other <= 0:
@@ -185,10 +185,10 @@ class ModuleList(Module):
         if modules is not None:
             self.extend(modules)
 
-    def _get_abs_string_index(self, idx: Any) -> str:
+    def _get_abs_string_index(self, idx: int) -> str:
         return str(_position(idx, len(self)))
 
-    def __getitem__(self, idx: int | slice) -> Any:
+    def __getitem__(self, idx: int | slice) -> Module | ModuleList:
         if isinstance(idx, slice):
             return self.__class__(list(self._modules.values())[idx])
         return self._modules[self._get_abs_string_index(idx)]
@@ -314,7 +314,7 @@ class ModuleDict(Module):
         """The modules."""
         return self._modules.values()
 
-    def update(self, modules: Any) -> None:
+    def update(self, modules: Mapping[str, Module]) -> None:
         """Adds the modules of a mapping or of (name, module) pairs, in order."""
         if not isinstance(modules, Iterable):
             raise TypeError(f"ModuleDict.update should be called with an iterable of key/value pairs, but got {type(modules).__name__}")
@@ -323,11 +323,11 @@ class ModuleDict(Module):
             self[key] = module
 
 
-def _as_parameter(value: Any) -> Any:
+def _as_parameter(value: Tensor | int) -> Tensor | int:
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 
-def _summary(key: Any, value: Any, kind: Callable[[Tensor], Any]) -> str:
+def _summary(key: object, value: object, kind: Callable[[Tensor], object]) -> str:
     """A line of a parameter container's repr; ``kind`` says what is shown as a tensor's type."""
     if not isinstance(value, Tensor):
         return f"  ({key}): Object of type: {type(value).__name__}"
@@ -350,7 +350,7 @@ class ParameterList(Module):
         if values is not None:
             self.extend(values)
 
-    def _get_abs_string_index(self, idx: Any) -> str:
+    def _get_abs_string_index(self, idx: int) -> str:
         return str(_position(idx, len(self)))
 
     def __getitem__(self, idx: int | slice) -> Any:
@@ -403,7 +403,7 @@ class ParameterDict(Module):
         parameters: the parameters by name: a mapping or pairs.
     """
 
-    def __init__(self, parameters: Any = None) -> None:
+    def __init__(self, parameters: object = None) -> None:
         super().__init__()
         self._keys: dict[str, None] = {}
         if parameters is not None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from jtorch import Tensor
 
+from ..._src.facts.size import Size
 from .module import Module
 
 __all__ = ["Flatten", "Unflatten"]
@@ -45,13 +44,13 @@ class Unflatten(Module):
 
     __constants__ = ["dim", "unflattened_size"]
 
-    def __init__(self, dim: int, unflattened_size: Any) -> None:
+    def __init__(self, dim: int, unflattened_size: Size | list[int] | tuple[int, ...]) -> None:
         super().__init__()
         self._require_tuple_int(unflattened_size)
         self.dim = dim
         self.unflattened_size = unflattened_size
 
-    def _require_tuple_int(self, input: Any) -> None:
+    def _require_tuple_int(self, input: object) -> None:
         if not isinstance(input, (tuple, list)):
             raise TypeError(f"unflattened_size must be a tuple of ints, but found type {type(input).__name__}")
         for idx, elem in enumerate(input):

@@ -45,9 +45,16 @@ class _InstanceNorm(_NormBase):
         return F.instance_norm(input, self.running_mean, self.running_var, self.weight, self.bias, use_input, momentum, self.eps)
 
     def _load_from_state_dict(
-        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: Any, unexpected_keys: Any, error_msgs: Any
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: dict[str, int],
+        strict: bool,
+        missing_keys: Any,
+        unexpected_keys: Any,
+        error_msgs: Any,
     ) -> None:
-        if local_metadata.get("version", None) is None and not self.track_running_stats:
+        if local_metadata.get("version") is None and not self.track_running_stats:
             found = [prefix + name for name in ("running_mean", "running_var") if prefix + name in state_dict]
             if found:
                 names, kind = " and ".join(f'"{k}"' for k in found), type(self).__name__

@@ -35,7 +35,7 @@ class LazyModuleMixin:
     _buffers: dict[str, Any]
     _non_persistent_buffers_set: set[str]
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         self._load_hook = self._register_load_state_dict_pre_hook(self._lazy_load_hook)
         self._initialize_hook = self.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)
@@ -48,7 +48,14 @@ class LazyModuleMixin:
                 destination[prefix + name] = value if keep_vars or is_lazy(value) else value.detach()
 
     def _lazy_load_hook(
-        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: Any, unexpected_keys: Any, error_msgs: Any
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: object,
+        strict: bool,
+        missing_keys: object,
+        unexpected_keys: object,
+        error_msgs: object,
     ) -> None:
         """Gives uninitialized parameters the shapes found in the state dict."""
         for name, param in (*self._parameters.items(), *self._buffers.items()):
@@ -65,7 +72,7 @@ class LazyModuleMixin:
         """Whether a parameter or buffer is still uninitialized."""
         return any(is_lazy(p) for p in (*self._parameters.values(), *self._buffers.values()))
 
-    def _infer_parameters(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:
+    def _infer_parameters(self, module: Any, args: tuple[torch.Tensor, ...], kwargs: dict[str, object] | None = None) -> None:
         """The forward pre-hook that initializes, then removes itself and turns the module into its ordinary class."""
         module.initialize_parameters(*args, **(kwargs or {}))
         if module.has_uninitialized_params():

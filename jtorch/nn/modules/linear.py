@@ -25,7 +25,7 @@ class Identity(Module):
         *args, **kwargs: anything; not used.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__()
 
     def forward(self, input: Tensor) -> Tensor:

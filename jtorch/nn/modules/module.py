@@ -64,7 +64,7 @@ def _addindent(text: str, spaces: int) -> str:
     return "\n".join([first, *(" " * spaces + line if line.strip() else "" for line in rest)])
 
 
-def _forward_unimplemented(self: Module, *input: Any) -> None:
+def _forward_unimplemented(self: Module, *input: object) -> None:
     """What the module computes; every subclass defines it.
 
     Args:
@@ -73,7 +73,7 @@ def _forward_unimplemented(self: Module, *input: Any) -> None:
     raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
 
-def _run(hooks: OrderedDict[int, Callable[..., Any]], module: Module, name: str, value: Any) -> Any:
+def _run(hooks: OrderedDict[int, Callable[..., Any]], module: Module, name: str, value: Tensor | Module | None) -> Any:
     """``value``, or what the registration hooks make of it."""
     for hook in hooks.values():
         found = hook(module, name, value)
@@ -82,7 +82,7 @@ def _run(hooks: OrderedDict[int, Callable[..., Any]], module: Module, name: str,
     return value
 
 
-def _check_name(kind: str, name: Any) -> None:
+def _check_name(kind: str, name: str) -> None:
     if not isinstance(name, str):
         raise TypeError(f"{kind} name should be a string. Got {torch.typename(name)}")
     if "." in name:
@@ -106,7 +106,7 @@ class Module(Calling, Stateful, Moving):
     call_super_init: bool = False
     forward: Callable[..., Any] = _forward_unimplemented
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         if not self.call_super_init and (args or kwargs):
             name = type(self).__name__
             if kwargs:
@@ -261,7 +261,7 @@ class Module(Calling, Stateful, Moving):
             table.pop(name, None)
         self._non_persistent_buffers_set.discard(name)
 
-    def _assign_buffer(self, name: str, value: Any) -> None:
+    def _assign_buffer(self, name: str, value: Tensor | None) -> None:
         if value is not None and not (isinstance(value, Tensor) or hasattr(value, "__torch_function__")):
             raise TypeError(f"cannot assign '{torch.typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)")
         persistent = value.persistent if isinstance(value, Buffer) else name not in self._non_persistent_buffers_set

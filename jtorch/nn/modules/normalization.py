@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any
 
 import jtorch as torch
 from jtorch import Tensor
@@ -81,7 +80,7 @@ class CrossMapLRN2d(Module):
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
-def _shape(normalized_shape: Any) -> tuple[int, ...]:
+def _shape(normalized_shape: object) -> tuple[int, ...]:
     return (normalized_shape,) if isinstance(normalized_shape, numbers.Integral) else tuple(normalized_shape)  # type: ignore[return-value]
 
 

@@ -307,7 +307,9 @@ class _FractionalMaxPoolNd(Module):
 
     __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
 
-    def _set_up(self, tuple_of: Any, kernel_size: Any, output_size: Any, output_ratio: Any, return_indices: bool, samples: Any) -> None:
+    def _set_up(
+        self, tuple_of: Any, kernel_size: Any, output_size: Any, output_ratio: Any, return_indices: bool, samples: Tensor | None
+    ) -> None:
         name = type(self).__name__
         self.kernel_size = tuple_of(kernel_size)
         self.return_indices = return_indices

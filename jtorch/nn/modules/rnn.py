@@ -35,7 +35,9 @@ def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tens
     return _apply_permutation(tensor, permutation, dim)
 
 
-def _check_settings(input_size: Any, hidden_size: Any, num_layers: Any, bias: Any, batch_first: Any, dropout: Any, proj_size: Any) -> None:
+def _check_settings(
+    input_size: int, hidden_size: int, num_layers: int, bias: bool, batch_first: bool, dropout: float, proj_size: int
+) -> None:
     if not isinstance(dropout, numbers.Number) or not 0 <= dropout <= 1 or isinstance(dropout, bool):  # type: ignore[operator]
         raise ValueError("dropout should be a number in range [0, 1] representing the probability of an element being zeroed")
     if dropout > 0 and num_layers == 1:  # type: ignore[operator]
@@ -120,7 +122,7 @@ class RNNBase(Module):
         self.dropout = float(dropout)
         self.bidirectional = bidirectional
         self.proj_size = proj_size
-        self._flat_weight_refs: list[weakref.ReferenceType[Any] | None] = []
+        self._flat_weight_refs: list[weakref.ReferenceType[object] | None] = []
         gates = _GATES[mode] * hidden_size
         out_size = proj_size or hidden_size
         self._flat_weights: list[Any] = []
@@ -163,7 +165,7 @@ class RNNBase(Module):
     def flatten_parameters(self) -> None:
         """Nothing to do: XLA lays the parameters out."""
 
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> object:
         self._flat_weight_refs = []
         found = super()._apply(fn, recurse)
         self._init_flat_weights()  # the parameters may be new objects
@@ -212,7 +214,7 @@ class RNNBase(Module):
         self.check_input(input, batch_sizes)
         self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
 
-    def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
+    def permute_hidden(self, hx: Tensor, permutation: Tensor | None) -> Tensor:
         """The hidden state with its batch reordered."""
         return hx if permutation is None else _apply_permutation(hx, permutation)
 
@@ -267,7 +269,7 @@ class RNNBase(Module):
 
     # ---- running ------------------------------------------------------------------------------------------------------------------
 
-    def _forward(self, function: Callable[..., Any], name: str, input: Any, hx: Any) -> tuple[Any, Any]:
+    def _forward(self, function: Callable[..., Any], name: str, input: Tensor, hx: Any) -> tuple[Any, Any]:
         """Unpacks, checks, runs and packs again. ``hx`` is a tuple of states, as is the second result."""
         self._update_flat_weights()
         single = self.mode != "LSTM"
@@ -326,7 +328,7 @@ class RNNBase(Module):
         raise RuntimeError(f"For {kind} input, hx should also be {what} but got {hx[0].dim()}-D tensor")
 
 
-def _refuse_projection(kwargs: dict[str, Any]) -> None:
+def _refuse_projection(kwargs: dict[str, object]) -> None:
     if "proj_size" in kwargs:
         raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
 
@@ -344,7 +346,7 @@ class RNN(RNNBase):
     ``hx (layers · directions, N, hidden_size)`` -> output ``(L, N, directions · hidden_size)`` and the final ``hx``.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: object) -> None:
         _refuse_projection(kwargs)
         if len(args) > 3:
             nonlinearity = args[3]
@@ -378,7 +380,7 @@ class LSTM(RNNBase):
     Source: Hochreiter and Schmidhuber (1997).
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: object) -> None:
         super().__init__("LSTM", *args, **kwargs)
 
     def get_expected_cell_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
@@ -393,7 +395,7 @@ class LSTM(RNNBase):
         expected = self.get_expected_cell_size(input, batch_sizes)
         self.check_hidden_size(hidden[1], expected, "Expected hidden[1] size {}, got {}")
 
-    def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
+    def permute_hidden(self, hx: tuple[Tensor, Tensor], permutation: Tensor | None) -> Any:
         """Both states with their batch reordered."""
         return hx if permutation is None else tuple(_apply_permutation(h, permutation) for h in hx)
 
@@ -415,7 +417,7 @@ class GRU(RNNBase):
     Shapes: as for ``RNN``. Source: Cho et al. (2014).
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: object) -> None:
         _refuse_projection(kwargs)
         super().__init__("GRU", *args, **kwargs)
 
@@ -476,7 +478,7 @@ class RNNCellBase(Module):
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
-    def _step(self, function: Callable[..., Any], input: Tensor, hx: Any, states: int) -> tuple[Tensor, ...]:
+    def _step(self, function: Callable[..., Any], input: Tensor, hx: tuple[Tensor, ...] | None, states: int) -> tuple[Tensor, ...]:
         """Runs ``function`` with a batch dimension, and with zeros for a missing ``hx``, which is a tuple of ``states`` tensors."""
         name = type(self).__name__
         if input.dim() not in (1, 2):

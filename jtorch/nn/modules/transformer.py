@@ -219,7 +219,7 @@ class TransformerEncoder(Module):
             output = output.masked_fill(padded.unsqueeze(-1), 0.0)
         return output if self.norm is None else self.norm(output)
 
-    def _drops_padding(self, first: Any, src: Tensor) -> bool:
+    def _drops_padding(self, first: Module, src: Tensor) -> bool:
         """Whether torch would compute on a nested tensor."""
         if not getattr(self, "use_nested_tensor", False) or first.training or src.dim() != 3 or torch.is_autocast_enabled():
             return False
@@ -227,7 +227,7 @@ class TransformerEncoder(Module):
         return not (torch.is_grad_enabled() and any(t.requires_grad for t in tensors))
 
 
-def _why_not_nested(layer: Any) -> str:
+def _why_not_nested(layer: Module) -> str:
     """What keeps torch from nested tensors in an encoder of such layers; empty if nothing does."""
     if not isinstance(layer, TransformerEncoderLayer):
         return "encoder_layer was not TransformerEncoderLayer"

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
-    def parse(x: Any) -> tuple[Any, ...]:
+    def parse(x: int) -> tuple[int, ...]:
         if isinstance(x, collections.abc.Iterable):
             return tuple(x)
         return tuple(repeat(x, n))
@@ -24,7 +24,7 @@ _triple = _ntuple(3, "_triple")
 _quadruple = _ntuple(4, "_quadruple")
 
 
-def _reverse_repeat_tuple(t: Sequence[Any], n: int) -> tuple[Any, ...]:
+def _reverse_repeat_tuple(t: Sequence[object], n: int) -> tuple[Any, ...]:
     """The items of ``t`` from last to first, each ``n`` times: a convolution's padding as ``F.pad`` wants it."""
     return tuple(x for x in reversed(t) for _ in range(n))
 

@@ -21,7 +21,7 @@ __all__ = ["replicate", "scatter", "parallel_apply", "gather", "data_parallel", 
 class DistributedDataParallelCPU(DistributedDataParallel):
     """The deprecated name of ``DistributedDataParallel``."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: object) -> None:
         warnings.warn(
             "`torch.nn.parallel.DistributedDataParallelCPU` is deprecated, please use `torch.nn.parallel.DistributedDataParallel` instead.",
             FutureWarning,

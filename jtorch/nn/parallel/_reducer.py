@@ -98,7 +98,7 @@ class GradBucket:
         return list(self._parameters)
 
 
-def tensors_in(value: Any) -> Iterator[torch.Tensor]:
+def tensors_in(value: object) -> Iterator[torch.Tensor]:
     """The tensors in what a module returned."""
     if isinstance(value, torch.Tensor):
         yield value
@@ -113,7 +113,7 @@ def tensors_in(value: Any) -> Iterator[torch.Tensor]:
             yield from tensors_in(getattr(value, name))
 
 
-def reached(outputs: Any) -> set[int]:
+def reached(outputs: object) -> set[int]:
     """The ids of the leaves that outputs depend on."""
     found, seen = set(), set()
     pending: list[Any] = []
@@ -439,7 +439,7 @@ class Reducer:
             at += n
 
     @staticmethod
-    def _give(p: torch.Tensor, grad: Any) -> None:
+    def _give(p: torch.Tensor, grad: object) -> None:
         now, arrays = p.grad, _transport().arrays
         if isinstance(grad, torch.Tensor):
             p.grad = grad

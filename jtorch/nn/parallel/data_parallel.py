@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
+from ..._src.facts.devices import device
 from ..modules.module import Module
 from .replicate import refuse_several
 
@@ -28,7 +29,9 @@ class DataParallel(Module, Generic[_T]):
 
     module: _T
 
-    def __init__(self, module: _T, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0) -> None:
+    def __init__(
+        self, module: _T, device_ids: Sequence[int | device] | None = None, output_device: int | device | None = None, dim: int = 0
+    ) -> None:
         super().__init__()
         refuse_several("DataParallel", device_ids)
         self.module = module
@@ -43,9 +46,9 @@ class DataParallel(Module, Generic[_T]):
 
 def data_parallel(
     module: Module,
-    inputs: Any,
-    device_ids: Sequence[Any] | None = None,
-    output_device: Any = None,  # noqa: ARG001 (there is one device)
+    inputs: object,
+    device_ids: Sequence[int | device] | None = None,
+    output_device: int | device | None = None,  # noqa: ARG001 (there is one device)
     dim: int = 0,  # noqa: ARG001
     module_kwargs: dict[str, Any] | None = None,
 ) -> Any:

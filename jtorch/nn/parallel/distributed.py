@@ -24,7 +24,7 @@ _C_NAMES = {"Float": "float", "Double": "double", "Half": "c10::Half", "BFloat16
 __all__ = ["DistributedDataParallel"]
 
 
-def _find_tensors(obj: Any) -> Iterable[torch.Tensor]:
+def _find_tensors(obj: object) -> Iterable[torch.Tensor]:
     """The tensors in nested lists, tuples, dicts and dataclasses, as wrappers around this class look for them in outputs."""
     if isinstance(obj, torch.Tensor):
         return [obj]
@@ -113,8 +113,8 @@ class DistributedDataParallel(Module):
     def __init__(
         self,
         module: Module,
-        device_ids: Any = None,
-        output_device: Any = None,
+        device_ids: object = None,
+        output_device: object = None,
         dim: int = 0,
         broadcast_buffers: bool | None = None,
         init_sync: bool = True,
@@ -126,7 +126,7 @@ class DistributedDataParallel(Module):
         static_graph: bool = False,
         delay_all_reduce_named_params: Any = None,
         param_to_hook_all_reduce: Any = None,
-        mixed_precision: Any = None,
+        mixed_precision: object = None,
         device_mesh: Any = None,
         skip_all_reduce_unused_params: bool = False,
         bucket_cap_mb_list: list[float] | None = None,
@@ -243,7 +243,7 @@ class DistributedDataParallel(Module):
             self.reducer.be_static()
 
     @staticmethod
-    def _set_params_and_buffers_to_ignore_for_model(module: Module, params_and_buffers_to_ignore: Any) -> None:
+    def _set_params_and_buffers_to_ignore_for_model(module: Module, params_and_buffers_to_ignore: object) -> None:
         """Says which parameters and buffers, by name, a module's ``DistributedDataParallel`` is to leave alone."""
         module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore
 
@@ -263,7 +263,7 @@ class DistributedDataParallel(Module):
         self.static_graph = True
         self.reducer.be_static()
 
-    def _get_ddp_logging_data(self) -> dict[str, Any]:
+    def _get_ddp_logging_data(self) -> dict[str, object]:
         """Facts about the module, under PyTorch's names; libraries look for advice to give in it.
 
         Differs from torch: times and sizes of buckets are left out: the gradients of a pass travel together.
@@ -307,7 +307,7 @@ class DistributedDataParallel(Module):
         named = [*self.module.named_parameters(), *(self.module.named_buffers() if buffers else ())]
         return [t.detach() for name, t in named if name not in self.parameters_to_ignore]
 
-    def _check_same(self, chosen: list[tuple[str, Any]]) -> None:
+    def _check_same(self, chosen: list[tuple[str, object]]) -> None:
         hooks.same_parameters(self.process_group, [p for _, p in chosen])
 
     def _broadcast(self, tensors: list[torch.Tensor], src: int) -> None:
@@ -348,7 +348,7 @@ class DistributedDataParallel(Module):
             for future in hook(state, self._buffers_of_module()) or ():
                 future.wait()
 
-    def _register_buffer_comm_hook(self, state: Any, hook: Any, comm_hook_location: Any = None) -> None:
+    def _register_buffer_comm_hook(self, state: object, hook: object, comm_hook_location: object = None) -> None:
         """Has ``hook(state, buffers by name)`` combine buffers; it returns futures that are waited for.
 
         Args:
@@ -365,7 +365,7 @@ class DistributedDataParallel(Module):
         inputs, kwargs = self._pre_forward(*inputs, **kwargs)
         return self._post_forward(self.module(*inputs, **kwargs))
 
-    def _pre_forward(self, *inputs: Any, **kwargs: Any) -> Any:
+    def _pre_forward(self, *inputs: object, **kwargs: object) -> tuple[tuple[object, ...], dict[str, object]]:
         """What comes before the module: buffers, and whether the pass before is over."""
         if self._delayed is not None:
             self._delayed.clear()
@@ -380,7 +380,7 @@ class DistributedDataParallel(Module):
             self._sync_buffers(self._authority(True) if self._join_config is not None else 0)
         return inputs, kwargs
 
-    def _post_forward(self, outputs: Any) -> Any:
+    def _post_forward(self, outputs: object) -> object:
         """What comes after it: gradients are expected of what it gives."""
         if (
             self._buffer_hook is not None
@@ -425,7 +425,7 @@ class DistributedDataParallel(Module):
             raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be called once.")
         self.reducer.hook = (state, hook)
 
-    def _register_builtin_comm_hook(self, comm_hook_type: Any) -> None:
+    def _register_builtin_comm_hook(self, comm_hook_type: object) -> None:
         """``register_comm_hook`` with one of two hooks by name."""
         default_hooks = torch.distributed.algorithms.ddp_comm_hooks.default_hooks
         known = torch.distributed.BuiltinCommHookType
@@ -434,7 +434,7 @@ class DistributedDataParallel(Module):
         hook = default_hooks.allreduce_hook if comm_hook_type is known.ALLREDUCE else default_hooks.fp16_compress_hook
         self.register_comm_hook(self.process_group, hook)
 
-    def _register_fused_optim(self, optim: Any, *args: Any, optim_params: Any = None, **kwargs: Any) -> None:
+    def _register_fused_optim(self, optim: Any, *args: object, optim_params: Any = None, **kwargs: object) -> None:
         """Has an optimiser step with the gradients of each bucket as soon as they are combined."""
         hooks = torch.distributed.algorithms.ddp_comm_hooks
         chosen = None if optim_params is None else list(optim_params)
@@ -489,7 +489,7 @@ class DistributedDataParallel(Module):
         return Hook()
 
     @property
-    def join_device(self) -> Any:
+    def join_device(self) -> torch.device:
         """The device of the parameters."""
         return self.device
 

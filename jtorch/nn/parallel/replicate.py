@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..._src.facts.devices import device
 from ..modules.module import Module
 
 
-def refuse_several(name: str, devices: Sequence[Any] | None) -> None:
+def refuse_several(name: str, devices: Sequence[object] | None) -> None:
     """Raises if ``devices`` are more than one."""
     if devices is not None and len(devices) > 1:
         raise NotImplementedError(
@@ -17,19 +18,19 @@ def refuse_several(name: str, devices: Sequence[Any] | None) -> None:
         )
 
 
-def replicate(network: Module, devices: Sequence[Any], detach: bool = False) -> list[Module]:  # noqa: ARG001 (nothing is copied)
+def replicate(network: Module, devices: Sequence[int | device], detach: bool = False) -> list[Module]:  # noqa: ARG001 (nothing is copied)
     """The network itself as its only replica."""
     refuse_several("replicate", devices)
     return [network]
 
 
-def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:  # noqa: ARG001 (nothing is split)
+def scatter(inputs: object, target_gpus: Sequence[object], dim: int = 0) -> Any:  # noqa: ARG001 (nothing is split)
     """``inputs`` as the only part."""
     refuse_several("scatter", target_gpus)
     return [inputs]
 
 
-def gather(outputs: Sequence[Any], target_device: Any, dim: int = 0) -> Any:  # noqa: ARG001 (nothing is joined)
+def gather(outputs: Sequence[object], target_device: object, dim: int = 0) -> Any:  # noqa: ARG001 (nothing is joined)
     """The only part."""
     refuse_several("gather", outputs)
     return outputs[0]
@@ -37,9 +38,9 @@ def gather(outputs: Sequence[Any], target_device: Any, dim: int = 0) -> Any:  # 
 
 def parallel_apply(
     modules: Sequence[Module],
-    inputs: Sequence[Any],
+    inputs: Sequence[object],
     kwargs_tup: Sequence[dict[str, Any]] | None = None,
-    devices: Any = None,  # noqa: ARG001 (operations follow their operands)
+    devices: object = None,  # noqa: ARG001 (operations follow their operands)
 ) -> list[Any]:
     """Calls each module with its inputs, one after the other; their computations overlap where JAX can."""
     if len(modules) != len(inputs):

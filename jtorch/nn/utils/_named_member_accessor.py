@@ -11,7 +11,7 @@ from jtorch.nn import Module
 _MISSING: Any = object()
 
 
-def _check(module: Any, name: str, value: Any, *, kind: str = "tensor") -> None:
+def _check(module: object, name: str, value: object, *, kind: str = "tensor") -> None:
     if not isinstance(module, Module):
         raise TypeError(f"{module} is not an instance of torch.nn.Module")
     if kind == "tensor" and value is not _MISSING and value is not None and not isinstance(value, Tensor):
@@ -24,11 +24,11 @@ def _check(module: Any, name: str, value: Any, *, kind: str = "tensor") -> None:
         raise KeyError(f'{kind} name can\'t be empty string ""')
 
 
-def _holder(module: Module, name: str) -> dict[str, Any] | None:
+def _holder(module: Module, name: str) -> dict[str, object] | None:
     return module._parameters if name in module._parameters else module._buffers if name in module._buffers else None
 
 
-def set_tensor(module: Module, name: str, tensor: Any) -> None:
+def set_tensor(module: Module, name: str, tensor: Tensor) -> None:
     """Sets a parameter, buffer or attribute, as what it was."""
     _check(module, name, tensor)
     holder = _holder(module, name)
@@ -38,7 +38,7 @@ def set_tensor(module: Module, name: str, tensor: Any) -> None:
         holder[name] = tensor
 
 
-def swap_tensor(module: Module, name: str, tensor: Any, allow_missing: bool = False) -> Any:
+def swap_tensor(module: Module, name: str, tensor: Tensor, allow_missing: bool = False) -> object:
     """Sets a parameter, buffer or attribute, or takes it out, and returns what was there.
 
     Raises:
@@ -102,7 +102,7 @@ class NamedMemberAccessor:
         owner, name = self._owner(path)
         return swap_submodule(owner, name, value)
 
-    def get_tensor(self, name: str) -> Any:
+    def get_tensor(self, name: str) -> object:
         """The tensor of that name."""
         owner, last = self._owner(name)
         found = getattr(owner, last, _MISSING)
@@ -112,7 +112,7 @@ class NamedMemberAccessor:
             raise TypeError(f"{found} is not an instance of torch.Tensor")
         return found
 
-    def set_tensor(self, name: str, value: Any) -> None:
+    def set_tensor(self, name: str, value: Tensor) -> None:
         """``set_tensor`` at a dotted name."""
         owner, last = self._owner(name)
         set_tensor(owner, last, value)
@@ -122,16 +122,16 @@ class NamedMemberAccessor:
         owner, last = self._owner(name)
         swap_tensor(owner, last, _MISSING)
 
-    def swap_tensor(self, name: str, value: Any, allow_missing: bool = False) -> Any:
+    def swap_tensor(self, name: str, value: Tensor, allow_missing: bool = False) -> object:
         """``swap_tensor`` at a dotted name."""
         owner, last = self._owner(name)
         return swap_tensor(owner, last, value, allow_missing)
 
-    def get_tensors(self, names: Iterable[str]) -> list[Any]:
+    def get_tensors(self, names: Iterable[str]) -> list[object]:
         """Several tensors."""
         return [self.get_tensor(name) for name in names]
 
-    def set_tensors(self, names: Iterable[str], values: Iterable[Any]) -> None:
+    def set_tensors(self, names: Iterable[str], values: Iterable[Tensor]) -> None:
         """Sets several tensors."""
         names, values = list(names), list(values)
         if len(names) != len(values):
@@ -139,7 +139,7 @@ class NamedMemberAccessor:
         for name, value in zip(names, values, strict=True):
             self.set_tensor(name, value)
 
-    def set_tensors_dict(self, named_tensors: dict[str, Any]) -> None:
+    def set_tensors_dict(self, named_tensors: dict[str, Tensor]) -> None:
         """Sets several tensors."""
         for name, value in named_tensors.items():
             self.set_tensor(name, value)
@@ -149,14 +149,14 @@ class NamedMemberAccessor:
         for name in names:
             self.del_tensor(name)
 
-    def swap_tensors(self, names: Iterable[str], values: Iterable[Any], allow_missing: bool = False) -> list[Any]:
+    def swap_tensors(self, names: Iterable[str], values: Iterable[Tensor], allow_missing: bool = False) -> list[object]:
         """Swaps several tensors."""
         names, values = list(names), list(values)
         if len(names) != len(values):
             raise ValueError("names and values must have the same length")
         return [self.swap_tensor(name, value, allow_missing) for name, value in zip(names, values, strict=True)]
 
-    def swap_tensors_dict(self, named_tensors: dict[str, Any], allow_missing: bool = False) -> tuple[dict[str, Any], list[str]]:
+    def swap_tensors_dict(self, named_tensors: dict[str, Tensor], allow_missing: bool = False) -> tuple[dict[str, object], list[str]]:
         """Swaps several tensors; returns those that were there, and the names where there was none. After an error all is as before."""
         before: dict[str, Any] = {}
         absent: list[str] = []
@@ -179,15 +179,15 @@ class NamedMemberAccessor:
         given, own = set(keys), {name for name, _ in self.named_tensors(remove_duplicate=False)}
         return sorted(own - given), sorted(given - own)
 
-    def named_parameters(self, remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
+    def named_parameters(self, remove_duplicate: bool = True) -> Iterable[tuple[str, Tensor]]:
         """The module's parameters."""
         yield from self.module.named_parameters(remove_duplicate=remove_duplicate)
 
-    def named_buffers(self, remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
+    def named_buffers(self, remove_duplicate: bool = True) -> Iterable[tuple[str, Tensor]]:
         """The module's buffers."""
         yield from self.module.named_buffers(remove_duplicate=remove_duplicate)
 
-    def named_tensors(self, remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
+    def named_tensors(self, remove_duplicate: bool = True) -> Iterable[tuple[str, Tensor]]:
         """The module's parameters and buffers."""
         yield from self.named_parameters(remove_duplicate)
         yield from self.named_buffers(remove_duplicate)

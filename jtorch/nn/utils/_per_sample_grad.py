@@ -42,7 +42,9 @@ class _ExpandedWeight(Tensor):
         return made
 
     @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        cls, func: Any, types: tuple[type, ...], args: tuple[object, ...] = (), kwargs: dict[str, Tensor | bool | float] | None = None
+    ) -> Tensor | jtorch.dtype:
         name = getattr(func, "__name__", str(func))
         if name == "__get__":
             return super().__torch_function__(func, types, args, kwargs or {})
@@ -56,7 +58,7 @@ class _ExpandedWeight(Tensor):
         return _PerSample.apply(func, tuple(kwargs), *leaves)
 
 
-def _check(name: str, func: Any, leaves: tuple[Any, ...]) -> None:
+def _check(name: str, func: Callable[..., object], leaves: tuple[object, ...]) -> None:
     input = leaves[0]
     if isinstance(input, _ExpandedWeight):
         raise RuntimeError(
@@ -105,7 +107,7 @@ class _PerSample(Function):
         return _called(func, names, plain)
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+    def backward(ctx: Any, *grad_outputs: object) -> tuple[object, ...]:
         (grad,) = grad_outputs
         func, names = ctx.func, ctx.names
         leaves = [o if s is None else s for s, o in zip(ctx.saved_tensors, ctx.others, strict=True)]
@@ -121,7 +123,7 @@ class _PerSample(Function):
 
         weights = [leaves[place] for place in places]
 
-        def of_one(input: Tensor, grad: Tensor) -> Any:
+        def of_one(input: Tensor, grad: Tensor) -> object:
             _, pull = jtorch.func.vjp(lambda *w: run(input.unsqueeze(0), *w), *weights)
             return pull(grad.unsqueeze(0))
 
@@ -137,12 +139,12 @@ class _PerSample(Function):
         return (None, None, of_input, *(None for _ in leaves[1:]))
 
 
-def _called(func: Any, names: tuple[str, ...], leaves: list[Any]) -> Any:
+def _called(func: Callable[..., object], names: tuple[str, ...], leaves: list[Tensor]) -> object:
     cut = len(leaves) - len(names)
     return func(*leaves[:cut], **dict(zip(names, leaves[cut:], strict=True)))
 
 
-def _of_samples(func: Any, names: tuple[str, ...], leaves: list[Any]) -> list[Any]:
+def _of_samples(func: Any, names: tuple[str, ...], leaves: list[object]) -> list[Any]:
     """The arguments of the second run, which the derivative is taken of.
 
     Running statistics are not to move again; rows at `padding_idx` have gradients here as any other, which is PyTorch's.
@@ -155,7 +157,7 @@ def _of_samples(func: Any, names: tuple[str, ...], leaves: list[Any]) -> list[An
     return [None if i in drop else leaf for i, leaf in enumerate(leaves)]
 
 
-def _batch_size(args: Any, kwargs: Any, batch_first: bool) -> int:
+def _batch_size(args: tuple[Tensor, ...], kwargs: object, batch_first: bool) -> int:
     found: int | None = None
     for leaf in pytree.tree_leaves((args, kwargs)):
         if not isinstance(leaf, Tensor):
@@ -210,7 +212,7 @@ def call_for_per_sample_grads(
             )
 
     @functools.wraps(module.forward)
-    def forward(*args: Any, **kwargs: Any) -> Any:
+    def forward(*args: Tensor, **kwargs: object) -> Tensor:
         size = _batch_size(args, kwargs, batch_first) if batch_size is None else batch_size
         params = {
             name: _ExpandedWeight.over(p, size, loss_reduction == "mean") if p.requires_grad else p for name, p in module.named_parameters()

@@ -8,7 +8,7 @@ from typing import Any
 from ..modules.module import Module
 
 
-def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
+def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Module:
     """``module_cls(*args, **kwargs)`` with uninitialized parameters: made on the meta device, then moved.
 
     Raises:

@@ -158,7 +158,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int = 0) -> Module:
     """
     parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
-    def accept_hook_form(state_dict: Any, prefix: str, *_: Any) -> None:
+    def accept_hook_form(state_dict: Any, prefix: str, *_: object) -> None:
         old = [f"{prefix}{name}_g", f"{prefix}{name}_v"]
         if all(key in state_dict for key in old):
             for i, key in enumerate(old):

@@ -159,7 +159,7 @@ def _inject_new_class(module: Module) -> None:
     """Gives ``module`` a class of its own, on which properties can be set."""
     cls = module.__class__
 
-    def default_deepcopy(self: Any, memo: dict[int, Any]) -> Any:
+    def default_deepcopy(self: Any, memo: dict[int, Any]) -> object:
         found = memo.get(id(self))
         if found is not None:
             return found
@@ -171,7 +171,7 @@ def _inject_new_class(module: Module) -> None:
                 setattr(replica, slot, deepcopy(getattr(self, slot), memo))
         return replica
 
-    def getstate(_: Any) -> Any:
+    def getstate(_: object) -> Any:
         raise RuntimeError(
             "Serialization of parametrized modules is only supported through state_dict(). See:\n"
             "https://pytorch.org/tutorials/beginner/saving_loading_models.html"
@@ -189,7 +189,7 @@ def _inject_property(module: Module, tensor_name: str) -> None:
     if hasattr(module, tensor_name):
         raise AssertionError(f"Module already has an attribute named '{tensor_name}'")
 
-    def get_parametrized(self: Any) -> Tensor:
+    def get_parametrized(self: Module) -> Tensor:
         parametrization = self.parametrizations[tensor_name]
         if not _cache_enabled:
             return parametrization()
@@ -199,7 +199,7 @@ def _inject_property(module: Module, tensor_name: str) -> None:
             found = _cache[key] = parametrization()
         return found
 
-    def set_original(self: Any, value: Tensor) -> None:
+    def set_original(self: Module, value: Tensor) -> None:
         self.parametrizations[tensor_name].right_inverse(value)
 
     setattr(module.__class__, tensor_name, property(get_parametrized, set_original))

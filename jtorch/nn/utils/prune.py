@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import jtorch as torch
@@ -143,7 +143,7 @@ class PruningContainer(BasePruningMethod):
     def __len__(self) -> int:
         return len(self._pruning_methods)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[BasePruningMethod]:
         return iter(self._pruning_methods)
 
     def __getitem__(self, idx: Any) -> Any:
@@ -330,31 +330,31 @@ def identity(module: Module, name: str) -> Module:
     return module
 
 
-def random_unstructured(module: Module, name: str, amount: Any) -> Module:
+def random_unstructured(module: Module, name: str, amount: object) -> Module:
     """Prunes a random ``amount`` of the elements of parameter ``name``."""
     RandomUnstructured.apply(module, name, amount)
     return module
 
 
-def l1_unstructured(module: Module, name: str, amount: Any, importance_scores: Tensor | None = None) -> Module:
+def l1_unstructured(module: Module, name: str, amount: object, importance_scores: Tensor | None = None) -> Module:
     """Prunes the ``amount`` of elements of parameter ``name`` with the smallest absolute value."""
     L1Unstructured.apply(module, name, amount=amount, importance_scores=importance_scores)
     return module
 
 
-def random_structured(module: Module, name: str, amount: Any, dim: int) -> Module:
+def random_structured(module: Module, name: str, amount: object, dim: int) -> Module:
     """Prunes a random ``amount`` of the channels of parameter ``name`` along ``dim``."""
     RandomStructured.apply(module, name, amount, dim)
     return module
 
 
-def ln_structured(module: Module, name: str, amount: Any, n: Any, dim: int, importance_scores: Tensor | None = None) -> Module:
+def ln_structured(module: Module, name: str, amount: object, n: object, dim: int, importance_scores: Tensor | None = None) -> Module:
     """Prunes the ``amount`` of channels of parameter ``name`` along ``dim`` with the smallest ``n``-norm."""
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
 
-def global_unstructured(parameters: Any, pruning_method: Any, importance_scores: Any = None, **kwargs: Any) -> None:
+def global_unstructured(parameters: object, pruning_method: Any, importance_scores: object = None, **kwargs: Any) -> None:
     """Prunes several parameters, given as (module, name) pairs, as if they were one tensor."""
     if not isinstance(parameters, Iterable):
         raise TypeError("global_unstructured(): parameters is not an Iterable")
@@ -409,7 +409,7 @@ def is_pruned(module: Module) -> bool:
     return any(isinstance(hook, BasePruningMethod) for m in module.modules() for hook in m._forward_pre_hooks.values())
 
 
-def _validate_pruning_amount_init(amount: Any) -> None:
+def _validate_pruning_amount_init(amount: float) -> None:
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     number: Any = amount
@@ -429,7 +429,7 @@ def _validate_structured_pruning(t: Tensor) -> None:
         )
 
 
-def _compute_nparams_toprune(amount: Any, tensor_size: int) -> int:
+def _compute_nparams_toprune(amount: int, tensor_size: int) -> int:
     return amount if isinstance(amount, numbers.Integral) else round(amount * tensor_size)  # type: ignore[return-value]
 
 
@@ -438,7 +438,7 @@ def _validate_pruning_dim(t: Tensor, dim: int) -> None:
         raise IndexError(f"Invalid index {dim} for tensor of size {t.shape}")
 
 
-def _compute_norm(t: Tensor, n: Any, dim: int) -> Tensor:
+def _compute_norm(t: Tensor, n: int, dim: int) -> Tensor:
     """The ``n``-norm over all dimensions but ``dim``."""
     return torch.norm(t, p=n, dim=[d for d in range(t.dim()) if d != dim % t.dim()])
 

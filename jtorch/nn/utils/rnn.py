@@ -35,7 +35,9 @@ class PackedSequence(PackedSequence_):
 
     __slots__ = ()
 
-    def __new__(cls, data: Any, batch_sizes: Any = None, sorted_indices: Any = None, unsorted_indices: Any = None) -> PackedSequence:
+    def __new__(
+        cls, data: Tensor, batch_sizes: Tensor | None = None, sorted_indices: Tensor | None = None, unsorted_indices: Tensor | None = None
+    ) -> PackedSequence:
         """Makes one of its fields, or of a pair of data and batch sizes."""
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)

@@ -41,7 +41,7 @@ def _untie(module: Module, given: dict[str, Tensor]) -> dict[str, Tensor]:
     return found
 
 
-def _swap(module: Module, path: str, value: Any, for_tensor: bool = False) -> Any:
+def _swap(module: Module, path: str, value: Tensor, for_tensor: bool = False) -> Any:
     """Puts ``value`` (``_MISSING``: nothing) at ``path`` and returns what was there.
 
     Raises:
@@ -126,12 +126,12 @@ def functional_call(
 def _functional_call(
     module: Module,
     parameters_and_buffers: dict[str, Tensor],
-    args: Any = None,
-    kwargs: dict[str, Any] | None = None,
+    args: tuple[Tensor, ...] | Tensor | None = None,
+    kwargs: dict[str, object] | None = None,
     *,
     tie_weights: bool = True,
     strict: bool = False,
-) -> Any:
+) -> object:
     """Calls ``module`` with the given tensors in place of its own; ``args`` is a tuple or the only argument.
 
     Raises:

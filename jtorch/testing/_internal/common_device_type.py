@@ -78,8 +78,8 @@ def _given_types(types: Any) -> Iterable[str]:
 
 
 def instantiate_device_type_tests(
-    generic_test_class: Any,
-    scope: dict[str, Any],
+    generic_test_class: type,
+    scope: dict[str, object],
     except_for: Any = None,
     only_for: Any = None,
     include_lazy: bool = False,
@@ -102,7 +102,7 @@ def instantiate_device_type_tests(
         scope[name] = type(name, (generic_test_class, base), {**methods, "__module__": generic_test_class.__module__, "__qualname__": name})
 
 
-def _tests_of(name: str, test: Any, base: type[DeviceTypeTestBase]) -> dict[str, Any]:
+def _tests_of(name: str, test: Callable[..., object], base: type[DeviceTypeTestBase]) -> dict[str, object]:
     """The methods that a test becomes, by their names."""
     found: dict[str, Any] = {}
     chosen = getattr(test, "_chosen", None)
@@ -120,13 +120,13 @@ def _tests_of(name: str, test: Any, base: type[DeviceTypeTestBase]) -> dict[str,
     return found
 
 
-def _run_of(test: Any, name: str, arguments: dict[str, Any]) -> Any:
+def _run_of(test: Callable[..., object], name: str, arguments: dict[str, object]) -> object:
     """One run of a test: on its device, within its tolerances."""
     count = getattr(test, "num_required_devices", None)
     dtype = arguments.get("dtype")
 
     @functools.wraps(test)
-    def run(self: Any) -> Any:
+    def run(self: DeviceTypeTestBase) -> Any:
         before = self.precision, self.rel_tol
         precise, close = getattr(test, "precision_overrides", {}), getattr(test, "tolerance_overrides", {})
         if dtype in close:
@@ -164,7 +164,7 @@ def deviceCountAtLeast(num_required_devices: int) -> Callable[[Any], Any]:
 # ---- dtypes and described operations -----------------------------------------------------------------------------------------------
 
 
-def _word(dtype: Any) -> str:
+def _word(dtype: object) -> str:
     return str(dtype).removeprefix("torch.")
 
 
@@ -188,7 +188,7 @@ class dtypes:
         fn._chosen = self
         return fn
 
-    def cases(self, test: Any, name: str, base: type[DeviceTypeTestBase]) -> Iterator[tuple[Any, dict[str, Any], list[Any]]]:
+    def cases(self, test: object, name: str, base: type[DeviceTypeTestBase]) -> Iterator[tuple[object, dict[str, object], list[object]]]:
         """What goes into the name before and after the device, the arguments and the decorators of each run."""
         del test, name
         for one in self.others.get(base.device_type, self.others.get("all", ())):
@@ -234,7 +234,7 @@ class ops:
     """
 
     def __init__(
-        self, op_list: Iterable[Any], *, dtypes: Any = OpDTypes.supported, allowed_dtypes: Any = None, skip_if_dynamo: bool = True
+        self, op_list: Iterable[Any], *, dtypes: OpDTypes = OpDTypes.supported, allowed_dtypes: Any = None, skip_if_dynamo: bool = True
     ) -> None:  # fmt: skip
         del skip_if_dynamo
         self.op_list, self.opinfo_dtypes = list(op_list), dtypes
@@ -245,7 +245,7 @@ class ops:
         fn._chosen = self
         return fn
 
-    def _dtypes_of(self, op: Any, kind: str) -> Iterable[Any]:
+    def _dtypes_of(self, op: Any, kind: str) -> Iterable[object]:
         which = self.opinfo_dtypes
         if not isinstance(which, OpDTypes):
             return set(which)
@@ -262,7 +262,9 @@ class ops:
         backward = set(op.supported_backward_dtypes(kind))
         return backward if which is OpDTypes.supported_backward else forward - backward
 
-    def cases(self, test: Any, name: str, base: type[DeviceTypeTestBase]) -> Iterator[tuple[Any, dict[str, Any], list[Any]]]:
+    def cases(
+        self, test: Callable[..., object], name: str, base: type[DeviceTypeTestBase]
+    ) -> Iterator[tuple[object, dict[str, object], list[object]]]:
         """What goes into the name before and after the device, the arguments and the decorators of each run."""
         for op in self.op_list:
             for dtype in sorted(self._dtypes_of(op, base.device_type), key=str):
@@ -276,7 +278,7 @@ class ops:
 class precisionOverride:
     """``@precisionOverride({torch.float16: 1e-2})``: absolute tolerances of ``assertEqual`` by dtype."""
 
-    def __init__(self, d: dict[Any, float]) -> None:
+    def __init__(self, d: dict[object, float]) -> None:
         if not (isinstance(d, dict) and all(isinstance(k, torch.dtype) for k in d)):
             raise AssertionError("precisionOverride takes a dict of tolerances by dtype")
         self.d = d
@@ -290,7 +292,7 @@ class precisionOverride:
 class toleranceOverride:
     """``@toleranceOverride({torch.float16: tol(atol=1e-2, rtol=1e-3)})``: tolerances of ``assertEqual`` by dtype."""
 
-    def __init__(self, d: dict[Any, Any]) -> None:
+    def __init__(self, d: dict[object, object]) -> None:
         if not (isinstance(d, dict) and all(isinstance(v, tol) for v in d.values())):
             raise AssertionError("toleranceOverride takes a dict of tol(atol=, rtol=) by dtype")
         self.d = d
@@ -307,12 +309,12 @@ class toleranceOverride:
 def _left_out(reason: Callable[[Any], str | None]) -> Callable[[Any], Any]:
     """A decorator that skips a test where ``reason`` of its instance is one."""
 
-    def decorate(fn: Any) -> Any:
+    def decorate(fn: Callable[..., object]) -> object:
         if inspect.isclass(fn):
             raise unittest.SkipTest("classes are not left out by their devices")
 
         @functools.wraps(fn)
-        def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def run(self: Any, *args: object, **kwargs: object) -> Any:
             why = reason(self)
             if why is not None:
                 raise unittest.SkipTest(why)
@@ -323,32 +325,32 @@ def _left_out(reason: Callable[[Any], str | None]) -> Callable[[Any], Any]:
     return decorate
 
 
-def _true(dep: Any, test: Any) -> bool:
+def _true(dep: object, test: object) -> bool:
     return bool(getattr(test, dep, True) if isinstance(dep, str) else dep)
 
 
 class skipIf:
     """``@skipIf(condition, reason, device_type)``: leaves a test out on a type of devices; a text names an attribute of the test."""
 
-    def __init__(self, dep: Any, reason: str, device_type: str | None = None) -> None:
+    def __init__(self, dep: object, reason: str, device_type: str | None = None) -> None:
         self.dep, self.reason, self.device_type = dep, reason, device_type
 
-    def __call__(self, fn: Any) -> Any:
+    def __call__(self, fn: object) -> Any:
         """The test, as left out."""
         return _left_out(lambda t: self.reason if self.device_type in (None, t.device_type) and _true(self.dep, t) else None)(fn)
 
 
-def skipCPUIf(dep: Any, reason: str) -> skipIf:
+def skipCPUIf(dep: object, reason: str) -> skipIf:
     """Leaves a test out on the CPU."""
     return skipIf(dep, reason, "cpu")
 
 
-def skipCUDAIf(dep: Any, reason: str) -> skipIf:
+def skipCUDAIf(dep: object, reason: str) -> skipIf:
     """Leaves a test out on GPUs."""
     return skipIf(dep, reason, "cuda")
 
 
-def skipMetaIf(dep: Any, reason: str) -> skipIf:
+def skipMetaIf(dep: object, reason: str) -> skipIf:
     """Leaves a test out on the meta device."""
     return skipIf(dep, reason, "meta")
 
@@ -359,7 +361,7 @@ class onlyOn:
     def __init__(self, device_type: str | Sequence[str]) -> None:
         self.device_type = device_type
 
-    def __call__(self, fn: Any) -> Any:
+    def __call__(self, fn: object) -> Any:
         """The test, as left out elsewhere."""
         return _left_out(lambda t: None if t.device_type in _given_types(self.device_type) else f"Only runs on {self.device_type}")(fn)
 
@@ -384,11 +386,11 @@ class expectedFailure:
     def __init__(self, device_type: str | None) -> None:
         self.device_type = device_type
 
-    def __call__(self, fn: Any) -> Any:
+    def __call__(self, fn: Callable[..., object]) -> Any:
         """The test, turned round there."""
 
         @functools.wraps(fn)
-        def run(self_: Any, *args: Any, **kwargs: Any) -> Any:
+        def run(self_: CPUTestBase, *args: object, **kwargs: object) -> Any:
             if self.device_type not in (None, self_.device_type):
                 return fn(self_, *args, **kwargs)
             try:
@@ -411,7 +413,7 @@ def largeTensorTest(size: str | int, device: str | None = None) -> Callable[[Any
         size = 1024**3 * int(size[:-2])
     most = int(size)
 
-    def reason(test: Any) -> str | None:
+    def reason(test: CPUTestBase) -> str | None:
         kind = torch.device(device or test.get_primary_device()).type
         if kind == "cuda":
             there = torch.cuda.mem_get_info()[0]

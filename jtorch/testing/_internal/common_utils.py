@@ -42,7 +42,7 @@ skipIfRocm = skipIfTorchDynamo = skipIfTorchInductor = skipIfCrossRef = skipIfMp
 slowTest = unittest.skipUnless(TEST_WITH_SLOW, "test is slow; run with PYTORCH_TEST_WITH_SLOW to enable test")
 
 
-def skipIfNoSciPy(fn: Callable[..., Any]) -> Callable[..., Any]:
+def skipIfNoSciPy(fn: Callable[..., object]) -> Callable[..., Any]:
     """Leaves a test out without SciPy."""
     return unittest.skipUnless(TEST_SCIPY, "test require SciPy, but SciPy not found")(fn)
 
@@ -62,7 +62,7 @@ def freeze_rng_state() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def set_default_dtype(dtype: Any) -> Iterator[None]:
+def set_default_dtype(dtype: torch.dtype) -> Iterator[None]:
     """A block with another default dtype."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
@@ -83,7 +83,7 @@ def TemporaryFileName(*args: Any, **kwargs: Any) -> Iterator[str]:
         os.unlink(name)
 
 
-def _leaves(value: Any) -> Any:
+def _leaves(value: object) -> Any:
     """The same, with tensors in the place of arrays and numbers of NumPy, and lists in that of other sequences."""
     if isinstance(value, np.ndarray | np.generic):
         return torch.as_tensor(value)
@@ -94,7 +94,7 @@ def _leaves(value: Any) -> Any:
     return value
 
 
-def _alike(x: Any, y: Any) -> tuple[Any, Any]:
+def _alike(x: object, y: object) -> tuple[Any, Any]:
     """Both as tensors where one is: a list of numbers is one too, and a number may stand for a tensor's only element."""
     if isinstance(y, torch.Tensor) and not isinstance(x, torch.Tensor):
         y, x = _alike(y, x)
@@ -108,14 +108,14 @@ def _alike(x: Any, y: Any) -> tuple[Any, Any]:
 _NUMBERS = (bool, int, float, complex)
 
 
-def _numeric(value: Any) -> bool:
+def _numeric(value: object) -> bool:
     """Whether there is a tensor or a number in it."""
     if isinstance(value, dict):
         return any(map(_numeric, value.values()))
     return any(map(_numeric, value)) if isinstance(value, list) else isinstance(value, torch.Tensor | float | complex)
 
 
-def _shape(value: Any) -> Any:
+def _shape(value: list[torch.Tensor | int] | dict[str, object]) -> set[str] | int:
     """What two lists or dicts have in common whose parts are compared one by one."""
     return set(value) if isinstance(value, dict) else len(value)
 
@@ -179,7 +179,7 @@ class TestCase(unittest.TestCase):
         )  # fmt: skip
 
     def assertNotEqual(
-        self, x: Any, y: Any, msg: Any = None, *, atol: float | None = None, rtol: float | None = None, **kwargs: Any
+        self, x: object, y: object, msg: str | None = None, *, atol: float | None = None, rtol: float | None = None, **kwargs: Any
     ) -> None:
         """The opposite."""
         with self.assertRaises(AssertionError, msg=msg):
@@ -197,7 +197,7 @@ class subtest:
         self.arg_values, self.name, self.decorators = arg_values, name, list(decorators or ())
 
 
-def _word(name: str, value: Any) -> str:
+def _word(name: str, value: object) -> str:
     if isinstance(value, torch.dtype):
         return str(value).removeprefix("torch.")
     return f"{name}_{str(value).replace('.', '_')}"
@@ -206,7 +206,7 @@ def _word(name: str, value: Any) -> str:
 class parametrize:
     """``@parametrize("a,b", [(1, 2), subtest((3, 4), name="x")])``: a test for each; ``instantiate_parametrized_tests`` makes them."""
 
-    def __init__(self, arg_str: str, arg_values: Iterable[Any], name_fn: Callable[..., str] | None = None) -> None:
+    def __init__(self, arg_str: str, arg_values: Iterable[object], name_fn: Callable[..., str] | None = None) -> None:
         self.names = [name.strip() for name in arg_str.split(",") if name.strip()]
         self.values, self.name_fn = list(arg_values), name_fn
 
@@ -215,7 +215,7 @@ class parametrize:
         fn._runs = [*getattr(fn, "_runs", ()), self]
         return fn
 
-    def runs(self) -> Iterator[tuple[str, dict[str, Any], list[Any]]]:
+    def runs(self) -> Iterator[tuple[str, dict[str, object], list[object]]]:
         """Name, arguments and decorators of each."""
         for i, value in enumerate(self.values):
             case = value if isinstance(value, subtest) else subtest(value)
@@ -235,7 +235,7 @@ def instantiate_parametrized_tests(generic_cls: type) -> type:
         for combined in itertools.product(*(p.runs() for p in reversed(test._runs))):
             arguments = {k: v for _, given, _ in combined for k, v in given.items()}
 
-            def made(self: Any, _test: Any = test, _arguments: Any = arguments) -> Any:
+            def made(self: object, _test: Callable[..., object] = test, _arguments: Any = arguments) -> Any:
                 return _test(self, **_arguments)
 
             run: Any = functools.wraps(test)(made)

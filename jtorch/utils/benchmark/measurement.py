@@ -42,7 +42,7 @@ def trim_sigfig(x: float, n: int) -> float:
     return float(round(x / scale) * scale)
 
 
-def ordered_unique(elements: Iterable[Any]) -> list[Any]:
+def ordered_unique(elements: Iterable[object]) -> list[Any]:
     """Each element once, in the order of their first appearance."""
     return list(dict.fromkeys(elements))
 

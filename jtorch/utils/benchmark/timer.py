@@ -153,7 +153,7 @@ class Timer:
         return Measurement(number, times, self._task_spec)
 
     def _repeated(
-        self, number: int, callback: Callable[[int, float], Any] | None, unfinished: Callable[[list[float]], bool]
+        self, number: int, callback: Callable[[int, float], object] | None, unfinished: Callable[[list[float]], bool]
     ) -> list[float]:
         times: list[float] = []
         while not times or unfinished(times):

@@ -219,7 +219,7 @@ class DataLoader(Generic[_T_co]):
                 )
         self.__multiprocessing_context = multiprocessing_context
 
-    def __setattr__(self, attr: str, val: Any) -> None:
+    def __setattr__(self, attr: str, val: object) -> None:
         fixed = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
         if self.__initialized and attr in fixed:
             raise ValueError(f"{attr} attribute should not be set after {self.__class__.__name__} is initialized")
@@ -278,7 +278,7 @@ class DataLoader(Generic[_T_co]):
 
 
 class _BaseDataLoaderIter:
-    def __init__(self, loader: DataLoader[Any]) -> None:
+    def __init__(self, loader: DataLoader) -> None:
         self._dataset = loader.dataset
         self._shared_seed: int | None = None
         self._sow(loader)
@@ -303,24 +303,24 @@ class _BaseDataLoaderIter:
     def __iter__(self) -> Any:
         return self
 
-    def _sow(self, loader: DataLoader[Any]) -> None:
+    def _sow(self, loader: DataLoader[object]) -> None:
         if pipes.is_iterated(self._dataset):
             self._shared_seed = pipes.shared_seed(loader.generator)
             pipes.sow(self._dataset, self._shared_seed)
 
-    def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
+    def _reset(self, loader: DataLoader[object], first_iter: bool = False) -> None:
         self._sampler_iter = iter(self._index_sampler)
         self._num_yielded = 0
         self._IterableDataset_len_called = loader._IterableDataset_len_called
         self._sow(loader)
 
-    def _next_index(self) -> Any:
+    def _next_index(self) -> object:
         return next(self._sampler_iter)
 
     def _next_data(self) -> Any:
         raise NotImplementedError
 
-    def __next__(self) -> Any:
+    def __next__(self) -> list[torch.Tensor | int] | torch.Tensor:
         data = self._next_data()
         self._num_yielded += 1
         expected = self._IterableDataset_len_called
@@ -345,7 +345,7 @@ class _BaseDataLoaderIter:
 
 
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
-    def __init__(self, loader: DataLoader[Any]) -> None:
+    def __init__(self, loader: DataLoader[object]) -> None:
         super().__init__(loader)
         if self._timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
@@ -355,7 +355,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
             self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn, self._drop_last
         )
 
-    def _next_data(self) -> Any:
+    def _next_data(self) -> list[torch.Tensor]:
         return self._dataset_fetcher.fetch(self._next_index())
 
 
@@ -366,12 +366,12 @@ def _workers() -> tuple[Any, Any]:
     return pool, transport
 
 
-def _wants_fork(loader: DataLoader[Any]) -> bool:
+def _wants_fork(loader: DataLoader[object]) -> bool:
     context = loader.multiprocessing_context
     return context is not None and context.get_start_method() == "fork"
 
 
-def _packed(jobs: list[Job], loader: DataLoader[Any]) -> list[Any] | None:
+def _packed(jobs: list[Job], loader: DataLoader[object]) -> list[Any] | None:
     """What is sent to workers that are started afresh; None where it cannot be sent and they may be forks instead, which inherit it.
 
     Raises:
@@ -386,7 +386,7 @@ def _packed(jobs: list[Job], loader: DataLoader[Any]) -> list[Any] | None:
         return None
 
 
-def _may_fork(loader: DataLoader[Any]) -> bool:
+def _may_fork(loader: DataLoader[object]) -> bool:
     return loader.multiprocessing_context is None and "fork" in multiprocessing.get_all_start_methods()
 
 
@@ -396,7 +396,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     ``_task_info`` holds for each batch on its way the worker, and the batch itself where it came too early.
     """
 
-    def __init__(self, loader: DataLoader[Any]) -> None:
+    def __init__(self, loader: DataLoader[object]) -> None:
         pool, transport = _workers()
         super().__init__(loader)
         self._shutdown = True  # until there is something to shut down
@@ -433,10 +433,10 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         for worker, payload in zip(self._workers, payloads or ()):
             worker.send_packed(payload)
         self._generation = 0
-        self._asked: dict[int, tuple[int, Any]] = {}
+        self._asked: dict[int, tuple[int, object]] = {}
         self._reset(loader, first_iter=True)
 
-    def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
+    def _reset(self, loader: DataLoader[object], first_iter: bool = False) -> None:
         super()._reset(loader, first_iter)
         self._send_idx = 0
         self._rcvd_idx = 0
@@ -496,7 +496,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             worker.send(((worker.job, self._generation, number), index))
         self._asked = {}
 
-    def _next_data(self) -> Any:
+    def _next_data(self) -> list[torch.Tensor | int] | torch.Tensor:
         while True:
             # Skip batches of streams that ended before them.
             while self._rcvd_idx < self._send_idx:
@@ -553,7 +553,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._tasks_outstanding += 1
         self._send_idx += 1
 
-    def _process_data(self, data: Any, worker_id: int) -> Any:
+    def _process_data(self, data: list[torch.Tensor | int] | torch.Tensor, worker_id: int) -> list[torch.Tensor | int] | torch.Tensor:
         self._workers_num_tasks[worker_id] -= 1
         self._try_put_index()
         if isinstance(data, ExceptionWrapper):

@@ -73,7 +73,7 @@ class TensorDataset(Dataset[tuple["torch.Tensor", ...]]):
         return self.tensors[0].size(0)
 
 
-def _items(dataset: Any, indices: list[Any]) -> list[Any]:
+def _items(dataset: Any, indices: list[object]) -> list[Any]:
     """Items of a dataset, all at once if it can."""
     if not callable(getattr(dataset, "__getitems__", None)):
         return [dataset[i] for i in indices]
@@ -176,7 +176,7 @@ class ChainDataset(IterableDataset[Any]):
         AssertionError: when the turn comes to one that is none.
     """
 
-    def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
+    def __init__(self, datasets: Iterable[Dataset]) -> None:
         super().__init__()
         self.datasets = datasets
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sized
-from typing import Any
 
 import jtorch as torch
 
@@ -63,7 +62,7 @@ class DistributedSampler(Sampler[_T_co]):
         self.shuffle = shuffle
         self.seed = seed
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[int]:
         size = len(self.dataset)
         if self.shuffle:
             generator = torch.Generator()

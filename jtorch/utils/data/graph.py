@@ -27,11 +27,11 @@ def _nothing() -> str:
 class _LenientPickler(pickle.Pickler):
     """Takes classes and functions that no other process finds by their names: nobody reads what it writes."""
 
-    def reducer_override(self, obj: Any) -> Any:
+    def reducer_override(self, obj: object) -> object:
         return (_nothing, ()) if isinstance(obj, (type, types.FunctionType)) and obj is not _nothing else NotImplemented
 
 
-def _kept(state: Any) -> Any:
+def _kept(state: object) -> Any:
     """What of a pipe's state can hold other pipes."""
     wanted = (*_KINDS, Collection)
     if isinstance(state, dict):
@@ -41,11 +41,11 @@ def _kept(state: Any) -> Any:
     return state if isinstance(state, wanted) else None
 
 
-def _held_by(pipe: Any, only_datapipe: bool, seen: set[int]) -> list[Any]:
+def _held_by(pipe: object, only_datapipe: bool, seen: set[int]) -> list[object]:
     """The pipes that a pipe holds, wherever in its state: those that its pickling meets."""
     met: list[Any] = []
 
-    def reduce(other: Any) -> Any:
+    def reduce(other: object) -> Any:
         if other is pipe or id(other) in seen:
             raise NotImplementedError
         met.append(other)
@@ -66,7 +66,7 @@ def _held_by(pipe: Any, only_datapipe: bool, seen: set[int]) -> list[Any]:
     return met
 
 
-def _graph(pipe: Any, only_datapipe: bool, seen: set[int]) -> DataPipeGraph:
+def _graph(pipe: object, only_datapipe: bool, seen: set[int]) -> DataPipeGraph:
     if not isinstance(pipe, _KINDS):
         raise RuntimeError(f"Expected `IterDataPipe` or `MapDataPipe`, but {type(pipe)} is found")
     if id(pipe) in seen:
@@ -79,7 +79,7 @@ def _graph(pipe: Any, only_datapipe: bool, seen: set[int]) -> DataPipeGraph:
     return {id(pipe): (pipe, below)}
 
 
-def traverse_dps(datapipe: Any) -> DataPipeGraph:
+def traverse_dps(datapipe: IterDataPipe | MapDataPipe) -> DataPipeGraph:
     """The graph of pipes that a pipe holds as attributes or in collections that are attributes.
 
     Differs from torch: classes that a function defines need no ``dill``.
@@ -90,7 +90,7 @@ def traverse_dps(datapipe: Any) -> DataPipeGraph:
     return _graph(datapipe, True, set())
 
 
-def traverse(datapipe: Any, only_datapipe: bool | None = None) -> DataPipeGraph:
+def traverse(datapipe: IterDataPipe | MapDataPipe, only_datapipe: bool | None = None) -> DataPipeGraph:
     """The old form of ``traverse_dps``, which looks into all attributes unless told not to."""
     text = "`traverse` function is deprecated and will be removed after 1.13. Please use `traverse_dps` instead."
     if not only_datapipe:

@@ -28,7 +28,7 @@ def get_all_graph_pipes(graph: DataPipeGraph) -> list[Any]:
     return list(found.values())
 
 
-def _has(pipe: Any, *names: str) -> bool:
+def _has(pipe: object, *names: str) -> bool:
     return all(inspect.ismethod(getattr(pipe, name, None)) for name in names)
 
 
@@ -39,7 +39,7 @@ def apply_sharding(datapipe: Any, num_of_instances: int, instance_id: int, shard
         RuntimeError: if there are two on one way through the graph.
     """
 
-    def walk(graph: DataPipeGraph, above: Any) -> None:
+    def walk(graph: DataPipeGraph, above: object) -> None:
         for pipe, below in graph.values():
             applied = above
             if isinstance(pipe, _ShardingIterDataPipe) or _has(pipe, "apply_sharding"):
@@ -77,7 +77,7 @@ def apply_shuffle_settings(datapipe: Any, shuffle: bool | None = None) -> Any:
     return datapipe
 
 
-def apply_shuffle_seed(datapipe: Any, rng: Any) -> Any:
+def apply_shuffle_seed(datapipe: object, rng: Any) -> Any:
     """The old name of ``apply_random_seed``."""
     warnings.warn(
         "`apply_shuffle_seed` is deprecated since 1.12 and will be removed in the future releases. Please use `apply_random_seed` instead.",

@@ -27,14 +27,14 @@ from ..._src.neighbours.within.settings import patches
 class _Settings:
     """Settings of one name, that take no others."""
 
-    def __init__(self, name: str, **settings: Any) -> None:
+    def __init__(self, name: str, **settings: object) -> None:
         self.__dict__.update(settings)
         self.__dict__["_name"] = name
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"torch.utils.serialization.config.{self._name}.{name} does not exist")
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         getattr(self, name)
         self.__dict__[name] = value
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,12 @@ from ._convert_np import make_np
 _MOST, _LEAST = 127, 1e-7
 
 
-def _tensor(values: Any, shape: Any) -> TensorProto:
+def _tensor(values: object, shape: Iterable[object]) -> TensorProto:
     sizes = TensorShapeProto(dim=[TensorShapeProto.Dim(size=n) for n in shape])
     return TensorProto(dtype="DT_FLOAT", float_val=np.asarray(values, float).reshape(-1).tolist(), tensor_shape=sizes)
 
 
-def _record(tag: str, tensor: TensorProto, plugin: str, content: bytes, **names: Any) -> Any:
+def _record(tag: str, tensor: TensorProto, plugin: str, content: bytes, **names: object) -> object:
     data = SummaryMetadata.PluginData(plugin_name=plugin, content=content)
     return Summary.Value(tag=tag, tensor=tensor, metadata=SummaryMetadata(plugin_data=data, **names))
 
@@ -45,8 +46,8 @@ def compute_curve(labels: np.ndarray, predictions: np.ndarray, num_thresholds: i
 
 
 def pr_curve_raw(
-    tag: str, tp: Any, fp: Any, tn: Any, fn: Any, precision: Any, recall: Any, num_thresholds: int = 127, weights: Any = None
-) -> Any:  # fmt: skip
+    tag: str, tp: Any, fp: Any, tn: object, fn: object, precision: object, recall: object, num_thresholds: int = 127, weights: object = None
+) -> object:  # fmt: skip
     """A curve of precision and recall that was counted already."""
     del weights  # the counts are what they are
     from tensorboard.plugins.pr_curve.plugin_data_pb2 import PrCurvePluginData
@@ -56,13 +57,13 @@ def pr_curve_raw(
     return Summary(value=[_record(tag, _tensor(rows, rows.shape), "pr_curves", content)])
 
 
-def pr_curve(tag: str, labels: Any, predictions: Any, num_thresholds: int = 127, weights: Any = None) -> Any:
+def pr_curve(tag: str, labels: Any, predictions: Any, num_thresholds: int = 127, weights: object = None) -> object:
     """The curve of precision and recall of predictions from 0 to 1, whose labels are 0 and 1."""
     rows = compute_curve(labels, predictions, num_thresholds, weights)
     return pr_curve_raw(tag, *rows, num_thresholds=num_thresholds)
 
 
-def custom_scalars(layout: dict[str, dict[str, Any]]) -> Any:
+def custom_scalars(layout: dict[str, dict[str, Any]]) -> object:
     """How scalars are shown together: ``{category: {title: ("Multiline" or "Margin", tags)}}``.
 
     Raises:
@@ -93,7 +94,7 @@ def mesh(
     vertices: Any,
     colors: Any,
     faces: Any,
-    config_dict: dict[str, Any] | None,
+    config_dict: dict[str, object] | None,
     display_name: str | None = None,
     description: str | None = None,
 ) -> Any:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 import jtorch as torch
 
 
-def make_np(x: Any) -> np.ndarray:
+def make_np(x: object) -> np.ndarray:
     """The values of a tensor, an array, a list or a number.
 
     Raises:

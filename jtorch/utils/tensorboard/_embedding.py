@@ -53,7 +53,7 @@ def make_sprite(label_img: Any, save_path: str) -> None:
     Image.fromarray((square * 255).clip(0, 255).astype(np.uint8)).save(os.path.join(save_path, "sprite.png"))
 
 
-def get_embedding_info(metadata: Any, label_img: Any, subdir: str, global_step: Any, tag: str) -> Any:
+def get_embedding_info(metadata: object, label_img: Any, subdir: str, global_step: object, tag: str) -> object:
     """What the list says of one set of points."""
     from tensorboard.plugins.projector.projector_config_pb2 import EmbeddingInfo
 
@@ -71,7 +71,7 @@ def write_pbtxt(save_path: str, contents: str) -> None:
     _write(os.path.join(save_path, "projector_config.pbtxt"), [contents.rstrip("\n")])
 
 
-def folder_of(tag: str, global_step: Any) -> str:
+def folder_of(tag: str, global_step: object) -> str:
     """The folder of one set of points, below that of the logs."""
     for character in "%/\\":
         tag = tag.replace(character, f"%{ord(character):02x}")

@@ -51,13 +51,13 @@ def _bytes(array: np.ndarray) -> np.ndarray:
     return (array.astype(np.float32) * scale).clip(0, 255).astype(np.uint8)
 
 
-def _record(tag: str, size: tuple[int, int, int], encoded: bytes) -> Any:
+def _record(tag: str, size: tuple[int, int, int], encoded: bytes) -> object:
     height, width, channels = size
     proto = Summary.Image(height=height, width=width, colorspace=channels, encoded_image_string=encoded)
     return Summary(value=[Summary.Value(tag=tag, image=proto)])
 
 
-def _picture(tag: str, shown: np.ndarray, rescale: float, boxes: Any = None, labels: Any = None) -> Any:
+def _picture(tag: str, shown: np.ndarray, rescale: float, boxes: Any = None, labels: list[str] | None = None) -> object:
     from PIL import Image
 
     height, width, channels = shown.shape
@@ -70,14 +70,14 @@ def _picture(tag: str, shown: np.ndarray, rescale: float, boxes: Any = None, lab
     return _record(tag, (height, width, channels), buffer.getvalue())
 
 
-def image(tag: str, tensor: Any, rescale: float = 1, dataformats: str = "NCHW") -> Any:
+def image(tag: str, tensor: object, rescale: float = 1, dataformats: str = "NCHW") -> object:
     """An image: of bytes, or of floats from 0 to 1. Needs the package ``pillow``."""
     return _picture(tag, _bytes(_to_hwc(make_np(tensor), dataformats)), rescale)
 
 
 def image_boxes(
-    tag: str, tensor_image: Any, tensor_boxes: Any, rescale: float = 1, dataformats: str = "CHW", labels: list[str] | None = None
-) -> Any:  # fmt: skip
+    tag: str, tensor_image: object, tensor_boxes: object, rescale: float = 1, dataformats: str = "CHW", labels: list[str] | None = None
+) -> object:  # fmt: skip
     """An image with boxes, left, upper, right and lower edge each. Needs the package ``pillow``."""
     shown = make_np(tensor_image).astype(np.float32) * (1 if make_np(tensor_image).dtype == np.uint8 else 255)
     shown = _to_hwc(shown, dataformats).clip(0, 255).astype(np.uint8)
@@ -100,7 +100,7 @@ def draw_boxes(disp_image: Any, boxes: np.ndarray, labels: list[str] | None = No
     return disp_image
 
 
-def video(tag: str, tensor: Any, fps: float = 4) -> Any:
+def video(tag: str, tensor: object, fps: float = 4) -> object:
     """Films of bytes, or of floats from 0 to 1, beside each other: ``(films, frames, channels, height, width)``. Needs ``pillow``.
 
     Differs from torch: the package ``moviepy`` is not asked for.

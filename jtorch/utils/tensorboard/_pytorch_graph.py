@@ -44,7 +44,7 @@ def _boxes(model: torch.nn.Module) -> tuple[str, dict[str, str]]:
     return kind(model), inner
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
@@ -58,7 +58,7 @@ def _node(name: str, op: str, inputs: list[str], attributes: str, value: Any) ->
     return NodeDef(name=name, op=op, input=inputs, attr=attr)
 
 
-def graph(model: torch.nn.Module, args: Any, verbose: bool = False, use_strict_trace: bool = True) -> tuple[GraphDef, RunMetadata]:
+def graph(model: torch.nn.Module, args: object, verbose: bool = False, use_strict_trace: bool = True) -> tuple[GraphDef, RunMetadata]:
     """The operators that a module calls for an example, and the device that they ran on.
 
     Differs from torch: values have other numbers, and containers may be returned as they are, whatever ``use_strict_trace`` says.

@@ -35,7 +35,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def scalar(name: str, tensor: Any, collections: Any = None, new_style: bool = False, double_precision: bool = False) -> Any:
+def scalar(name: str, tensor: object, collections: object = None, new_style: bool = False, double_precision: bool = False) -> Any:
     """A number; as a tensor if ``new_style``, which TensorBoard reads faster."""
     del collections
     value = make_np(tensor).squeeze()
@@ -81,7 +81,7 @@ def tensor_proto(tag: str, tensor: torch.Tensor) -> Any:
 
 
 def histogram_raw(
-    name: str, min: Any, max: Any, num: Any, sum: Any, sum_squares: Any, bucket_limits: Any, bucket_counts: Any
+    name: str, min: object, max: object, num: object, sum: object, sum_squares: object, bucket_limits: object, bucket_counts: object
 ) -> Any:  # fmt: skip
     """A histogram that was counted already."""
     proto = HistogramProto(
@@ -90,7 +90,7 @@ def histogram_raw(
     return Summary(value=[Summary.Value(tag=name, histo=proto)])
 
 
-def histogram(name: str, values: Any, bins: Any, max_bins: int | None = None) -> Any:
+def histogram(name: str, values: object, bins: object, max_bins: int | None = None) -> Any:
     """How often values lie in which bin."""
     return Summary(value=[Summary.Value(tag=name, histo=make_histogram(make_np(values).astype(float), bins, max_bins))])
 
@@ -124,7 +124,7 @@ def make_histogram(values: np.ndarray, bins: Any, max_bins: int | None = None) -
     )
 
 
-def audio(tag: str, tensor: Any, sample_rate: int = 44100) -> Any:
+def audio(tag: str, tensor: object, sample_rate: int = 44100) -> Any:
     """A sound of one channel: floats from -1 to 1."""
     array = make_np(tensor).squeeze()
     if abs(array).max() > 1:
@@ -191,7 +191,7 @@ def hparams(hparam_dict: Any = None, metric_dict: Any = None, hparam_domain_disc
     metrics = [api_pb2.MetricInfo(name=api_pb2.MetricName(tag=k)) for k in metric_dict]
     end = plugin_data_pb2.SessionEndInfo(status=api_pb2.Status.Value("STATUS_SUCCESS"))
 
-    def record(tag: str, **content: Any) -> Any:
+    def record(tag: str, **content: object) -> Any:
         data = plugin_data_pb2.HParamsPluginData(version=metadata.PLUGIN_DATA_VERSION, **content).SerializeToString()
         plugin = SummaryMetadata.PluginData(plugin_name=metadata.PLUGIN_NAME, content=data)
         return Summary(value=[Summary.Value(tag=tag, metadata=SummaryMetadata(plugin_data=plugin))])

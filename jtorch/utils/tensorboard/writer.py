@@ -123,7 +123,7 @@ class SummaryWriter:
         """The folder."""
         return self.log_dir
 
-    def _add(self, record: Any, global_step: Any, walltime: float | None) -> None:
+    def _add(self, record: object, global_step: object, walltime: float | None) -> None:
         self._get_file_writer().add_summary(record, global_step, walltime)
 
     def add_scalar(

@@ -19,7 +19,7 @@ Dims = int | Sequence[int] | None
 _SMALL_INTEGERS = (torch.uint8, torch.bool, torch.int8, torch.int16, torch.int32)
 
 
-def _plain(name: str, input: Any, mask: Any) -> tuple[Tensor, Tensor | None]:
+def _plain(name: str, input: Tensor, mask: Any) -> tuple[Tensor, Tensor | None]:
     """Data and mask of the input."""
     if is_masked_tensor(input):
         return input.get_data(), input.get_mask()
@@ -27,7 +27,7 @@ def _plain(name: str, input: Any, mask: Any) -> tuple[Tensor, Tensor | None]:
     return input, mask
 
 
-def _summed(input: Tensor) -> Any:
+def _summed(input: Tensor) -> torch.dtype:
     """The dtype in which small integers are added up."""
     return torch.int64 if input.dtype in _SMALL_INTEGERS else input.dtype
 
@@ -201,7 +201,14 @@ def norm(
 
 
 def _spread(
-    input: Any, dim: Dims, unbiased: bool | None, correction: float | None, keepdim: bool | None, dtype: Any, mask: Any, root: bool
+    input: Tensor,
+    dim: Dims,
+    unbiased: bool | None,
+    correction: float | None,
+    keepdim: bool | None,
+    dtype: Any,
+    mask: Tensor | None,
+    root: bool,
 ) -> Tensor:
     """Variance or standard deviation."""
     if unbiased is not None and correction is not None:

@@ -63,7 +63,7 @@ TABLE: dict[Any, Callable[..., Any]] = {}
 _off = torch._C.DisableTorchFunctionSubclass
 
 
-def handle(cls: type, func: Any, types: Iterable[type], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def handle(cls: type, func: Callable[..., object], types: Iterable[type], args: tuple[object, ...], kwargs: dict[str, Any]) -> Any:
     """The answer of ``MaskedTensor.__torch_function__``."""
     if any(t is not Tensor and not issubclass(t, MaskedTensor) for t in types):
         return NotImplemented
@@ -87,7 +87,7 @@ def _of_operator(func: Any) -> Any:
     return TABLE.get(getattr(Tensor, name, None)) or TABLE.get(getattr(torch, name, None))
 
 
-def _decline(cls: type, func: Any) -> Any:
+def _decline(cls: type, func: Callable[..., object]) -> None:
     operator = _operator_name(func)
     warnings.warn(
         f"{operator.split('.')[1]} is not implemented for MaskedTensor: what it should do with absent elements is not defined", stacklevel=4
@@ -98,7 +98,7 @@ def _decline(cls: type, func: Any) -> Any:
     )
 
 
-def _operator_name(func: Any) -> str:
+def _operator_name(func: Callable[..., object]) -> str:
     """The ATen name of a function that no handler knows: ``aten.cumsum.default``."""
     if hasattr(func, "overloadpacket"):
         return str(func)
@@ -131,7 +131,7 @@ def mask_of(x: Any) -> Any:
     return x
 
 
-def rejoined(data: Any, mask: Any) -> Any:
+def rejoined(data: object, mask: Any) -> Any:
     """Results for data and for masks, joined tensor by tensor."""
     if isinstance(data, (list, tuple)):
         return type(data)([rejoined(d, m) for d, m in zip(data, mask, strict=True)])
@@ -142,7 +142,7 @@ def rejoined(data: Any, mask: Any) -> Any:
     return data
 
 
-def _check_masks(a: Any, b: Any) -> None:
+def _check_masks(a: object, b: object) -> None:
     if isinstance(a, MaskedTensor) and isinstance(b, MaskedTensor):
         one, other = a.get_mask(), b.get_mask()
         if one is not other and not torch.equal(one, other):
@@ -152,7 +152,7 @@ def _check_masks(a: Any, b: Any) -> None:
 # ---- handlers --------------------------------------------------------------------------------------------------------------------
 
 
-def _unary(func: Callable[..., Any], input: Any, *args: Any, **kwargs: Any) -> Any:
+def _unary(func: Callable[..., Any], input: Tensor, *args: Any, **kwargs: Any) -> object:
     if any(isinstance(x, Tensor) for x in args) or not isinstance(input, MaskedTensor):
         raise TypeError("MaskedTensor unary ops do not support additional Tensor arguments")
     if any(kwargs.get(name) is not None for name in ("out", "decimals")):
@@ -162,14 +162,14 @@ def _unary(func: Callable[..., Any], input: Any, *args: Any, **kwargs: Any) -> A
     return joined(func(input.get_data(), *args, **kwargs), input.get_mask())
 
 
-def _unary_in_place(func: Callable[..., Any], input: Any, *args: Any, **kwargs: Any) -> Any:
+def _unary_in_place(func: Callable[..., object], input: object, *args: object, **kwargs: object) -> object:
     if any(isinstance(x, Tensor) for x in args):
         raise TypeError("MaskedTensor unary ops do not support additional Tensor arguments")
     with _off():
         return func(input, *args, **kwargs)
 
 
-def _binary(func: Callable[..., Any], input: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
+def _binary(func: Callable[..., Any], input: Tensor, other: Any, *args: Any, **kwargs: Any) -> object:
     if any(kwargs.get(name, default) is not default for name, default in (("alpha", 1), ("rounding_mode", None), ("out", None))):
         raise ValueError("len(kwargs) must equal 0")
     _check_masks(input, other)
@@ -178,7 +178,7 @@ def _binary(func: Callable[..., Any], input: Any, other: Any, *args: Any, **kwar
     return joined(result, mask if mask.shape == result.shape else mask.expand(result.shape))
 
 
-def _beside(x: Any, other: Any) -> Any:
+def _beside(x: object, other: object) -> Any:
     """The data of ``x``; hidden NaNs are taken out where they would reach the gradient of an ordinary tensor."""
     if not isinstance(x, MaskedTensor):
         return x
@@ -188,11 +188,11 @@ def _beside(x: Any, other: Any) -> Any:
     return data
 
 
-def _reflected(func: Callable[..., Any], input: Any, other: Any) -> Any:
+def _reflected(func: Callable[..., object], input: Tensor, other: int) -> object:
     return _binary(lambda a, b: func(b, a), input, other)
 
 
-def _binary_in_place(func: Callable[..., Any], input: Any, other: Any, **kwargs: Any) -> Any:
+def _binary_in_place(func: Callable[..., object], input: object, other: object, **kwargs: object) -> object:
     if not isinstance(input, MaskedTensor):
         raise TypeError(f"{func.__name__}: a MaskedTensor cannot be written into an ordinary tensor")
     _check_masks(input, other)
@@ -200,7 +200,7 @@ def _binary_in_place(func: Callable[..., Any], input: Any, other: Any, **kwargs:
         return func(input, data_of(other), **kwargs)
 
 
-def _reshaping(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _reshaping(func: Callable[..., object], *args: object, **kwargs: object) -> object:
     if kwargs.get("out") is not None:
         raise not_offered(f"{func.__name__}(out=...) of masked tensors", "a result has two parts")
     by_name = {n: data_of(x) for n, x in kwargs.items()}
@@ -208,21 +208,21 @@ def _reshaping(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return rejoined(data, func(*mask_of(args), **{n: mask_of(x) for n, x in kwargs.items()}))
 
 
-def _like_other(func: Callable[..., Any], input: Any, other: Any) -> Any:
+def _like_other(func: Callable[..., object], input: object, other: object) -> object:
     """``view_as`` and its kin: only the other's shape counts."""
     if not isinstance(input, MaskedTensor):
         return func(input, data_of(other))
     return rejoined(func(input.get_data(), data_of(other)), func(input.get_mask(), data_of(other)))
 
 
-def _keeping(func: Callable[..., Any], input: Any, *args: Any, **kwargs: Any) -> Any:
+def _keeping(func: Callable[..., Any], input: Tensor, *args: Any, **kwargs: Any) -> object:
     if func is torch.Tensor.requires_grad_:
         with _off():
             return func(input, *args, **kwargs)
     return joined(func(input.get_data(), *args, **kwargs), input.get_mask())
 
 
-def _conversion(func: Callable[..., Any], input: Any, *args: Any, **kwargs: Any) -> Any:
+def _conversion(func: Callable[..., object], input: object, *args: object, **kwargs: object) -> object:
     if not isinstance(input, MaskedTensor):
         return func(input, *data_of(args), **kwargs)
     data = func(input.get_data(), *data_of(args), **kwargs)
@@ -231,7 +231,9 @@ def _conversion(func: Callable[..., Any], input: Any, *args: Any, **kwargs: Any)
     return joined(data, input.get_mask().to(data.device))
 
 
-def _reduction(name: str, input: Any, dim: Any = None, keepdim: bool = False, *, dtype: torch.dtype | None = None, **options: Any) -> Any:
+def _reduction(
+    name: str, input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: torch.dtype | None = None, **options: object
+) -> MaskedTensor:
     data, mask = input.get_data(), input.get_mask()
     if options.pop("out", None) is not None:
         raise not_offered(f"{name}(out=...) of a masked tensor", "a result has two parts")
@@ -246,11 +248,13 @@ def _reduction(name: str, input: Any, dim: Any = None, keepdim: bool = False, *,
     return joined(result, any_over(mask, canonical_dim(dim, mask.dim()), bool(keepdim)))
 
 
-def _norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: torch.dtype | None = None) -> Any:
+def _norm(
+    input: Tensor, p: str = "fro", dim: int | None = None, keepdim: bool = False, out: object = None, dtype: torch.dtype | None = None
+) -> object:
     return _reduction("norm", input, dim, keepdim, dtype=dtype, out=out, ord=2.0 if p in ("fro", None) else p)
 
 
-def _softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: torch.dtype | None = None) -> Any:
+def _softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: torch.dtype | None = None) -> MaskedTensor:
     data, mask = input.get_data(), input.get_mask()
     if dim is None:
         raise TypeError("softmax() of a MaskedTensor needs a dim")
@@ -260,11 +264,11 @@ def _softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: torch.dty
     return joined(torch.nn.functional.softmax(filled, dim, dtype=dtype), mask)
 
 
-def _where(condition: Any, input: Any = None, other: Any = None) -> Any:
+def _where(condition: Any, input: Tensor | None = None, other: Tensor | None = None) -> MaskedTensor:
     if not isinstance(condition, Tensor) or input is None or other is None:
         raise ValueError("__torch_function__, torch.where: len(args) must be 3 but got fewer")
 
-    def both(x: Any) -> tuple[Any, Any]:
+    def both(x: Tensor) -> tuple[Tensor, ...]:
         if isinstance(x, MaskedTensor):
             return x.get_data(), x.get_mask()
         return x, torch.ones_like(x, dtype=torch.bool)
@@ -274,24 +278,24 @@ def _where(condition: Any, input: Any = None, other: Any = None) -> Any:
     return joined(torch.where(condition, a, b), torch.where(condition, a_mask, b_mask))
 
 
-def _copy(self: Any, src: Any, non_blocking: bool = False) -> Any:
+def _copy(self: Tensor, src: object, non_blocking: bool = False) -> Tensor:
     _check_masks(self, src)
     with _off():
         return torch.Tensor.copy_(self, data_of(src), non_blocking)
 
 
-def _scalar(func: Callable[..., Any], self: Any) -> Any:
+def _scalar(func: Callable[..., object], self: Tensor) -> Any:
     if self.numel() == 1 and not self.get_mask().item():
         raise ValueError("__torch_dispatch__, aten._local_scalar_dense: expected a mask tensor")
     return func(self.get_data())
 
 
-def _facts(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _facts(func: Callable[..., object], *args: object, **kwargs: object) -> Any:
     with _off():
         return func(*args, **kwargs)
 
 
-def _grad(self: Any) -> Any:
+def _grad(self: Tensor) -> Any:
     with _off():
         grad = self.grad
         if isinstance(grad, Tensor) and not isinstance(grad, MaskedTensor):
@@ -300,12 +304,12 @@ def _grad(self: Any) -> Any:
     return grad
 
 
-def _data(self: Any) -> Any:
+def _data(self: Any) -> MaskedTensor:
     with _off():
         return joined(self.data, self.get_mask())
 
 
-def _autograd_grad(outputs: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+def _autograd_grad(outputs: object, inputs: tuple[Tensor, ...], *args: Any, **kwargs: object) -> object:
     inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     with _off():
         found = torch.autograd.grad(outputs, inputs, *args, **kwargs)
@@ -315,7 +319,7 @@ def _autograd_grad(outputs: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _no_conversion(name: str, text: str, end: str = ".") -> Callable[..., Any]:
-    def refuse(*args: Any, **kwargs: Any) -> Any:  # noqa: ARG001
+    def refuse(*args: object, **kwargs: object) -> Any:  # noqa: ARG001
         raise RuntimeError(f".{name}() is not supported for tensor subclasses{text}{end}")
 
     return refuse
@@ -325,17 +329,24 @@ def _compositions() -> dict[str, Callable[..., Any]]:
     """Functions that PyTorch builds of those above: here too, by formulas."""
     F = torch.nn.functional
 
-    def reduced(loss: Any, reduction: str) -> Any:
+    def reduced(loss: Tensor, reduction: str) -> Any:
         return {"mean": torch.mean, "sum": torch.sum, "none": lambda x: x}[reduction](loss)
 
-    def l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None) -> Any:
+    def l1_loss(
+        input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean", weight: Any = None
+    ) -> Any:
         if size_average is not None or reduce is not None:
             reduction = legacy_get_string(size_average, reduce)
         loss = torch.abs(input - target)
         return reduced(loss if weight is None else loss * weight, reduction)
 
     def kl_div(
-        input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False
+        input: Any,
+        target: Tensor,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        log_target: bool = False,
     ) -> Any:
         if size_average is not None or reduce is not None:
             reduction = legacy_get_string(size_average, reduce)
@@ -348,7 +359,7 @@ def _compositions() -> dict[str, Callable[..., Any]]:
         return reduced(loss, reduction)
 
     def inactive(name: str) -> Callable[..., Any]:
-        def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:  # noqa: ARG001
+        def dropout(input: object, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:  # noqa: ARG001
             if training:
                 return _decline(MaskedTensor, getattr(F, name))
             return input
@@ -389,7 +400,7 @@ def _found(name: str) -> list[Any]:
     return found
 
 
-def _enter(names: Iterable[str], handler: Callable[..., Any], *, inner: bool = True) -> None:
+def _enter(names: Iterable[str], handler: Callable[..., object], *, inner: bool = True) -> None:
     for name in names:
         for f in _found(name):
             TABLE[f] = functools.partial(handler, f) if inner else handler

@@ -43,7 +43,7 @@ def any_over(mask: Tensor, dims: Sequence[int], keepdim: bool) -> Tensor:
     return mask
 
 
-def identity(op: str, input: Tensor, *args: Any) -> Tensor | None:
+def identity(op: str, input: Tensor, *args: object) -> Tensor | None:
     """The value that changes nothing in a reduction of tensors like ``input``, as a 0-dim tensor; None if there is no such value.
 
     Raises:
@@ -51,7 +51,7 @@ def identity(op: str, input: Tensor, *args: Any) -> Tensor | None:
     """
     name, dtype, device = op.rsplit(".", 1)[-1], input.dtype, input.device
 
-    def value(x: Any, of: Any = dtype) -> Tensor:
+    def value(x: object, of: torch.dtype = dtype) -> Tensor:
         return torch.tensor(x, dtype=of, device=device)
 
     if name in ("sum", "cumsum"):
@@ -80,7 +80,7 @@ def identity(op: str, input: Tensor, *args: Any) -> Tensor | None:
     raise NotImplementedError(f"identity of {name} on {dtype} input")
 
 
-def input_mask(input: Tensor, *args: Any, mask: Tensor | None = None, **kwargs: Any) -> Tensor:  # noqa: ARG001  (as torch's)
+def input_mask(input: Tensor, *args: object, mask: Tensor | None = None, **kwargs: object) -> Tensor:  # noqa: ARG001  (as torch's)
     """The mask in the shape of its input, bool.
 
     Raises:
@@ -99,7 +99,7 @@ def input_mask(input: Tensor, *args: Any, mask: Tensor | None = None, **kwargs: 
     return mask.to(dtype=torch.bool)
 
 
-def output_mask(op: Callable[..., Any], input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def output_mask(op: Callable[..., object], input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """The mask of what the masked operation ``op`` returns: which results depend on any present element."""
     if not callable(op):
         raise ValueError(f"_output_mask expected masked operation (got {type(op).__name__} object)")
@@ -120,7 +120,7 @@ def where(mask: Tensor, input: Tensor, fill_value: Tensor) -> Tensor:
     return torch.where(mask, input, fill_value)
 
 
-def filled(op: str, input: Tensor, mask: Tensor | None, *args: Any) -> Tensor:
+def filled(op: str, input: Tensor, mask: Tensor | None, *args: object) -> Tensor:
     """``input`` with absent elements replaced by the identity of a reduction. No gradient reaches them, so that a NaN there stays there."""
     if mask is None:
         return input

@@ -69,7 +69,7 @@ class MaskedTensor(Tensor):
         return made
 
     @staticmethod
-    def _from_values(data: Any, mask: Any) -> MaskedTensor:
+    def _from_values(data: Tensor, mask: Tensor) -> MaskedTensor:
         """As the constructor, but differentiable in ``data``."""
         _check_types(data, mask)
         _warn_prototype()
@@ -117,7 +117,7 @@ class MaskedTensor(Tensor):
 
     __str__ = __repr__
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> Any:
         return _rebuild, (self.get_data().detach(), self.get_mask(), self.requires_grad)
 
     def __copy__(self) -> MaskedTensor:
@@ -143,7 +143,7 @@ def _rebuild(data: Tensor, mask: Tensor, requires_grad: bool) -> MaskedTensor:
     return made
 
 
-def _number(x: Any) -> str:
+def _number(x: object) -> str:
     return _NUMBER.format(x) if isinstance(x, float) else str(x)
 
 
@@ -157,12 +157,12 @@ def _text(data: Any, mask: Any, ndim: int) -> str:
     return "[\n" + ",\n".join("  " + row for row in rows) + "\n]"
 
 
-def is_masked_tensor(obj: Any, /) -> TypeGuard[MaskedTensor]:
+def is_masked_tensor(obj: object, /) -> TypeGuard[MaskedTensor]:
     """Whether an object is a MaskedTensor."""
     return isinstance(obj, MaskedTensor)
 
 
-def masked_tensor(data: Any, mask: Any, requires_grad: bool = False) -> MaskedTensor:
+def masked_tensor(data: object, mask: object, requires_grad: bool = False) -> MaskedTensor:
     """A MaskedTensor with copies of data and mask; a leaf."""
     return MaskedTensor(data, mask, requires_grad)
 
@@ -188,7 +188,7 @@ def joined(data: Tensor, mask: Tensor, cls: type[MaskedTensor] = MaskedTensor) -
 # ---- checks ----------------------------------------------------------------------------------------------------------------------
 
 
-def _check_types(data: Any, mask: Any) -> None:
+def _check_types(data: object, mask: object) -> None:
     for name, x in (("data", data), ("mask", mask)):
         if isinstance(x, MaskedTensor) or not isinstance(x, Tensor):
             raise TypeError(f"{name} must be a Tensor")
@@ -213,7 +213,7 @@ def _check(data: Tensor, mask: Tensor) -> None:
         raise not_offered("MaskedTensor of sparse data", "the data of a masked tensor are strided here; use to_dense()")
 
 
-def _check_positions(data: Any, mask: Any) -> None:
+def _check_positions(data: Tensor, mask: Tensor) -> None:
     """Raises unless sparse data and mask have their elements in the same places."""
     if data.layout is torch.sparse_coo:
         data, mask = data.coalesce(), mask.coalesce()
@@ -244,7 +244,7 @@ class _Masking(torch.autograd.Function):
         return data.clone()
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         (mask,) = ctx.saved_tensors
         if ctx.mark is not None:
             ctx.mark.append(mask)
@@ -264,7 +264,7 @@ def _mark_of(data: Tensor) -> list[Tensor] | None:
             masks[:] = mark
             mark.clear()
 
-        def mask_stored(leaf: Any) -> None:
+        def mask_stored(leaf: Tensor) -> None:
             if masks and type(leaf.grad) is Tensor:
                 joined(leaf.grad, functools.reduce(torch.logical_or, masks))
 

@@ -12,7 +12,7 @@ from .ragged import Cut, pack
 from .tensor import NestedTensor, build
 
 
-def check(query: Any, key: Any, value: Any, attn_mask: Any) -> None:
+def check(query: Tensor, key: Tensor, value: Tensor, attn_mask: object) -> None:
     """Raises torch's errors for operands that do not go together."""
     if not (query.is_nested and key.is_nested and value.is_nested):
         raise ValueError(
@@ -52,7 +52,7 @@ def scaled_dot_product_attention(
     query: Any,
     key: Any,
     value: Any,
-    attn_mask: Any = None,
+    attn_mask: object = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     scale: float | None = None,
@@ -111,29 +111,29 @@ def _packed_heads(found: Tensor, like: NestedTensor) -> NestedTensor:
 
 
 def multi_head_attention_forward(
-    query: Any,
+    query: Tensor,
     key: Any,
     value: Any,
     embed_dim_to_check: int,
     num_heads: int,
-    in_proj_weight: Any,
-    in_proj_bias: Any,
-    bias_k: Any,
-    bias_v: Any,
+    in_proj_weight: Tensor,
+    in_proj_bias: Tensor,
+    bias_k: object,
+    bias_v: object,
     add_zero_attn: bool,
     dropout_p: float,
-    out_proj_weight: Any,
+    out_proj_weight: Tensor,
     out_proj_bias: Any,
     training: bool = True,
-    key_padding_mask: Any = None,
+    key_padding_mask: object = None,
     need_weights: bool = True,
-    attn_mask: Any = None,
+    attn_mask: object = None,
     use_separate_proj_weight: bool = False,
     q_proj_weight: Any = None,
     k_proj_weight: Any = None,
     v_proj_weight: Any = None,
-    static_k: Any = None,
-    static_v: Any = None,
+    static_k: object = None,
+    static_v: object = None,
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:

@@ -16,7 +16,7 @@ from .tensor import Nested, NestedTensor, build
 __all__ = ["as_nested_tensor", "masked_select", "narrow", "nested_tensor", "nested_tensor_from_jagged", "to_padded_tensor"]
 
 
-def _check_layout(layout: Any) -> Any:
+def _check_layout(layout: object) -> object:
     if layout is None:
         return torch.strided
     if layout not in (torch.strided, torch.jagged):
@@ -25,11 +25,11 @@ def _check_layout(layout: Any) -> Any:
 
 
 def nested_tensor(
-    tensor_list: Sequence[Any],
+    tensor_list: Sequence[object],
     *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: object = None,
+    layout: object = None,
+    device: object = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Any:
@@ -61,7 +61,7 @@ def nested_tensor(
     return made.pin_memory() if pin_memory else made
 
 
-def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any = None) -> Any:
+def as_nested_tensor(ts: Any, dtype: object = None, device: object = None, layout: object = None) -> Any:
     """A nested tensor of tensors, with their history: gradients reach them.
 
     A dense tensor is a batch of items of one size, and shares its memory. A nested one of the layout is returned as it is.
@@ -93,7 +93,7 @@ def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any
     return build(moved.contiguous().flatten(0, 1), cut)
 
 
-def _from_list(items: list[Tensor], layout: Any, dtype: Any, device: Any, copy: bool) -> Any:
+def _from_list(items: list[Tensor], layout: object, dtype: object, device: object, copy: bool) -> Tensor:
     if layout is torch.strided:
         return from_items(items, dtype, device)
     if not items:
@@ -155,7 +155,7 @@ def nested_tensor_from_jagged(
     return NestedTensor(values.view_as(values), offsets, lengths=lengths, _ragged_idx=jagged_dim, _metadata_cache=cache)
 
 
-def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: Any = None) -> Tensor:
+def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: object = None) -> Tensor:
     """A dense copy of a nested tensor, its items filled up with ``padding`` to the largest size or to ``output_size``.
 
     Raises:
@@ -174,7 +174,7 @@ def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: A
     return input._padded(padding, None if output_size is None else output_size[input._ragged_idx])
 
 
-def narrow(tensor: Tensor, dim: int, start: Any, length: Any, layout: Any = None) -> Any:
+def narrow(tensor: Tensor, dim: int, start: object, length: object, layout: object = None) -> Any:
     """From each row of a dense tensor the stretch from ``start``, of ``length``; both may be tensors with a number for each row.
 
     Jagged: a view of ``tensor``, with holes. Strided: a copy, ints only.

@@ -17,16 +17,16 @@ __all__ = ["apply"]
 class _Context:
     """The context that the user's methods see: that of the values, with nested tensors saved as they came."""
 
-    def __init__(self, inner: Any, nested_inputs: Sequence[Any]) -> None:
+    def __init__(self, inner: object, nested_inputs: Sequence[object]) -> None:
         vars(self).update(_inner=inner, _made={}, _inputs=nested_inputs, _likes=(), _ignored=())
 
     def __getattr__(self, name: str) -> Any:
         return getattr(vars(self)["_inner"], name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         setattr(self._inner, name, value)
 
-    def save_for_backward(self, *tensors: Any) -> None:
+    def save_for_backward(self, *tensors: object) -> None:
         """Keeps tensors for backward; of nested ones the values, and what to wrap them in."""
         vars(self)["_likes"] = tuple([x._like if isinstance(x, Nested) else None for x in tensors])
         self._inner.save_for_backward(*[_inside(x) for x in tensors])
@@ -36,16 +36,16 @@ class _Context:
         """What was saved."""
         return tuple([x if like is None else like(x) for like, x in zip(self._likes, self._inner.saved_tensors, strict=True)])
 
-    def mark_dirty(self, *tensors: Any) -> None:
+    def mark_dirty(self, *tensors: object) -> None:
         """Says which inputs were changed in place."""
         self._inner.mark_dirty(*[_inside(x) for x in tensors])
 
-    def mark_non_differentiable(self, *tensors: Any) -> None:
+    def mark_non_differentiable(self, *tensors: object) -> None:
         """Says which outputs have no gradient."""
         self._inner.mark_non_differentiable(*[_inside(x) for x in tensors])
 
 
-def _inside(x: Any) -> Any:
+def _inside(x: object) -> Any:
     return x._values if isinstance(x, Nested) else x
 
 
@@ -53,7 +53,7 @@ def _inside(x: Any) -> Any:
 def _on_values(function: type[Function]) -> type[Function]:
     """A Function of values that does what another one does on nested tensors."""
 
-    def forward(ctx: Any, likes: tuple[Any, ...], found: list[Any], *args: Any) -> Any:
+    def forward(ctx: Any, likes: tuple[Any, ...], found: list[object], *args: object) -> Any:
         own = _Context(ctx, likes)
         nested = [x if like is None else like(x) for like, x in zip(likes, args, strict=True)]
         ctx.needs_input_grad = ctx.needs_input_grad[2:]
@@ -71,7 +71,7 @@ def _on_values(function: type[Function]) -> type[Function]:
         ctx.own, ctx.outs = own, tuple(found)
         return tuple(outputs) if several else outputs[0]
 
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: object) -> Any:
         given = [g if like is None or g is None else like(g) for like, g in zip(ctx.outs, grads, strict=True)]
         method = function.vjp if function.backward is Function.backward else function.backward
         answer = method(ctx.own, *given)
@@ -81,7 +81,7 @@ def _on_values(function: type[Function]) -> type[Function]:
     return type(function.__name__, (Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
 
 
-def apply(function: type[Function], args: tuple[Any, ...]) -> Any:
+def apply(function: type[Function], args: tuple[object, ...]) -> Any:
     """``function.apply(*args)`` where some of the arguments are nested tensors."""
     likes = tuple([x._like if isinstance(x, Nested) else None for x in args])
     found: list[Any] = []

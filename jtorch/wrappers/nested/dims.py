@@ -18,7 +18,7 @@ def outer(nt: NestedTensor, dim: Any, more: int = 0) -> int:
     return canonical_dim(int(dim), len(nt._size) + more)
 
 
-def dense(nt: NestedTensor, dim: Any, name: str, more: int = 0) -> int:
+def dense(nt: NestedTensor, dim: object, name: str, more: int = 0) -> int:
     """The values' dimension for an outer one that must be neither the batch nor the ragged one.
 
     Raises:
@@ -32,7 +32,7 @@ def dense(nt: NestedTensor, dim: Any, name: str, more: int = 0) -> int:
     return found - 1
 
 
-def require_jagged(nt: Any, schema: str, argument: str, contiguous: bool = True) -> None:
+def require_jagged(nt: object, schema: str, argument: str, contiguous: bool = True) -> None:
     """Raises torch's error unless an operand is a jagged tensor (without holes and with the ragged dimension next to the batch)."""
     if isinstance(nt, NestedTensor) and not (contiguous and (nt._cut.lengths is not None or nt._ragged_idx != 1)):
         return

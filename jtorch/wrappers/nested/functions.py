@@ -34,7 +34,7 @@ class Table:
         self.special: dict[str, Callable[..., Any]] = {}
         self.delegates: set[str] = set()
         self.reasons: list[tuple[Callable[[str], bool], str]] = []
-        self._found: dict[Any, tuple[str, Any]] = {}
+        self._found: dict[object, tuple[str, object]] = {}
 
     def implements(self, *names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Decorator: the function takes the arguments of the functions called ``names`` and does their work.
@@ -42,7 +42,7 @@ class Table:
         A name is a path (``Tensor.to``, ``linalg.norm``), or the last part of one in torch, torch.Tensor, nn.functional and special.
         """
 
-        def declare(handler: Callable[..., Any]) -> Callable[..., Any]:
+        def declare(handler: Callable[..., object]) -> Callable[..., Any]:
             for name in names:
                 self.special[name] = handler
             return handler
@@ -56,7 +56,7 @@ class Table:
             found = self._found[func] = self._classify(func)
         return found
 
-    def _classify(self, func: Any) -> tuple[str, Any]:
+    def _classify(self, func: Any) -> tuple[str, object]:
         path = overrides.resolve_name(func)
         if path is None:
             own = f"{func.__module__}.{func.__name__}".removeprefix("j").removeprefix("torch.")
@@ -110,14 +110,14 @@ class Table:
 def _copying(view: Callable[..., Any]) -> Callable[..., Any]:
     """What returns copies of the views that ``view`` returns."""
 
-    def copies(*args: Any, **kwargs: Any) -> Any:
+    def copies(*args: object, **kwargs: object) -> object:
         found = view(*args, **kwargs)
         return type(found)([x.clone() for x in found]) if isinstance(found, (tuple, list)) else found.clone()
 
     return copies
 
 
-def _respelled(func: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
+def _respelled(func: Any, kwargs: dict[str, object]) -> dict[str, object]:
     """Keyword arguments under the names that handlers use.
 
     Raises:

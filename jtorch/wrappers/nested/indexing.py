@@ -66,7 +66,7 @@ def _gathered(nt: NestedTensor, indices: list[Any]) -> Any:
     return nt._values[_packed_index(nt, indices)]
 
 
-def _is_mask(i: Any) -> bool:
+def _is_mask(i: object) -> bool:
     return isinstance(i, Tensor) and i.dtype in (torch.bool, torch.uint8)
 
 
@@ -87,7 +87,7 @@ def _packed_index(nt: NestedTensor, indices: list[Any]) -> tuple[Any, ...]:
 
 
 @TABLE.implements("__setitem__")
-def setitem(input: Any, index: Any, value: Any) -> None:
+def setitem(input: object, index: object, value: Any) -> None:
     """Writes into an item, or into the same part of all items."""
     if not isinstance(input, NestedTensor):
         raise NotImplementedError("writing a nested tensor into a dense one is not offered by jtorch: use to_padded_tensor()")
@@ -128,13 +128,13 @@ def _put(nt: NestedTensor, indices: Any, values: Tensor, accumulate: bool) -> Te
 
 
 @TABLE.implements("index_put")
-def index_put(input: NestedTensor, indices: Any, values: Tensor, accumulate: bool = False) -> NestedTensor:
+def index_put(input: NestedTensor, indices: object, values: Tensor, accumulate: bool = False) -> NestedTensor:
     """A copy with ``values`` at places given by item, position and dense indices."""
     return input._like(_put(input, indices, values, accumulate))
 
 
 @TABLE.implements("index_put_")
-def index_put_(input: NestedTensor, indices: Any, values: Tensor, accumulate: bool = False) -> NestedTensor:
+def index_put_(input: NestedTensor, indices: object, values: Tensor, accumulate: bool = False) -> NestedTensor:
     """Writes ``values`` at places given by item, position and dense indices."""
     input._values.copy_(_put(input, indices, values, accumulate))
     return input
@@ -149,7 +149,7 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
 
 
 @TABLE.implements("isin")
-def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Any:
+def isin(elements: Any, test_elements: Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is among the others."""
     among = test_elements._values if isinstance(test_elements, Nested) else test_elements
     inside = elements._values if isinstance(elements, Nested) else elements

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import jtorch as torch
 from jtorch import overrides
@@ -19,8 +19,8 @@ _NAMES = """
 """.split()
 
 
-def _declare(path: str, func: Any) -> None:
-    def handler(*args: Any, **options: Any) -> Any:
+def _declare(path: str, func: Callable[..., object]) -> None:
+    def handler(*args: object, **options: object) -> object:
         given = [compact(x) if isinstance(x, NestedTensor) else x for x in args]
         named = {n: compact(x) if isinstance(x, NestedTensor) else x for n, x in options.items()}
         if named.get("reduction") == "batchmean":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jtorch as torch
@@ -100,13 +101,13 @@ def is_contiguous(input: NestedTensor, memory_format: Any = torch.contiguous_for
 
 
 @TABLE.implements("is_same_size")
-def is_same_size(input: Any, other: Any) -> bool:
+def is_same_size(input: object, other: object) -> bool:
     """Whether both have one shape, the ragged size included."""
     return isinstance(input, NestedTensor) and isinstance(other, NestedTensor) and tuple(input._size) == tuple(other._size)
 
 
 @TABLE.implements("is_set_to")
-def is_set_to(input: Any, tensor: Any) -> bool:
+def is_set_to(input: Tensor, tensor: Tensor) -> bool:
     """Whether both look at the same memory in the same way."""
     return is_same_size(input, tensor) and input._values.is_set_to(tensor._values)
 
@@ -132,7 +133,7 @@ def base(input: Nested) -> Any:
 
 
 @TABLE.implements("__repr__")
-def text(input: NestedTensor, *, tensor_contents: Any = None) -> str:
+def text(input: NestedTensor, *, tensor_contents: object = None) -> str:
     """The text that torch prints: the structure, not the data."""
     history = ", requires_grad=True" if input.requires_grad else ""
     if input.grad_fn is not None:
@@ -148,7 +149,7 @@ def values(input: Nested) -> Tensor:
 
 
 @TABLE.implements("to_padded_tensor")
-def to_padded_tensor(input: Any, padding: float, output_size: Any = None) -> Tensor:
+def to_padded_tensor(input: Tensor, padding: float, output_size: object = None) -> Tensor:
     """A dense copy, the items filled up."""
     return input.to_padded_tensor(padding, output_size)
 
@@ -166,7 +167,7 @@ def set_state(input: Nested, state: Any) -> None:
 
 
 @TABLE.implements("item")
-def item(input: NestedTensor) -> Any:
+def item(input: NestedTensor) -> bool | float | int:
     """The only element."""
     return compact(input)._values.item()
 
@@ -192,13 +193,13 @@ def tolist(input: NestedTensor) -> Any:
 
 
 @TABLE.implements("numpy", "__array__")
-def numpy(input: NestedTensor, *args: Any, **options: Any) -> Any:
+def numpy(input: NestedTensor, *args: object, **options: object) -> Any:
     """Refused, as in torch."""
     raise RuntimeError(".numpy() is not supported for tensor subclasses.")
 
 
 @TABLE.implements("__reduce_ex__")
-def reduce_ex(input: NestedTensor, protocol: Any) -> Any:
+def reduce_ex(input: NestedTensor, protocol: object) -> tuple[object, ...]:
     """Pickled by values, offsets and lengths; history is left out."""
     parts: dict[str, Any] = {
         "values": input._values.detach(),
@@ -248,7 +249,7 @@ def clone(input: NestedTensor, *, memory_format: Any = torch.preserve_format) ->
 
 
 @TABLE.implements("contiguous")
-def contiguous(input: NestedTensor, memory_format: Any = torch.contiguous_format) -> NestedTensor:
+def contiguous(input: NestedTensor, memory_format: object = torch.contiguous_format) -> NestedTensor:
     """The tensor itself if it is contiguous, else a copy that is."""
     return input if is_contiguous(input, memory_format) else clone(input, memory_format=memory_format)
 
@@ -259,7 +260,7 @@ def _moved(nt: NestedTensor, values: Tensor) -> NestedTensor:
 
 
 @TABLE.implements("to")
-def to(input: NestedTensor, *args: Any, **options: Any) -> Any:
+def to(input: NestedTensor, *args: object, **options: object) -> Any:
     """Another dtype or device, on the same structure."""
     given = [x._values if isinstance(x, Nested) else x for x in args]
     options.pop("layout", None)
@@ -273,7 +274,7 @@ def _declare_moves() -> None:
         if method is None:
             continue
 
-        def handler(input: NestedTensor, *args: Any, method: Any = method, **options: Any) -> Any:
+        def handler(input: NestedTensor, *args: object, method: Any = method, **options: object) -> object:
             return _moved(input, method(input._values, *args, **options))
 
         handler.__doc__ = f"``{name}()`` of the values, on the same structure."
@@ -284,14 +285,14 @@ _declare_moves()
 
 
 @TABLE.implements("type")
-def type_(input: NestedTensor, *args: Any, **options: Any) -> Any:
+def type_(input: NestedTensor, *args: Any, **options: Any) -> NestedTensor | str:
     """The name of the type, or the tensor converted to another."""
     found = input._values.type(*args, **options)
     return _moved(input, found) if isinstance(found, Tensor) else found
 
 
 @TABLE.implements("type_as")
-def type_as(input: Any, other: Any) -> Any:
+def type_as(input: Tensor, other: Tensor) -> Any:
     """Converted to the type of another tensor."""
     target = other._values if isinstance(other, Nested) else other
     return _moved(input, input._values.type_as(target)) if isinstance(input, NestedTensor) else input.type_as(target)
@@ -302,7 +303,7 @@ def _declare_likes() -> None:
     for name in "empty_like zeros_like ones_like full_like rand_like randn_like randint_like".split():
         factory = getattr(torch, name)
 
-        def handler(input: NestedTensor, *args: Any, factory: Any = factory, **options: Any) -> Any:
+        def handler(input: NestedTensor, *args: object, factory: Any = factory, **options: object) -> object:
             options.pop("layout", None)  # it stays jagged
             return _moved(input, factory(input._values, *args, **options))
 
@@ -318,7 +319,7 @@ def _declare_news() -> None:
     for name in "new_empty new_zeros new_ones new_full".split():
         method = getattr(Tensor, name)
 
-        def handler(input: NestedTensor, *args: Any, method: Any = method, **options: Any) -> Any:
+        def handler(input: NestedTensor, *args: Any, method: Callable[..., object] = method, **options: Any) -> object:
             size = options.get("size", args[0] if args else ())
             if isinstance(size, int) or len(size):
                 raise RuntimeError("new_empty() not supported for NJT with shape != ()")
@@ -358,7 +359,7 @@ def copy_(input: Any, src: Any, non_blocking: bool = False) -> Any:
 
 
 @TABLE.implements("equal")
-def equal(input: Any, other: Any) -> bool:
+def equal(input: object, other: object) -> bool:
     """Whether both are nested and have items of the same sizes and values."""
     if not (isinstance(input, NestedTensor) and isinstance(other, NestedTensor)) or len(input._size) != len(other._size):
         return False
@@ -368,7 +369,7 @@ def equal(input: Any, other: Any) -> bool:
 
 
 @TABLE.implements("allclose")
-def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether all elements of two tensors of one structure are close."""
     close: Any = torch.isclose(input, other, rtol, atol, equal_nan)
     return bool(compact(close)._values.all())
@@ -390,7 +391,7 @@ def grad(input: NestedTensor) -> Any:
 
 
 @TABLE.implements("grad.__set__", "_grad.__set__")
-def set_grad(input: NestedTensor, value: Any) -> None:
+def set_grad(input: NestedTensor, value: Tensor) -> None:
     """Replaces the gradient."""
     if isinstance(value, Tensor) and not isinstance(value, NestedTensor):
         raise RuntimeError("the gradient of a nested tensor must be a nested tensor of its structure")
@@ -411,7 +412,7 @@ def set_data(input: NestedTensor, value: NestedTensor) -> None:
     input._cut, input._ragged_idx, input._size = value._cut, value._ragged_idx, value._size
 
 
-def unwrap_gradient(nt: Nested, gradient: Any) -> Any:
+def unwrap_gradient(nt: Nested, gradient: object) -> Any:
     """A gradient of ``nt`` as one of its values.
 
     Raises:
@@ -435,12 +436,12 @@ def same_structure(a: Any, b: Any) -> bool:
     return a._sizes == b._sizes
 
 
-def _describe(t: Any) -> Any:
+def _describe(t: Any) -> object:
     return t.shape if isinstance(t, NestedTensor) or not isinstance(t, Nested) else t._sizes
 
 
 @TABLE.implements("Tensor.backward")
-def backward(input: Any, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None) -> None:
+def backward(input: Tensor, gradient: object = None, retain_graph: object = None, create_graph: bool = False, inputs: Any = None) -> None:
     """Adds gradients to the leaves; ``gradient`` is nested like the tensor."""
     if inputs is not None:
         inputs = [x._values if isinstance(x, Nested) else x for x in ([inputs] if isinstance(inputs, Tensor) else inputs)]
@@ -452,7 +453,7 @@ def backward(input: Any, gradient: Any = None, retain_graph: Any = None, create_
 
 @TABLE.implements("autograd.backward")
 def autograd_backward(
-    tensors: Any, grad_tensors: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None
+    tensors: object, grad_tensors: object = None, retain_graph: Any = None, create_graph: bool = False, inputs: object = None
 ) -> None:
     """``autograd.backward`` of nested and dense tensors."""
     roots, given = _roots(tensors, grad_tensors)
@@ -461,7 +462,7 @@ def autograd_backward(
 
 
 @TABLE.implements("autograd.grad")
-def autograd_grad(outputs: Any, inputs: Any, grad_outputs: Any = None, **options: Any) -> tuple[Any, ...]:
+def autograd_grad(outputs: object, inputs: object, grad_outputs: object = None, **options: Any) -> tuple[Any, ...]:
     """``autograd.grad``: the gradients of nested inputs are nested."""
     roots, given = _roots(outputs, grad_outputs)
     wanted = _several(inputs)
@@ -474,7 +475,7 @@ def _several(given: Any) -> tuple[Any, ...]:
     return (given,) if isinstance(given, Tensor) else tuple(given)
 
 
-def _roots(tensors: Any, gradients: Any) -> tuple[list[Any], Any]:
+def _roots(tensors: object, gradients: object) -> tuple[list[object], object]:
     roots = _several(tensors)
     given = (None,) * len(roots) if gradients is None else _several(gradients)
     pairs = zip(roots, given, strict=False)
@@ -486,7 +487,7 @@ def _declare_hooks() -> None:
     for name in ("register_hook", "register_post_accumulate_grad_hook"):
         method = getattr(Tensor, name)
 
-        def handler(input: Nested, hook: Any, method: Any = method, name: str = name) -> Any:
+        def handler(input: Nested, hook: Callable[..., object], method: Callable[..., object] = method, name: str = name) -> object:
             if name != "register_hook":
                 return method(input._values, lambda _: hook(input))
 

@@ -33,7 +33,7 @@ def _no_batch_no_holes(nt: NestedTensor, place: int, name: str) -> None:
         raise RuntimeError(f"{name}(): not supported where lengths is not None if reducing across the ragged dimension for NestedTensor")
 
 
-def _softmax(name: str, func: Any, input: NestedTensor, dim: Any, dtype: Any) -> NestedTensor:
+def _softmax(name: str, func: Any, input: NestedTensor, dim: object, dtype: object) -> NestedTensor:
     if isinstance(dim, (tuple, list)):
         raise RuntimeError(f"{name}(): not supported for dimensions of type 'tuple' for NestedTensor")
     if dim is None:
@@ -49,25 +49,25 @@ def _softmax(name: str, func: Any, input: NestedTensor, dim: Any, dtype: Any) ->
 
 
 @TABLE.implements("softmax", "special.softmax")
-def softmax(input: NestedTensor, dim: Any = None, dtype: torch.dtype | None = None) -> NestedTensor:
+def softmax(input: NestedTensor, dim: object = None, dtype: torch.dtype | None = None) -> NestedTensor:
     """Softmax over a dense dimension, or over the ragged one."""
     return _softmax("softmax", torch.softmax, input, dim, dtype)
 
 
 @TABLE.implements("log_softmax", "special.log_softmax")
-def log_softmax(input: NestedTensor, dim: Any = None, dtype: torch.dtype | None = None) -> NestedTensor:
+def log_softmax(input: NestedTensor, dim: object = None, dtype: torch.dtype | None = None) -> NestedTensor:
     """The logarithm of softmax."""
     return _softmax("log_softmax", torch.log_softmax, input, dim, dtype)
 
 
 @TABLE.implements("nn.functional.softmax")
-def functional_softmax(input: NestedTensor, dim: Any = None, _stacklevel: int = 3, dtype: torch.dtype | None = None) -> NestedTensor:
+def functional_softmax(input: NestedTensor, dim: object = None, _stacklevel: int = 3, dtype: torch.dtype | None = None) -> NestedTensor:
     """``softmax`` with the parameters of nn.functional."""
     return softmax(input, dim, dtype)
 
 
 @TABLE.implements("nn.functional.log_softmax")
-def functional_log_softmax(input: NestedTensor, dim: Any = None, _stacklevel: int = 3, dtype: torch.dtype | None = None) -> NestedTensor:
+def functional_log_softmax(input: NestedTensor, dim: object = None, _stacklevel: int = 3, dtype: torch.dtype | None = None) -> NestedTensor:
     """``log_softmax`` with the parameters of nn.functional."""
     return log_softmax(input, dim, dtype)
 
@@ -132,12 +132,12 @@ def rms_norm(input: NestedTensor, normalized_shape: Any, weight: Any = None, eps
 # ---- along one dimension (extensions: torch has these for dense tensors only) ---------------------------------------------------------
 
 
-def _along(name: str, padding: Any, default: Any = None) -> None:
+def _along(name: str, padding: object, default: int | None = None) -> None:
     """``name(x, ..., dim)`` on a dense dimension, and on the ragged one if ``padding`` tells what may stand behind the items."""
     func = getattr(torch, name)
     before = {"topk": 1, "kthvalue": 1, "diff": 1}.get(name, 0)
 
-    def handler(input: NestedTensor, *args: Any, **options: Any) -> Any:
+    def handler(input: NestedTensor, *args: object, **options: object) -> object:
         given = list(args)
         if "dim" in options:
             place = outer(input, options.pop("dim"))

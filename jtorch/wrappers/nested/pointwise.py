@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 from jtorch import Tensor, overrides
@@ -68,7 +69,7 @@ _INPLACE_OPERATORS = frozenset(
 )
 
 
-def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def apply(func: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``func`` on the packed values of nested operands; dense operands are broadcast. Tensors among the results become nested."""
     if len(args) == 1 and not kwargs:
         nt = args[0]
@@ -84,7 +85,7 @@ def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if is_inplace(func) and not isinstance(args[0], Nested):
         raise _mismatch(func, args[0], first)
 
-    def inner(x: Any) -> Any:
+    def inner(x: object) -> Any:
         if isinstance(x, Nested):
             return x._values
         return aligned(x, first, func) if isinstance(x, Tensor) else x
@@ -96,7 +97,7 @@ def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return wrapped(result, first)
 
 
-def wrapped(result: Any, nt: NestedTensor) -> Any:
+def wrapped(result: object, nt: NestedTensor) -> Any:
     """Tensors become nested ones of the structure of ``nt``, except 0-dim ones; tuples and named results are rebuilt, the rest stays."""
     if isinstance(result, Tensor):
         if result is nt._values:
@@ -112,7 +113,7 @@ def _agrees(a: NestedTensor, b: NestedTensor) -> bool:
     return same and a._ragged_idx == b._ragged_idx and len(a._size) == len(b._size) and structure_matches(a, b._size)
 
 
-def _mismatch(func: Any, a: Any, b: Any) -> RuntimeError:
+def _mismatch(func: object, a: object, b: object) -> RuntimeError:
     both = isinstance(a, NestedTensor) and isinstance(b, NestedTensor)
     shapes = (a._size, b._size) if both else (_shape(a), _shape(b))
     return RuntimeError(f"cannot call binary pointwise function {_overload(func)} with inputs of shapes {shapes[0]} and {shapes[1]}")
@@ -122,7 +123,7 @@ def _shape(x: Any) -> Any:
     return x.shape if not isinstance(x, Nested) or isinstance(x, NestedTensor) else "(strided)"
 
 
-def aligned(t: Tensor, nt: NestedTensor, func: Any) -> Tensor:
+def aligned(t: Tensor, nt: NestedTensor, func: object) -> Tensor:
     """A dense operand as one that broadcasts with the packed values of ``nt``.
 
     Trailing dimensions broadcast as they are; ``(B, 1, *)`` gives each item one row, ``(B, longest, *)`` each position its own.

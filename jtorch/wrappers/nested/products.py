@@ -14,7 +14,7 @@ from .tensor import NestedTensor, structure_matches
 
 
 @TABLE.implements("linear")
-def linear(input: Any, weight: Any, bias: Any = None) -> NestedTensor:
+def linear(input: Any, weight: Tensor, bias: Any = None) -> NestedTensor:
     """``input @ weight.T + bias`` for each item."""
     if isinstance(weight, NestedTensor) or isinstance(bias, NestedTensor):
         raise ValueError("NestedTensor linear_default(input: jt, weight: t, bias: t?): expected weight to be a tensor")
@@ -74,7 +74,7 @@ def bmm(input: Any, mat2: Any) -> Any:
 
 
 @TABLE.implements("embedding", "nn.functional.embedding")
-def embedding(input: Any, weight: Any, *args: Any, **options: Any) -> NestedTensor:
+def embedding(input: Any, weight: Any, *args: Any, **options: object) -> NestedTensor:
     """Rows of ``weight`` for nested indices; ``torch.embedding`` takes the weight first."""
     indices, table = (input, weight) if isinstance(input, NestedTensor) else (weight, input)
     return indices._like(torch.nn.functional.embedding(indices._values, table, *args, **options))

@@ -99,7 +99,7 @@ class NestedInt(SymInt):
         return True
 
 
-def _undecided(other: Any) -> Any:
+def _undecided(other: object) -> Any:
     if isinstance(other, (int, NestedInt)):
         raise ValueError("ge: relation is indeterminate")
     return NotImplemented
@@ -315,11 +315,11 @@ class _Pad(torch.autograd.Function):
         return _gathered(packed, cut, width, padding)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
         return pack(grad, ctx.cut, ctx.total), None, None, None
 
 
-def _gathered(packed: Tensor, cut: Cut, width: int, padding: Any) -> Tensor:
+def _gathered(packed: Tensor, cut: Cut, width: int, padding: float) -> Tensor:
     total, rest = packed.shape[0], packed.shape[1:]
     shape = (cut.batch, width, *rest)
     if not total or not width or not cut.batch:
@@ -346,7 +346,7 @@ class _Pack(torch.autograd.Function):
         return _scattered(padded, cut, total)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         return pad(grad, ctx.cut, 0, ctx.width), None, None
 
 

@@ -26,7 +26,9 @@ def _mapped(result: Any, change: Callable[[Tensor], Any]) -> Any:
     return change(result) if isinstance(result, Tensor) else type(result)([change(x) for x in result])
 
 
-def reduce(name: str, nt: NestedTensor, dim: Any, keepdim: bool, on_dense: _Dense, on_ragged: Callable[[NestedTensor, bool], Any]) -> Any:
+def reduce(
+    name: str, nt: NestedTensor, dim: object, keepdim: bool, on_dense: _Dense, on_ragged: Callable[[NestedTensor, bool], object]
+) -> Any:
     """A reduction by its two halves: ``on_dense(values, dim, keepdim)`` and ``on_ragged(nt, keepdim)``, over the ragged dimension.
 
     Raises:
@@ -73,24 +75,24 @@ def _ragged_sum(nt: NestedTensor, keepdim: bool, dtype: torch.dtype | None = Non
 
 
 @TABLE.implements("sum")
-def sum_(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Any:
+def sum_(input: Any, dim: object = None, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Tensor:
     """The sum of the elements."""
     return reduce("sum", input, dim, keepdim, functools.partial(_sum, dtype=dtype), functools.partial(_ragged_sum, dtype=dtype))
 
 
-def _sum(x: Tensor, dim: Any, keepdim: bool, dtype: torch.dtype | None = None) -> Tensor:
+def _sum(x: Tensor, dim: Sequence[int] | int | None, keepdim: bool, dtype: torch.dtype | None = None) -> Tensor:
     return x.sum(dim, keepdim, dtype=dtype) if dim is not None or keepdim else x.sum(dtype=dtype)
 
 
 @TABLE.implements("nansum")
-def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Any:
+def nansum(input: Any, dim: object = None, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Any:
     """The sum of the elements that are not nan."""
     present = wrapped(input._values.masked_fill(input._values.isnan(), 0), input)
     return sum_(present, dim, keepdim, dtype=dtype)
 
 
 @TABLE.implements("count_nonzero")
-def count_nonzero(input: Any, dim: Any = None) -> Any:
+def count_nonzero(input: Any, dim: object = None) -> Any:
     """How many elements are not zero."""
     return sum_(wrapped(input._values != 0, input), dim)
 
@@ -103,13 +105,13 @@ def _ragged_mean(nt: NestedTensor, keepdim: bool, dtype: torch.dtype | None = No
 
 
 @TABLE.implements("mean")
-def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Any:
+def mean(input: Any, dim: object = None, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Any:
     """The mean of the elements; over the ragged dimension, of those that each item has."""
     dims = [] if dim is None else [outer(input, d) for d in (dim if isinstance(dim, (tuple, list)) else [dim])]
     if input._ragged_idx in dims and 0 not in dims and len(dims) > 1:
         raise AssertionError("Cannot reduce on both ragged and non-batch dimensions without also reducing on batch")
 
-    def on_dense(x: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    def on_dense(x: Tensor, dim: Sequence[int] | int | None, keepdim: bool) -> Tensor:
         return x.mean(dim, keepdim, dtype=dtype) if dim is not None or keepdim else x.mean(dtype=dtype)
 
     return reduce("mean", input, dim, keepdim, on_dense, functools.partial(_ragged_mean, dtype=dtype))
@@ -130,37 +132,37 @@ def _ragged_var_mean(nt: NestedTensor, keepdim: bool, correction: float) -> tupl
     return (found, middle) if keepdim else (found.squeeze(nt._ragged_idx), middle.squeeze(nt._ragged_idx))
 
 
-def _spread(name: str, input: Any, dim: Any, unbiased: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
+def _spread(name: str, input: NestedTensor, dim: object, unbiased: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
     if isinstance(dim, bool):  # var(x, unbiased)
         dim, unbiased = None, dim
     taken = (1 if unbiased in (None, True) else 0) if correction is None else correction
 
-    def on_dense(x: Tensor, dim: Any, keepdim: bool) -> Any:
+    def on_dense(x: Tensor, dim: Sequence[int] | int | None, keepdim: bool) -> object:
         return torch.var_mean(x, dim, correction=taken, keepdim=keepdim)
 
     return reduce(name, input, dim, keepdim, on_dense, functools.partial(_ragged_var_mean, correction=taken))
 
 
 @TABLE.implements("var")
-def var(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Any:
+def var(input: Any, dim: object = None, unbiased: object = None, keepdim: bool = False, *, correction: object = None) -> Any:
     """The variance of the elements."""
     return _spread("var", input, dim, unbiased, correction, keepdim)[0]
 
 
 @TABLE.implements("std")
-def std(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Any:
+def std(input: Any, dim: object = None, unbiased: object = None, keepdim: bool = False, *, correction: object = None) -> Any:
     """The standard deviation of the elements."""
     return _spread("std", input, dim, unbiased, correction, keepdim)[0].sqrt()
 
 
 @TABLE.implements("var_mean")
-def var_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Any:
+def var_mean(input: Any, dim: object = None, unbiased: object = None, keepdim: bool = False, *, correction: object = None) -> Any:
     """Variance and mean."""
     return tuple(_spread("var_mean", input, dim, unbiased, correction, keepdim))
 
 
 @TABLE.implements("std_mean")
-def std_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Any:
+def std_mean(input: Any, dim: object = None, unbiased: object = None, keepdim: bool = False, *, correction: object = None) -> Any:
     """Standard deviation and mean."""
     spread, middle = _spread("std_mean", input, dim, unbiased, correction, keepdim)
     return spread.sqrt(), middle
@@ -189,7 +191,7 @@ def _without(nt: NestedTensor, like: Tensor) -> Tensor:
 
 
 def _padding(func: Any, padding: Any, single: bool) -> Callable[[NestedTensor, bool], Any]:
-    def on_ragged(nt: NestedTensor, keepdim: bool) -> Any:
+    def on_ragged(nt: NestedTensor, keepdim: bool) -> object:
         filled = nt._padded(padding(nt.dtype) if callable(padding) else padding)
         found = func(filled, nt._ragged_idx if single else (nt._ragged_idx,), keepdim=keepdim)
         if not callable(padding) or not nt.dtype.is_floating_point:
@@ -202,10 +204,10 @@ def _padding(func: Any, padding: Any, single: bool) -> Callable[[NestedTensor, b
     return on_ragged
 
 
-def _declare(name: str, func: Any, padding: Any, *, dims: bool, options: Sequence[str] = ()) -> None:
+def _declare(name: str, func: Callable[..., object], padding: object, *, dims: bool, options: Sequence[str] = ()) -> None:
     """A reduction that leaves padding out by its value. ``dims``: whether it takes several dimensions."""
 
-    def handler(input: Any, dim: Any = None, keepdim: bool = False, **given: Any) -> Any:
+    def handler(input: NestedTensor, dim: object = None, keepdim: bool = False, **given: object) -> object:
         unknown = given.keys() - set(options)
         if unknown:
             raise TypeError(f"{name}() got an unexpected keyword argument '{min(unknown)}'")
@@ -215,7 +217,7 @@ def _declare(name: str, func: Any, padding: Any, *, dims: bool, options: Sequenc
         if dim is not None and isinstance(dim, Tensor):  # max(a, b)
             return getattr(torch, f"{name}imum")(input, dim)
 
-        def on_dense(x: Tensor, dim: Any, keepdim: bool) -> Any:
+        def on_dense(x: Tensor, dim: object, keepdim: bool) -> object:
             return call(x) if dim is None and not keepdim else call(x, dim, keepdim=keepdim)
 
         return reduce(name, input, dim, keepdim, on_dense, _padding(call, padding, not isinstance(dim, (tuple, list))))
@@ -237,14 +239,14 @@ _declare("prod", torch.prod, 1, dims=False, options=("dtype",))
 
 
 @TABLE.implements("aminmax")
-def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
+def aminmax(input: object, *, dim: object = None, keepdim: bool = False) -> Any:
     """Smallest and largest element."""
     amin, amax = TABLE.special["amin"], TABLE.special["amax"]
     return torch.return_types.aminmax((amin(input, dim, keepdim), amax(input, dim, keepdim)))
 
 
 @TABLE.implements("logsumexp")
-def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
+def logsumexp(input: Any, dim: object, keepdim: bool = False) -> Any:
     """The logarithm of the sum of exponentials."""
     on_ragged = _padding(torch.logsumexp, lowest, False)
     return reduce("logsumexp", input, dim, keepdim, lambda x, dim, keepdim: torch.logsumexp(x, dim, keepdim=keepdim), on_ragged)
@@ -252,7 +254,7 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
 
 @TABLE.implements("linalg.vector_norm")
 def vector_norm(
-    x: Any = None, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: torch.dtype | None = None, input: Any = None
+    x: Any = None, ord: Any = 2, dim: object = None, keepdim: bool = False, *, dtype: torch.dtype | None = None, input: Any = None
 ) -> Any:
     """The p-norm of the elements."""
     nt = x if input is None else input
@@ -260,7 +262,7 @@ def vector_norm(
         nt = wrapped(nt._values.to(dtype), nt)
     neutral = math.inf if ord < 0 else 0.0
 
-    def on_dense(x: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    def on_dense(x: Tensor, dim: Sequence[int] | int | None, keepdim: bool) -> Tensor:
         return torch.linalg.vector_norm(x, ord, dim, keepdim=keepdim)
 
     def on_ragged(nt: NestedTensor, keepdim: bool) -> Tensor:
@@ -270,7 +272,9 @@ def vector_norm(
 
 
 @TABLE.implements("norm")
-def norm(input: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, out: Any = None, dtype: torch.dtype | None = None) -> Any:
+def norm(
+    input: object, p: object = 2, dim: object = None, keepdim: bool = False, out: object = None, dtype: torch.dtype | None = None
+) -> Any:
     """The p-norm of the elements, as of one vector."""
     if p is None or p == "fro":
         p = 2

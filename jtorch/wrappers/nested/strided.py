@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -145,7 +146,7 @@ class StridedNestedTensor(Nested):
         rest = tuple(padded.shape[2:])
         return from_padded(padded, [(s[0], *rest) for s in self._form.sizes])
 
-    def _to_padded(self, padding: Any, output_size: Any) -> Tensor:
+    def _to_padded(self, padding: bool | complex | float | int | None, output_size: Any) -> Tensor:
         if not self._form.sizes:
             return self._values.new_empty(0)
         if not self._form.rank:
@@ -189,7 +190,7 @@ def _host(array: np.ndarray, like: Tensor) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(array)).to(like.device)
 
 
-def from_padded(padded: Tensor, sizes: Any) -> StridedNestedTensor:
+def from_padded(padded: Tensor, sizes: object) -> StridedNestedTensor:
     """The items of the given sizes out of a dense ``(B, *)``, packed."""
     form = Form.packed(sizes, padded.dim() - 1)
     present = np.ones(tuple(padded.shape), bool)
@@ -236,7 +237,7 @@ _UNCHANGED = """
 """.split()
 
 
-def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def apply(func: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, Any]) -> Any:
     """``func`` on the buffer of the one nested operand."""
     nt: Any = next(x for x in (*args, *kwargs.values()) if isinstance(x, Nested))
     if is_inplace(func) and nt._values.shape[0] != nt._form.numel:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ _ISSUE = "if you need this feature, please open an issue on github describing yo
 _NO_ITEMS = "Dimension specified as {} but tensor has no dimensions"
 
 
-def _place(nt: StridedNestedTensor, dim: Any, more: int = 0) -> int:
+def _place(nt: StridedNestedTensor, dim: int, more: int = 0) -> int:
     return canonical_dim(int(dim), nt._form.rank + 1 + more)
 
 
@@ -43,13 +43,13 @@ def shape(input: StridedNestedTensor) -> Any:
 
 
 @TABLE.implements("stride")
-def stride(input: StridedNestedTensor, dim: Any = None) -> Any:
+def stride(input: StridedNestedTensor, dim: object = None) -> Any:
     """Refused, as in torch."""
     raise RuntimeError(_NO_SIZES.replace("sizes", "strides"))
 
 
 @TABLE.implements("size")
-def size(input: StridedNestedTensor, dim: int | None = None) -> Any:
+def size(input: StridedNestedTensor, dim: int | None = None) -> int:
     """The size of one dimension, if all items have the same."""
     if dim is None:
         raise RuntimeError(_NO_SIZES)
@@ -132,7 +132,7 @@ def is_same_size(input: Any, other: Any) -> bool:
 
 
 @TABLE.implements("__repr__")
-def text(input: StridedNestedTensor, *, tensor_contents: Any = None) -> str:
+def text(input: StridedNestedTensor, *, tensor_contents: object = None) -> str:
     """The text that torch prints: all items."""
     tracked = input.requires_grad
     with torch.no_grad():
@@ -146,7 +146,7 @@ def text(input: StridedNestedTensor, *, tensor_contents: Any = None) -> str:
 
 
 @TABLE.implements("item")
-def item(input: StridedNestedTensor) -> Any:
+def item(input: StridedNestedTensor) -> bool | float | int:
     """The only element."""
     return input._flat().item()
 
@@ -158,13 +158,13 @@ def truth(input: StridedNestedTensor) -> bool:
 
 
 @TABLE.implements("tolist", "numpy", "__array__")
-def numpy(input: StridedNestedTensor, *args: Any, **options: Any) -> Any:
+def numpy(input: StridedNestedTensor, *args: object, **options: object) -> Any:
     """Refused, as in torch."""
     raise RuntimeError(_NO_SIZES)
 
 
 @TABLE.implements("__reduce_ex__")
-def reduce_ex(input: StridedNestedTensor, protocol: Any) -> Any:
+def reduce_ex(input: StridedNestedTensor, protocol: object) -> tuple[object, ...]:
     """Pickled by its buffer and where the items lie in it; history is left out."""
     parts = (input._values.detach(), input._nested_tensor_size(), input._nested_tensor_strides(), input._nested_tensor_storage_offsets())
     return _rebuild_nested_tensor, parts, attributes_of(input) or None
@@ -198,7 +198,7 @@ for _name in (
 
 
 @TABLE.implements("clone")
-def clone(input: StridedNestedTensor, *, memory_format: Any = torch.preserve_format) -> StridedNestedTensor:
+def clone(input: StridedNestedTensor, *, memory_format: object = torch.preserve_format) -> StridedNestedTensor:
     """A copy; in contiguous format, packed."""
     if memory_format not in (None, torch.preserve_format, torch.contiguous_format):
         name = "".join(word.capitalize() for word in str(memory_format).removeprefix("torch.").split("_"))
@@ -209,7 +209,7 @@ def clone(input: StridedNestedTensor, *, memory_format: Any = torch.preserve_for
 
 
 @TABLE.implements("contiguous")
-def contiguous(input: StridedNestedTensor, memory_format: Any = torch.contiguous_format) -> StridedNestedTensor:
+def contiguous(input: StridedNestedTensor, memory_format: object = torch.contiguous_format) -> StridedNestedTensor:
     """The tensor itself if it is contiguous, else a packed copy."""
     return input if input._form.is_packed() else clone(input, memory_format=memory_format)
 
@@ -219,19 +219,19 @@ def _converted(nt: StridedNestedTensor, values: Tensor) -> StridedNestedTensor:
 
 
 @TABLE.implements("to")
-def to(input: StridedNestedTensor, *args: Any, **options: Any) -> Any:
+def to(input: StridedNestedTensor, *args: object, **options: object) -> Any:
     """Another dtype or device."""
     options.pop("layout", None)
     return _converted(input, input._values.to(*(x._values if isinstance(x, Nested) else x for x in args), **options))
 
 
-def _declare(names: str, owner: Any) -> None:
+def _declare(names: str, owner: object) -> None:
     for name in names.split():
         func = getattr(owner, name, None)
         if func is None:
             continue
 
-        def handler(input: StridedNestedTensor, *args: Any, func: Any = func, **options: Any) -> Any:
+        def handler(input: StridedNestedTensor, *args: object, func: Callable[..., object] = func, **options: object) -> object:
             options.pop("layout", None)
             found = func(input._values, *args, **options)
             return _converted(input, found) if isinstance(found, Tensor) else found
@@ -245,14 +245,14 @@ _declare("empty_like zeros_like ones_like randn_like", torch)
 
 
 @TABLE.implements("type_as")
-def type_as(input: Any, other: Any) -> Any:
+def type_as(input: Tensor, other: Tensor) -> Any:
     """Converted to the type of another tensor."""
     target = other._values if isinstance(other, Nested) else other
     return _converted(input, input._values.type_as(target)) if isinstance(input, StridedNestedTensor) else input.type_as(target)
 
 
 @TABLE.implements("copy_")
-def copy_(input: Any, src: Any, non_blocking: bool = False) -> Any:
+def copy_(input: object, src: object, non_blocking: bool = False) -> Any:
     """The data of a nested tensor with items of the same sizes."""
     if not isinstance(src, StridedNestedTensor) or not isinstance(input, StridedNestedTensor):
         raise RuntimeError("get_nested_tensor_impl requires a NestedTensor.")
@@ -273,7 +273,7 @@ def _reformed(nt: StridedNestedTensor, sizes: list[Any], strides: list[Any], sta
     return StridedNestedTensor.of(nt._values, Form(tuple(map(tuple, sizes)), tuple(map(tuple, strides)), starts, rank))
 
 
-def _each(nt: StridedNestedTensor, change: Any) -> StridedNestedTensor:
+def _each(nt: StridedNestedTensor, change: Callable[..., object]) -> StridedNestedTensor:
     """Sizes and strides of every item changed alike."""
     return _reformed(nt, [change(s) for s in nt._form.sizes], [change(s) for s in nt._form.strides])
 
@@ -302,13 +302,13 @@ def matrix_transpose(input: StridedNestedTensor) -> StridedNestedTensor:
 
 
 @TABLE.implements("atleast_1d", "atleast_2d")
-def at_least(*tensors: Any) -> Any:
+def at_least(*tensors: object) -> Any:
     """Nested tensors have two dimensions at least."""
     return tensors[0] if len(tensors) == 1 else tuple(tensors)
 
 
 @TABLE.implements("atleast_3d")
-def atleast_3d(*tensors: Any) -> Any:
+def atleast_3d(*tensors: object) -> Any:
     """A dimension of size 1 behind those of nested tensors of two."""
     found = [unsqueeze(t, 2) if isinstance(t, StridedNestedTensor) and t._form.rank == 1 else t for t in tensors]
     return found[0] if len(found) == 1 else tuple(found)
@@ -378,7 +378,7 @@ def _new_sizes(nt: StridedNestedTensor, given: tuple[Any, ...], name: str) -> li
 
 
 @TABLE.implements("view", "_view_shape")
-def view(input: StridedNestedTensor, *size: Any) -> StridedNestedTensor:
+def view(input: StridedNestedTensor, *size: object) -> StridedNestedTensor:
     """The same data with items of other sizes."""
     sizes = _new_sizes(input, size, "view")
     if tuple(sizes) == input._sizes:
@@ -392,14 +392,14 @@ def view(input: StridedNestedTensor, *size: Any) -> StridedNestedTensor:
 
 
 @TABLE.implements("reshape")
-def reshape(input: StridedNestedTensor, *shape: Any) -> StridedNestedTensor:
+def reshape(input: StridedNestedTensor, *shape: object) -> StridedNestedTensor:
     """As ``view``, with a copy where the memory needs one."""
     sizes = _new_sizes(input, shape, "reshape")
     return view(input, *shape) if input._form.is_packed() else StridedNestedTensor.contiguous_of(input._flat(), sizes)
 
 
 @TABLE.implements("view_as")
-def view_as(input: Any, other: Any) -> Any:
+def view_as(input: Any, other: object) -> Any:
     """A view with items of the sizes of another's."""
     if not input._form.is_packed():
         raise RuntimeError("view_as(): the nested tensor must be contiguous; use reshape_as()")
@@ -407,7 +407,7 @@ def view_as(input: Any, other: Any) -> Any:
 
 
 @TABLE.implements("reshape_as")
-def reshape_as(input: Any, other: Any) -> Any:
+def reshape_as(input: Any, other: Any) -> StridedNestedTensor:
     """Items of the sizes of another's."""
     if [math.prod(s) for s in input._sizes] != [math.prod(s) for s in other._sizes]:
         raise RuntimeError("reshape_as(): the items of both nested tensors must have the same numbers of elements")
@@ -434,7 +434,7 @@ def unbind(input: StridedNestedTensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @TABLE.implements("select")
-def select(input: StridedNestedTensor, dim: int, index: int) -> Any:
+def select(input: StridedNestedTensor, dim: int, index: int) -> StridedNestedTensor | Tensor:
     """One item, or one place of a dimension of every item."""
     place = _place(input, dim)
     if not place:
@@ -451,7 +451,7 @@ def select(input: StridedNestedTensor, dim: int, index: int) -> Any:
 
 
 @TABLE.implements("__getitem__")
-def getitem(input: Any, index: Any) -> Any:
+def getitem(input: object, index: object) -> Any:
     """An item, a part of it, or one place of a dimension of every item."""
     if not isinstance(input, StridedNestedTensor):
         raise _refused("indexing with a nested tensor")
@@ -479,7 +479,7 @@ def getitem(input: Any, index: Any) -> Any:
 
 
 @TABLE.implements("__setitem__")
-def setitem(input: Any, index: Any, value: Any) -> None:
+def setitem(input: object, index: object, value: object) -> None:
     """Writes into an item, or one place of a dimension of every item."""
     target = getitem(input, index)
     if isinstance(value, Tensor) and (value.dim() or isinstance(value, Nested)):
@@ -533,7 +533,7 @@ def split_with_sizes(input: StridedNestedTensor, split_sizes: Any, dim: int = 0)
 
 
 @TABLE.implements("split")
-def split(tensor: StridedNestedTensor, split_size_or_sections: Any = None, dim: int = 0, **spelled: Any) -> Any:
+def split(tensor: StridedNestedTensor, split_size_or_sections: object = None, dim: int = 0, **spelled: object) -> Any:
     """Parts of the last dimension, of the sizes given."""
     sizes = spelled.get("split_size", spelled.get("split_sizes", split_size_or_sections))
     if isinstance(sizes, int):

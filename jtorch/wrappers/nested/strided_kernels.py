@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import jtorch as torch
@@ -44,7 +45,7 @@ def _declare_arithmetic() -> None:
     for name, names in spellings.items():
         func = getattr(torch, name)
 
-        def handler(input: Any, other: Any, *, func: Any = func, name: str = name, **options: Any) -> Any:
+        def handler(input: Tensor, other: Tensor | int, *, func: Any = func, name: str = name, **options: Any) -> object:
             a, b, like = _both(name, input, other)
             return like._like(func(a, b, **options))
 
@@ -53,7 +54,9 @@ def _declare_arithmetic() -> None:
     for name in ("add", "mul"):
         func = getattr(Tensor, f"{name}_")
 
-        def inplace(input: Any, other: Any, *, func: Any = func, name: str = name, **options: Any) -> Any:
+        def inplace(
+            input: object, other: Any, *, func: Callable[..., object] = func, name: str = name, **options: object
+        ) -> StridedNestedTensor:
             if not isinstance(input, StridedNestedTensor):
                 if isinstance(input, Tensor) and not isinstance(input, Nested) and not input.dim():
                     raise RuntimeError(f"output with shape [] doesn't match the broadcast shape [{other._values.shape[0]}]")
@@ -75,7 +78,7 @@ def _declare_comparisons() -> None:
     for name in ("eq", "ge", "gt"):
         func = getattr(torch, name)
 
-        def handler(input: Any, other: Any, *, func: Any = func, name: str = name) -> Any:
+        def handler(input: Any, other: object, *, func: Callable[..., object] = func, name: str = name) -> object:
             if isinstance(other, Nested):
                 if name == "eq":
                     raise RuntimeError("eq does not support nested tensor as other value.")
@@ -94,14 +97,14 @@ TABLE.implements("greater_equal")(TABLE.special["ge"])
 
 
 @TABLE.implements("masked_fill")
-def masked_fill(input: Any, mask: Any, value: Any) -> Any:
+def masked_fill(input: Any, mask: Any, value: object) -> Any:
     """``value`` where a nested mask of the same sizes is True."""
     a, m, like = _both("masked_fill", input, mask)
     return like._like(a.masked_fill(m, value))
 
 
 @TABLE.implements("where")
-def where(condition: Any, input: Any, other: Any) -> Any:
+def where(condition: Any, input: Any, other: object) -> Any:
     """A dense 0-dim tensor or number where a nested condition holds, else the nested ``other``: what torch has."""
     if isinstance(input, Nested):
         raise RuntimeError("self must not be nested")
@@ -115,7 +118,7 @@ def where(condition: Any, input: Any, other: Any) -> Any:
 
 
 @TABLE.implements("linear")
-def linear(input: Any, weight: Any, bias: Any = None) -> StridedNestedTensor:
+def linear(input: object, weight: Tensor, bias: Any = None) -> StridedNestedTensor:
     """``input @ weight.T + bias`` for every item, on the rows of all at once."""
     if not isinstance(input, StridedNestedTensor):
         raise RuntimeError("linear(): weight and bias must not be nested")
@@ -155,7 +158,7 @@ def _matrix(nt: StridedNestedTensor) -> Tensor:
 
 @TABLE.implements("softmax")
 def softmax(
-    input: StridedNestedTensor, dim: Any = None, *rest: Any, dtype: torch.dtype | None = None, _stacklevel: int = 3
+    input: StridedNestedTensor, dim: Any = None, *rest: object, dtype: torch.dtype | None = None, _stacklevel: int = 3
 ) -> StridedNestedTensor:
     """Softmax over a dimension of every item."""
     if any(isinstance(x, torch.dtype) for x in rest):
@@ -218,7 +221,7 @@ def all_(input: StridedNestedTensor, dim: Any = None, keepdim: bool = False) -> 
     return from_padded(input._padded(True).all(-1, keepdim=True), [(*s[:-1], 1) for s in input._sizes])
 
 
-def _column(numbers: list[Any]) -> str:
+def _column(numbers: list[object]) -> str:
     """Sizes as PyTorch's errors print a tensor of them: a row for each item."""
     rows = [n if isinstance(n, tuple) else (n,) for n in numbers]
     width = max(len(str(n)) for row in rows for n in row)
@@ -267,7 +270,7 @@ def _products(name: str, a: Any, b: Any) -> StridedNestedTensor:
 
 
 @TABLE.implements("matmul", "__matmul__", "__rmatmul__", "linalg.matmul")
-def matmul(input: Any, other: Any) -> StridedNestedTensor:
+def matmul(input: object, other: object) -> StridedNestedTensor:
     """The products of the items of two nested tensors; of one with a dense batch of matrices of 4 dimensions."""
     a, b = isinstance(input, StridedNestedTensor), isinstance(other, StridedNestedTensor)
     if not (a and b):
@@ -286,7 +289,7 @@ def bmm(input: Any, mat2: Any) -> StridedNestedTensor:
 
 
 @TABLE.implements("embedding", "nn.functional.embedding")
-def embedding(input: Any, weight: Any, *args: Any, **options: Any) -> StridedNestedTensor:
+def embedding(input: Any, weight: Any, *args: Any, **options: object) -> StridedNestedTensor:
     """Rows of ``weight`` for nested indices."""
     indices, table = (input, weight) if isinstance(input, StridedNestedTensor) else (weight, input)
     found = F.embedding(indices._flat(), table, *args, **options)
@@ -298,7 +301,7 @@ def scaled_dot_product_attention(
     query: Any,
     key: Any,
     value: Any,
-    attn_mask: Any = None,
+    attn_mask: object = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     scale: float | None = None,

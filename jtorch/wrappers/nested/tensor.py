@@ -32,7 +32,7 @@ class Nested(Tensor):
         return cls._table.answer(func, types, args, kwargs or {})
 
     @staticmethod
-    def _apply_function(function: Any, args: tuple[Any, ...]) -> Any:
+    def _apply_function(function: Any, args: tuple[object, ...]) -> object:
         """``autograd.Function.apply`` with nested tensors among its arguments."""
         from .custom import apply
 
@@ -51,7 +51,7 @@ class Nested(Tensor):
         made.__dict__.update({name: value for name, value in vars(self).items() if name not in vars(made) and name != "_grad_seen"})
         return made
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> Any:
         return self._table.special["__reduce_ex__"](self, protocol)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -231,7 +231,7 @@ class NestedTensor(Nested):
         )
 
 
-def _stated(cache: dict[str, Any], name: str) -> int | None:
+def _stated(cache: dict[str, Tensor], name: str) -> int | None:
     """An extreme length as a number; torch keeps it as the first size of an empty tensor."""
     found = cache.get(name)
     return found.shape[0] if isinstance(found, Tensor) else found
@@ -266,5 +266,5 @@ def structure_matches(nt: NestedTensor, size: Any) -> bool:
     return len(size) >= end and all(_same(a, b) for a, b in zip(nt._size[:end], size[:end], strict=True))
 
 
-def _same(mine: Any, given: Any) -> bool:
+def _same(mine: object, given: object) -> bool:
     return mine == given or (not isinstance(given, NestedInt) and given == -1)

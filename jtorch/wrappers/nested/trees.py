@@ -32,7 +32,7 @@ def _flatten_strided(nt: StridedNestedTensor) -> tuple[tuple[Any, ...], Any]:
     return (nt._values,), (form.sizes, form.strides, form.starts, form.rank)
 
 
-def _unflatten_strided(structure: Any, children: Any) -> Any:
+def _unflatten_strided(structure: Any, children: Any) -> StridedNestedTensor:
     return StridedNestedTensor.of(children[0], Form(*structure))
 
 

@@ -16,7 +16,7 @@ from .ragged import Cut, NestedInt
 from .tensor import NestedTensor, build, structure_matches
 
 
-def _packed(sizes: tuple[Any, ...]) -> list[Any]:
+def _packed(sizes: tuple[object, ...]) -> list[Any]:
     """Sizes given one by one or as one sequence."""
     return list(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else list(sizes)
 
@@ -38,7 +38,7 @@ def transpose(input: NestedTensor, dim0: int, dim1: int) -> NestedTensor:
 
 
 @TABLE.implements("permute")
-def permute(input: NestedTensor, *dims: Any) -> NestedTensor:
+def permute(input: NestedTensor, *dims: object) -> NestedTensor:
     """Dimensions in another order, the batch first."""
     nt, given = input, _packed(dims)
     if len(given) != len(nt._size):
@@ -83,7 +83,7 @@ def movedim(input: NestedTensor, source: Any, destination: Any) -> NestedTensor:
 
 
 @TABLE.implements("view", "_view_shape")
-def view(input: NestedTensor, *size: Any) -> NestedTensor:
+def view(input: NestedTensor, *size: object) -> NestedTensor:
     """The same data with other dense dimensions; batch and ragged size as they are, or -1."""
     nt, given = input, _packed(size)
     if len(given) == 1 and isinstance(given[0], torch.dtype):
@@ -91,7 +91,7 @@ def view(input: NestedTensor, *size: Any) -> NestedTensor:
     return _viewed(nt, given, Tensor.view)
 
 
-def _viewed(nt: NestedTensor, size: list[Any], how: Any) -> NestedTensor:
+def _viewed(nt: NestedTensor, size: list[object], how: Any) -> NestedTensor:
     if tuple(nt._size) == tuple(size):
         return nt._like(nt._values.view_as(nt._values))
     if nt._ragged_idx != 1 and not _keeps_place(nt, size):
@@ -105,19 +105,19 @@ def _viewed(nt: NestedTensor, size: list[Any], how: Any) -> NestedTensor:
     return nt._like(how(nt._values, inside))
 
 
-def _keeps_place(nt: NestedTensor, size: list[Any]) -> bool:
+def _keeps_place(nt: NestedTensor, size: list[object]) -> bool:
     """Whether the dimensions before and including the ragged one stay, so that only dense ones behind it change."""
     return len(size) > nt._ragged_idx and structure_matches(nt, size) and -1 not in list(size[1 : nt._ragged_idx])
 
 
 @TABLE.implements("reshape")
-def reshape(input: NestedTensor, *shape: Any) -> NestedTensor:
+def reshape(input: NestedTensor, *shape: object) -> NestedTensor:
     """As ``view``, with a copy where the memory needs one."""
     return _viewed(input, _packed(shape), Tensor.reshape)
 
 
 @TABLE.implements("view_as")
-def view_as(input: Any, other: Any) -> Any:
+def view_as(input: Tensor, other: Any) -> Any:
     """A view of the shape of another nested tensor."""
     return view(input, *other._size) if isinstance(input, NestedTensor) else input.view(other.shape)
 
@@ -161,7 +161,7 @@ def unsqueeze(input: NestedTensor, dim: int) -> NestedTensor:
 
 
 @TABLE.implements("squeeze")
-def squeeze(input: NestedTensor, dim: Any = None) -> NestedTensor:
+def squeeze(input: NestedTensor, dim: object = None) -> NestedTensor:
     """Dense dimensions of size 1 left out."""
     nt = input
     if dim is None:
@@ -173,7 +173,7 @@ def squeeze(input: NestedTensor, dim: Any = None) -> NestedTensor:
 
 
 @TABLE.implements("expand")
-def expand(input: NestedTensor, *size: Any) -> NestedTensor:
+def expand(input: NestedTensor, *size: object) -> NestedTensor:
     """Dense dimensions of size 1 repeated without a copy."""
     given = _packed(size)
     if len(given) != len(input._size) or not structure_matches(input, given):
@@ -182,7 +182,7 @@ def expand(input: NestedTensor, *size: Any) -> NestedTensor:
 
 
 @TABLE.implements("expand_as")
-def expand_as(input: Any, other: Any) -> Any:
+def expand_as(input: Tensor, other: Any) -> Any:
     """Expanded to the shape of another; a dense tensor to the packed values of a nested one."""
     if isinstance(input, NestedTensor):
         return expand(input, *other._size)
@@ -201,7 +201,7 @@ def broadcast_to(input: NestedTensor, size: Any) -> NestedTensor:
 
 
 @TABLE.implements("broadcast_tensors")
-def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
+def broadcast_tensors(*tensors: object) -> tuple[NestedTensor, ...]:
     """Nested tensors of one structure, and dense ones, with common dense sizes."""
     given = _packed(tensors)
     first = next(t for t in given if isinstance(t, NestedTensor))
@@ -221,7 +221,7 @@ def _broadcast(given: list[Any], first: NestedTensor) -> list[NestedTensor]:
 
 
 @TABLE.implements("where")
-def where(condition: Any, input: Any = None, other: Any = None) -> Any:
+def where(condition: Any, input: Any = None, other: Any = None) -> NestedTensor:
     """Elements of ``input`` where the condition holds, else of ``other``."""
     if input is None:
         raise NotImplementedError("where(condition) of nested tensors is not offered by jtorch: use nonzero() of values()")
@@ -238,7 +238,7 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
 
 
 @TABLE.implements("split", "unsafe_split")
-def split(tensor: NestedTensor, split_size_or_sections: Any = None, dim: int = 0, **spelled: Any) -> tuple[NestedTensor, ...]:
+def split(tensor: NestedTensor, split_size_or_sections: object = None, dim: int = 0, **spelled: object) -> tuple[NestedTensor, ...]:
     """Parts of a dense dimension: of one size, or of the sizes given."""
     size = spelled.get("split_size", spelled.get("split_sizes", split_size_or_sections))
     name = "split_with_sizes" if isinstance(size, (tuple, list)) else "split"
@@ -276,7 +276,7 @@ def _batch_part(nt: NestedTensor, start: int, stop: int) -> NestedTensor:
 
 
 @TABLE.implements("tensor_split")
-def tensor_split(input: NestedTensor, indices_or_sections: Any = None, dim: int = 0, **spelled: Any) -> tuple[NestedTensor, ...]:
+def tensor_split(input: NestedTensor, indices_or_sections: object = None, dim: int = 0, **spelled: object) -> tuple[NestedTensor, ...]:
     """Parts of a dense dimension: so many, or cut at the indices."""
     where_ = spelled.get("sections", spelled.get("indices", indices_or_sections))
     place = dense(input, dim, "slice")
@@ -284,7 +284,7 @@ def tensor_split(input: NestedTensor, indices_or_sections: Any = None, dim: int 
 
 
 @TABLE.implements("dsplit")
-def dsplit(input: NestedTensor, indices_or_sections: Any) -> tuple[NestedTensor, ...]:
+def dsplit(input: NestedTensor, indices_or_sections: object) -> tuple[NestedTensor, ...]:
     """``tensor_split`` of dimension 2."""
     if len(input._size) < 3:
         raise RuntimeError(
@@ -299,13 +299,13 @@ def dsplit(input: NestedTensor, indices_or_sections: Any) -> tuple[NestedTensor,
 
 
 @TABLE.implements("atleast_1d", "atleast_2d")
-def at_least(*tensors: Any) -> Any:
+def at_least(*tensors: object) -> Any:
     """Nested tensors have two dimensions at least; dense ones beside them get theirs."""
     return tensors[0] if len(tensors) == 1 else tuple(tensors)
 
 
 @TABLE.implements("atleast_3d")
-def atleast_3d(*tensors: Any) -> Any:
+def atleast_3d(*tensors: object) -> Any:
     """A dimension of size 1 behind those of nested tensors of two."""
     found = [unsqueeze(t, 2) if isinstance(t, NestedTensor) and len(t._size) == 2 else t for t in tensors]
     return found[0] if len(found) == 1 else tuple(found)
@@ -328,7 +328,7 @@ def unbind(input: NestedTensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @TABLE.implements("select")
-def select(input: NestedTensor, dim: int, index: int) -> Any:
+def select(input: NestedTensor, dim: int, index: int) -> NestedTensor | Tensor:
     """One item, dense, or one place of a dense dimension, jagged."""
     nt, place = input, outer(input, dim)
     if place == 0:
@@ -427,7 +427,7 @@ def narrow(input: NestedTensor, dim: Any, start: Any, length: Any) -> NestedTens
     return _narrowed(input, dim, start, length)
 
 
-def _narrowed(nt: NestedTensor, dim: int, start: Any, length: Any) -> NestedTensor:
+def _narrowed(nt: NestedTensor, dim: int, start: object, length: int) -> NestedTensor:
     place = outer(nt, dim)
     if place == 0:
         if not isinstance(start, int) or not isinstance(length, int):

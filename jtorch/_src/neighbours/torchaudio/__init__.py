@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ....core import Tensor
 from ....library import Library
 from . import filters, paths
 
@@ -20,11 +21,11 @@ _library: Library | None = None
 _HERE = ("_torchaudio", "libtorchaudio")
 
 
-def _array(x: Any) -> np.ndarray:
+def _array(x: Tensor) -> np.ndarray:
     return np.asarray(x.detach().resolve_conj().cpu())
 
 
-def _lfilter_core_loop(input_signal_windows: Any, a_coeff_flipped: Any, padded_output_waveform: Any) -> Any:
+def _lfilter_core_loop(input_signal_windows: Tensor, a_coeff_flipped: Any, padded_output_waveform: Any) -> object:
     x, coefficients, out = _array(input_signal_windows), _array(a_coeff_flipped), _array(padded_output_waveform)
     rest = coefficients.shape[1] - 1
     made = filters.recursion(x - coefficients[:, -1:] * out[..., rest:], coefficients[:, :-1], out[..., :rest])
@@ -32,7 +33,7 @@ def _lfilter_core_loop(input_signal_windows: Any, a_coeff_flipped: Any, padded_o
     return padded_output_waveform
 
 
-def _overdrive_core_loop(waveform: Any, temp: Any, last_in: Any, last_out: Any, output_waveform: Any) -> tuple[Any, Any, Any]:
+def _overdrive_core_loop(waveform: Tensor, temp: Any, last_in: Any, last_out: Any, output_waveform: Any) -> tuple[object, object, object]:
     x, before = _array(temp), _array(last_in)
     change = np.diff(x, axis=1, prepend=before[:, None])
     made = filters.recursion(change, np.full((len(x), 1), -0.995), _array(last_out)[:, None])
@@ -44,21 +45,21 @@ def _overdrive_core_loop(waveform: Any, temp: Any, last_in: Any, last_out: Any, 
 
 
 def _rnnt_loss_forward(
-    logits: Any, targets: Any, logit_lengths: Any, target_lengths: Any, blank: int, clamp: float, fused_log_softmax: bool
-) -> tuple[Any, Any]:
+    logits: Tensor, targets: Any, logit_lengths: Any, target_lengths: Any, blank: int, clamp: float, fused_log_softmax: bool
+) -> tuple[object, object]:
     costs, slopes = paths.transducer(
         _array(logits), _array(targets), _array(logit_lengths), _array(target_lengths), blank, clamp, fused_log_softmax
     )
     return logits.new_tensor(costs), logits.new_tensor(slopes)
 
 
-def _forced_align(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int) -> tuple[Any, Any]:
+def _forced_align(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int) -> tuple[object, object]:
     path = paths.alignment(_array(log_probs), _array(targets), _array(input_lengths), _array(target_lengths), blank)
     return targets.new_tensor(path), log_probs.detach()
 
 
 #: Schema -> function of tensors.
-_TENSORS: dict[str, Callable[..., Any]] = {
+_TENSORS: dict[str, Callable[..., object]] = {
     "_lfilter_core_loop(Tensor input_signal_windows, Tensor a_coeff_flipped, Tensor(a!) padded_output_waveform) -> Tensor(a!)":
         _lfilter_core_loop,
     "_overdrive_core_loop(Tensor waveform, Tensor temp, Tensor(a!) last_in, Tensor(b!) last_out, Tensor(c!) output_waveform)"

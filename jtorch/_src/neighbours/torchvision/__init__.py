@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ....core import Tensor
 from ....library import Library
 from ...facts.errors import not_offered
 from . import boxes, deforming, regions
@@ -23,7 +24,7 @@ _CONVOLUTION = """Tensor input, Tensor weight, Tensor offset, Tensor mask, Tenso
 _MAPPED = _POOLED.replace("rois,", "rois, Tensor channel_mapping,")
 
 #: Schema -> function of arrays.
-_ARRAYS: dict[str, Callable[..., Any]] = {
+_ARRAYS: dict[str, Callable[..., object]] = {
     f"roi_align(Tensor input, {_POOLED}, int sampling_ratio, bool aligned) -> Tensor": regions.roi_align,
     f"_roi_align_backward(Tensor grad, {_POOLED}, {_SIZES}, int sampling_ratio, bool aligned) -> Tensor": regions.roi_align_backward,
     f"roi_pool(Tensor input, {_POOLED}) -> (Tensor, Tensor)": regions.roi_pool,
@@ -39,7 +40,7 @@ _ARRAYS: dict[str, Callable[..., Any]] = {
 _QUANTISED = "quantised tensors are left out"
 
 
-def _nms(dets: Any, scores: Any, iou_threshold: float) -> Any:
+def _nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> object:
     kept = boxes.nms(np.asarray(dets.detach().jax()), np.asarray(scores.detach().jax()), iou_threshold)
     return scores.new_tensor(kept, dtype=_long())
 
@@ -51,7 +52,7 @@ def _long() -> Any:
 
 
 def _refuse(name: str) -> Callable[..., Any]:
-    def refuse(*_args: Any, **_kwargs: Any) -> Any:
+    def refuse(*_args: object, **_kwargs: object) -> Any:
         raise not_offered(f"torchvision's {name}", _QUANTISED)
 
     return refuse

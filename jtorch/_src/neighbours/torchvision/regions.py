@@ -39,7 +39,7 @@ def _mapping(count: int, channels: int, height: int, width: int) -> Array:
     return jnp.broadcast_to(one, (count, channels, height, width))
 
 
-def _each(function: Callable[..., Any], rois: Array, size: int) -> Any:
+def _each(function: Callable[..., object], rois: Array, size: int) -> Any:
     """The function of one region, for all of them; ``size`` elements are the most that one needs."""
     count = rois.shape[0]
     chunk = max(1, min(count, _CHUNK // max(size, 1)))
@@ -137,7 +137,7 @@ def roi_align(
     return _each(weighted, rois, channels * height * width)
 
 
-def _transposed(function: Callable[..., Any], like: Array, grad: Array) -> Array:
+def _transposed(function: Callable[..., object], like: Array, grad: Array) -> Array:
     """The gradient of a linear function of a map."""
     return jax.vjp(function, like)[1](grad)[0]
 

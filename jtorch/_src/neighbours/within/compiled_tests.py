@@ -36,7 +36,7 @@ class CompileCounter:
         self.frame_count = self.op_count = 0
         self.clear()
 
-    def __call__(self, gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
+    def __call__(self, gm: torch.fx.GraphModule, example_inputs: list[object]) -> Callable[..., Any]:
         del example_inputs
         self.frame_count += 1
         self.op_count += sum("call" in node.op for node in gm.graph.nodes)
@@ -55,7 +55,7 @@ class CompileCounterWithBackend:
         self.backend = backend
         self.graphs: list[torch.fx.GraphModule] = []
 
-    def __call__(self, gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
+    def __call__(self, gm: torch.fx.GraphModule, example_inputs: list[object]) -> Callable[..., Any]:
         self.frame_count += 1
         self.op_count += sum("call" in node.op for node in gm.graph.nodes)
         self.graphs.append(gm)
@@ -73,7 +73,7 @@ class EagerAndRecordGraphs:
     def __init__(self) -> None:
         self.graphs: list[torch.fx.GraphModule] = []
 
-    def __call__(self, gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
+    def __call__(self, gm: torch.fx.GraphModule, example_inputs: list[object]) -> Callable[..., Any]:
         del example_inputs
         self.graphs.append(gm)
         return gm.forward
@@ -88,7 +88,7 @@ def reset_rng_state(use_xla: bool = False) -> None:
 
 
 def rand_strided(
-    size: Sequence[int], stride: Sequence[int], dtype: torch.dtype = torch.float32, device: Any = "cpu", extra_size: int = 0
+    size: Sequence[int], stride: Sequence[int], dtype: torch.dtype = torch.float32, device: str = "cpu", extra_size: int = 0
 ) -> torch.Tensor:
     """Random numbers of a shape and strides: normal ones, integers from 0 or 1 on for dtypes without fractions."""
     needed = sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1 + extra_size if all(size) else extra_size
@@ -105,12 +105,12 @@ def normalize_gm(gm_str: str) -> str:
     return "\n".join(line for line in kept if line) + "\n"
 
 
-def requires_bwd_pass(out: Any) -> bool:
+def requires_bwd_pass(out: object) -> bool:
     """Whether a gradient can be taken of a result or a part of it."""
     return any(isinstance(x, torch.Tensor) and x.requires_grad for x in torch.utils._pytree.tree_leaves(out))
 
 
-def reduce_to_scalar_loss(out: Any) -> torch.Tensor:
+def reduce_to_scalar_loss(out: torch.Tensor) -> torch.Tensor:
     """The mean of a result, or of the means of its parts."""
     if isinstance(out, torch.Tensor):
         return out.sum() / out.numel()
@@ -118,7 +118,7 @@ def reduce_to_scalar_loss(out: Any) -> torch.Tensor:
     return sum(reduce_to_scalar_loss(part) for part in parts) / len(parts)  # type: ignore[return-value]
 
 
-def collect_results(model: torch.nn.Module, prediction: Any, loss: Any, example_inputs: Any) -> list[Any]:
+def collect_results(model: torch.nn.Module, prediction: object, loss: object, example_inputs: object) -> list[object]:
     """What a training step left: prediction, loss, gradients, parameters and buffers, and gradients of the inputs."""
     gradients = {f"{name}.grad": p.grad for name, p in model.named_parameters()}
     state = {**dict(model.named_parameters()), **dict(model.named_buffers())}

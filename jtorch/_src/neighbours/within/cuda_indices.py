@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jtorch as torch
 from jtorch._utils import _get_device_index as _index_of
 
 __all__ = ["_get_device_index"]
 
 
-def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int | None:
+def _get_device_index(device: object, optional: bool = False, allow_cpu: bool = False) -> int | None:
     """The index of a GPU: of the current one where ``device`` has none, with ``optional``; -1 for the CPU, with ``allow_cpu``.
 
     Raises:

@@ -88,7 +88,7 @@ def set_logs(*, all: int | None = None, modules: dict[str, int | bool] | None = 
     levels: dict[str, int] = {}
     switched: dict[str, bool] = {}
 
-    def note(name: str, value: Any) -> None:
+    def note(name: str, value: object) -> None:
         if value is None:
             return
         if name in _ARTIFACTS:
@@ -156,7 +156,7 @@ def hide_warnings(filter_fn: Callable[..., bool] = lambda *args, **kwargs: True)
     """A block in which warnings that ``filter_fn(message, category, filename, lineno, ...)`` is true for are not shown."""
     shown = warnings.showwarning
 
-    def show(*args: Any, **kwargs: Any) -> None:
+    def show(*args: Any, **kwargs: object) -> None:
         if not filter_fn(*args, **kwargs):
             shown(*args, **kwargs)
 
@@ -167,17 +167,17 @@ def hide_warnings(filter_fn: Callable[..., bool] = lambda *args, **kwargs: True)
         warnings.showwarning = shown
 
 
-def trace_structured(name: str, *args: Any, **kwargs: Any) -> None:
+def trace_structured(name: str, *args: object, **kwargs: object) -> None:
     """Nothing: PyTorch writes a trace of its compiler for ``TORCH_TRACE``, and there is none."""
     del name, args, kwargs
 
 
-def dtrace_structured(name: str, *args: Any, **kwargs: Any) -> None:
+def dtrace_structured(name: str, *args: object, **kwargs: object) -> None:
     """Nothing, as ``trace_structured``."""
     del name, args, kwargs
 
 
-def trace_structured_artifact(name: str, encoding: str, payload_fn: Any = None, compile_id: Any = None) -> None:
+def trace_structured_artifact(name: str, encoding: str, payload_fn: object = None, compile_id: object = None) -> None:
     """Nothing, as ``trace_structured``."""
     del name, encoding, payload_fn, compile_id
 

@@ -39,11 +39,11 @@ def count_label(label: str) -> None:
     simple_call_counter[label] = simple_call_counter.get(label, 0) + 1
 
 
-def count(fn: Callable[..., Any]) -> Callable[..., Any]:
+def count(fn: Callable[..., object]) -> Callable[..., Any]:
     """A decorator that counts the calls of a function in ``simple_call_counter``."""
 
     @functools.wraps(fn)
-    def counted(*args: Any, **kwargs: Any) -> Any:
+    def counted(*args: object, **kwargs: object) -> Any:
         count_label(fn.__qualname__)
         return fn(*args, **kwargs)
 
@@ -61,7 +61,7 @@ def not_none(obj: _T | None) -> _T:
     return obj
 
 
-def _itself(source: Any) -> Callable[[Any], Any]:
+def _itself(source: object) -> Callable[[Any], Any]:
     """A decorator that returns what it is given: it tells type checkers that a function has another's parameters."""
     del source
     return lambda fn: fn
@@ -73,19 +73,19 @@ copy_func_params = copy_method_params = copy_func_sig = copy_method_sig = _itsel
 def exposed_in(module: str) -> Callable[[Any], Any]:
     """A decorator that says that a function or class belongs to a module."""
 
-    def mark(fn: Any) -> Any:
+    def mark(fn: object) -> Any:
         fn.__module__ = module
         return fn
 
     return mark
 
 
-def cache_method(f: Callable[..., Any]) -> Callable[..., Any]:
+def cache_method(f: Callable[..., object]) -> Callable[..., Any]:
     """A decorator for methods that keeps their results on the object, by arguments, which must be hashable."""
     name = f"_cache_method_{f.__name__}"
 
     @functools.wraps(f)
-    def wrap(self: Any, *args: Any) -> Any:
+    def wrap(self: object, *args: object) -> Any:
         kept = self.__dict__.setdefault(name, {})
         if args not in kept:
             kept[args] = f(self, *args)
@@ -107,7 +107,7 @@ def dill_available() -> bool:
     return _check_module_exists("dill")
 
 
-def import_dill() -> Any:
+def import_dill() -> object:
     """``dill`` without its changes to ``pickle``, or None where it is not installed."""
     if not dill_available():
         return None
@@ -116,7 +116,7 @@ def import_dill() -> Any:
     return dill
 
 
-def _disable_dynamo(fn: Any = None, recursive: bool = True) -> Any:
+def _disable_dynamo(fn: object = None, recursive: bool = True) -> object:
     """``torch.compiler.disable``."""
     return torch.compiler.disable(fn, recursive)
 
@@ -239,7 +239,7 @@ class OrderedSet(MutableSet[_T]):
         """Keeps the elements that one of both has."""
         self._elements = self.symmetric_difference(other)._elements
 
-    def __or__(self, other: Iterable[Any]) -> OrderedSet[Any]:
+    def __or__(self, other: Iterable[object]) -> OrderedSet[object]:
         return OrderedSet([*self, *other])
 
     def __ior__(self, other: Iterable[_T]) -> OrderedSet[_T]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import jtorch
 from jtorch import classes as classes
@@ -66,11 +65,11 @@ def justknobs_getval_int(name: str) -> int:
     return 0
 
 
-def signpost_event(category: str, name: str, parameters: dict[str, Any]) -> None:
+def signpost_event(category: str, name: str, parameters: dict[str, object]) -> None:
     """Nothing: events are noted at that company only."""
     del category, name, parameters
 
 
-def log_torchscript_usage(api: str, **kwargs: Any) -> None:
+def log_torchscript_usage(api: str, **kwargs: object) -> None:
     """Nothing, as ``signpost_event``."""
     del api, kwargs

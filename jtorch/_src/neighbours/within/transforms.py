@@ -27,7 +27,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def chunk_vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunks: int = 2) -> Any:
+def chunk_vmap(func: Callable[..., object], in_dims: Any = 0, out_dims: object = 0, randomness: str = "error", chunks: int = 2) -> object:
     """``vmap`` that goes through the examples in ``chunks`` parts, one after the other.
 
     Raises:
@@ -44,7 +44,7 @@ def chunk_vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, ra
     if chunks == 1:
         return vmap(func, in_dims=in_dims, out_dims=out_dims, randomness=randomness)
 
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: Any, **kwargs: object) -> Any:
         flat, spec = torch.utils._pytree.tree_flatten(args)
         dims = torch.utils._pytree._broadcast_to_and_flatten(in_dims if isinstance(in_dims, int) else tuple(in_dims), spec)
         if dims is None:

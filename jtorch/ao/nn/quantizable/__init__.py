@@ -71,7 +71,7 @@ class LSTMCell(nn.Module):
         self.initial_hidden_state_qparams, self.initial_cell_state_qparams = (1.0, 0), (1.0, 0)
         self.hidden_state_dtype = self.cell_state_dtype = None
 
-    def forward(self, x: Any, hidden: tuple[Any, Any] | None = None) -> tuple[Any, Any]:
+    def forward(self, x: torch.Tensor, hidden: tuple[torch.Tensor, torch.Tensor] | None = None) -> tuple[Any, Any]:
         """The next hidden state and the next cell state."""
         hx, cx = self.initialize_hidden(x.shape[0]) if hidden is None or hidden[0] is None or hidden[1] is None else hidden
         i, f, c, o = self.gates.add(self.igates(x), self.hgates(hx)).chunk(4, 1)
@@ -80,7 +80,7 @@ class LSTMCell(nn.Module):
         # The activation of the new state has no module of its own in PyTorch either.
         return self.ogate_cy.mul(o, torch.tanh(cy)), cy
 
-    def initialize_hidden(self, batch_size: int, is_quantized: bool = False) -> tuple[Any, Any]:
+    def initialize_hidden(self, batch_size: int, is_quantized: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
         """States of zeros.
 
         Raises:

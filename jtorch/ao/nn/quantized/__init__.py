@@ -15,7 +15,7 @@ _FORWARD = "FloatFunctional is not intended to use the 'forward'. Please use the
 class FXFloatFunctional(nn.Module):
     """Operations as methods of a module, whose results nobody looks at: what ``torch.fx`` replaces."""
 
-    def _observed(self, value: Any) -> Any:
+    def _observed(self, value: object) -> object:
         return value
 
     def forward(self, x: Any) -> Any:
@@ -26,31 +26,31 @@ class FXFloatFunctional(nn.Module):
         """
         raise RuntimeError(_FORWARD)
 
-    def add(self, x: Any, y: Any) -> Any:
+    def add(self, x: torch.Tensor, y: torch.Tensor) -> Any:
         """``torch.add(x, y)``."""
         return self._observed(torch.add(x, y))
 
-    def add_scalar(self, x: Any, y: float) -> Any:
+    def add_scalar(self, x: torch.Tensor, y: float) -> torch.Tensor:
         """``torch.add(x, y)`` with a number, not observed."""
         return torch.add(x, y)
 
-    def mul(self, x: Any, y: Any) -> Any:
+    def mul(self, x: torch.Tensor, y: torch.Tensor) -> Any:
         """``torch.mul(x, y)``."""
         return self._observed(torch.mul(x, y))
 
-    def mul_scalar(self, x: Any, y: float) -> Any:
+    def mul_scalar(self, x: torch.Tensor, y: float) -> torch.Tensor:
         """``torch.mul(x, y)`` with a number, not observed."""
         return torch.mul(x, y)
 
-    def cat(self, x: Any, dim: int = 0) -> Any:
+    def cat(self, x: list[torch.Tensor], dim: int = 0) -> Any:
         """``torch.cat(x, dim)``."""
         return self._observed(torch.cat(x, dim=dim))
 
-    def add_relu(self, x: Any, y: Any) -> Any:
+    def add_relu(self, x: torch.Tensor, y: torch.Tensor) -> Any:
         """``torch.relu(torch.add(x, y))``."""
         return self._observed(torch.relu(torch.add(x, y)))
 
-    def matmul(self, x: Any, y: Any) -> Any:
+    def matmul(self, x: torch.Tensor, y: torch.Tensor) -> Any:
         """``torch.matmul(x, y)``."""
         return self._observed(torch.matmul(x, y))
 
@@ -69,7 +69,7 @@ class FloatFunctional(FXFloatFunctional):
         super().__init__()
         self.activation_post_process = nn.Identity()
 
-    def _observed(self, value: Any) -> Any:
+    def _observed(self, value: object) -> object:
         return self.activation_post_process(value)
 
 

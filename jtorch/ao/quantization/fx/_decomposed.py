@@ -53,13 +53,13 @@ def _single(input: Any) -> Any:
     return input
 
 
-def _of(input: Any, dtype: Any) -> Any:
+def _of(input: Any, dtype: object) -> Any:
     if input.dtype is not dtype:
         raise AssertionError(f"Expecting input to have dtype: {dtype}, but got {input.dtype}")
     return input
 
 
-def _one(what: str, t: Any) -> Any:
+def _one(what: str, t: torch.Tensor) -> Any:
     if t.numel() != 1:
         raise AssertionError(f"Expecting {what} tensor to be one element, but received : {t.numel()}")
     return t.item()
@@ -69,7 +69,7 @@ def _one(what: str, t: Any) -> Any:
 
 
 @_operator("quantize_per_tensor(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype) -> Tensor")
-def quantize_per_tensor(input: Any, scale: float, zero_point: int, quant_min: int, quant_max: int, dtype: Any) -> Any:
+def quantize_per_tensor(input: Any, scale: float, zero_point: int, quant_min: int, quant_max: int, dtype: object) -> torch.Tensor:
     input = _single(input)
     _within(quant_min, quant_max, dtype)
     return torch.clamp(torch.round(input * (1.0 / scale)) + zero_point, quant_min, quant_max).to(dtype)
@@ -78,7 +78,7 @@ def quantize_per_tensor(input: Any, scale: float, zero_point: int, quant_min: in
 @_operator(
     "quantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max, ScalarType dtype) -> Tensor"
 )
-def quantize_per_tensor_tensor(input: Any, scale: Any, zero_point: Any, quant_min: int, quant_max: int, dtype: Any) -> Any:
+def quantize_per_tensor_tensor(input: object, scale: Any, zero_point: Any, quant_min: int, quant_max: int, dtype: object) -> Any:
     return quantize_per_tensor(input, _one("scale", scale), _one("zero_point", zero_point), quant_min, quant_max, dtype)
 
 
@@ -86,7 +86,7 @@ def quantize_per_tensor_tensor(input: Any, scale: Any, zero_point: Any, quant_mi
     "quantize_per_tensor.tensor2(Tensor input, Tensor scale, Tensor zero_point, Tensor quant_min, Tensor quant_max, ScalarType dtype) -> "
     "Tensor"
 )
-def quantize_per_tensor_tensor2(input: Any, scale: Any, zero_point: Any, quant_min: Any, quant_max: Any, dtype: Any) -> Any:
+def quantize_per_tensor_tensor2(input: object, scale: object, zero_point: object, quant_min: Any, quant_max: Any, dtype: object) -> Any:
     return quantize_per_tensor_tensor(input, scale, zero_point, quant_min.item(), quant_max.item(), dtype)
 
 
@@ -95,7 +95,7 @@ def quantize_per_tensor_tensor2(input: Any, scale: Any, zero_point: Any, quant_m
     "ScalarType? out_dtype=None) -> Tensor"
 )
 def dequantize_per_tensor(
-    input: Any, scale: float, zero_point: int, quant_min: int, quant_max: int, dtype: Any, *, out_dtype: Any = None
+    input: object, scale: float, zero_point: int, quant_min: int, quant_max: int, dtype: object, *, out_dtype: object = None
 ) -> Any:
     del quant_min, quant_max  # they say what the numbers may be, for those who match graphs
     if dtype not in _BOUNDS:
@@ -108,7 +108,7 @@ def dequantize_per_tensor(
     "ScalarType? out_dtype=None) -> Tensor"
 )
 def dequantize_per_tensor_tensor(
-    input: Any, scale: Any, zero_point: Any, quant_min: int, quant_max: int, dtype: Any, *, out_dtype: Any = None
+    input: object, scale: Any, zero_point: Any, quant_min: int, quant_max: int, dtype: object, *, out_dtype: object = None
 ) -> Any:
     scale, zero_point = _one("scale", scale), _one("zero_point", zero_point)
     return dequantize_per_tensor(input, scale, zero_point, quant_min, quant_max, dtype, out_dtype=out_dtype)
@@ -119,17 +119,21 @@ def dequantize_per_tensor_tensor(
     "ScalarType? out_dtype=None) -> Tensor"
 )
 def dequantize_per_tensor_tensor2(
-    input: Any, scale: Any, zero_point: Any, quant_min: Any, quant_max: Any, dtype: Any, *, out_dtype: Any = None
+    input: object, scale: object, zero_point: object, quant_min: Any, quant_max: Any, dtype: object, *, out_dtype: object = None
 ) -> Any:
     return dequantize_per_tensor_tensor(input, scale, zero_point, quant_min.item(), quant_max.item(), dtype, out_dtype=out_dtype)
 
 
-def _like_quantized(input: Any, scale: Any, zero_point: Any, quant_min: Any, quant_max: Any, dtype: Any) -> Any:
+def _like_quantized(
+    input: object, scale: object, zero_point: object, quant_min: object, quant_max: object, dtype: torch.dtype | None
+) -> torch.Tensor:
     del scale, zero_point, quant_min, quant_max
     return torch.empty_like(_single(input), dtype=dtype)
 
 
-def _like_dequantized(input: Any, scale: Any, zero_point: Any, quant_min: Any, quant_max: Any, dtype: Any, *, out_dtype: Any = None) -> Any:
+def _like_dequantized(
+    input: object, scale: object, zero_point: object, quant_min: object, quant_max: object, dtype: object, *, out_dtype: Any = None
+) -> torch.Tensor:
     del scale, zero_point, quant_min, quant_max
     return torch.empty_like(_of(input, dtype), dtype=out_dtype or torch.float32)
 
@@ -140,11 +144,11 @@ for _name in ("tensor", "tensor2"):  # whose scales have no value there
 
 
 @_operator("convert_element_type.no_fuse(Tensor input, ScalarType dtype) -> Tensor")
-def convert_element_type(input: Any, dtype: Any) -> Any:
+def convert_element_type(input: Any, dtype: object) -> Any:
     return input.to(dtype)
 
 
-def _extent(input: Any, low: int, high: int) -> tuple[Any, Any]:
+def _extent(input: torch.Tensor, low: int, high: int) -> tuple[torch.Tensor, torch.Tensor]:
     """The least and largest element, between which there is 0."""
     if input.dtype not in (torch.float32, torch.float16, torch.bfloat16):
         raise AssertionError(f"Expecting input to have dtype torch.float32/16/b16, but got dtype: {input.dtype}")
@@ -155,7 +159,7 @@ def _extent(input: Any, low: int, high: int) -> tuple[Any, Any]:
 
 
 @_operator("choose_qparams.tensor(Tensor input, int quant_min, int quant_max, float eps, ScalarType dtype) -> (Tensor, Tensor)")
-def choose_qparams(input: Any, quant_min: int, quant_max: int, eps: float, dtype: Any) -> Any:
+def choose_qparams(input: Any, quant_min: int, quant_max: int, eps: float, dtype: object) -> tuple[torch.Tensor, torch.Tensor]:
     del dtype
     least, most = _extent(input, quant_min, quant_max)
     scale = torch.clamp((most - least) / float(quant_max - quant_min), min=eps)
@@ -164,7 +168,7 @@ def choose_qparams(input: Any, quant_min: int, quant_max: int, eps: float, dtype
 
 
 @_operator("choose_qparams_symmetric.tensor(Tensor input, int quant_min, int quant_max, float eps, ScalarType dtype) -> (Tensor, Tensor)")
-def choose_qparams_symmetric(input: Any, quant_min: int, quant_max: int, eps: float, dtype: Any) -> Any:
+def choose_qparams_symmetric(input: Any, quant_min: int, quant_max: int, eps: float, dtype: object) -> tuple[torch.Tensor, torch.Tensor]:
     least, most = _extent(input, quant_min, quant_max)
     scale = torch.clamp(torch.maximum(-least, most) / (float(quant_max - quant_min) / 2), min=eps)
     zero_point = torch.full((1,), 128 if dtype is torch.uint8 else 0, dtype=torch.int64)
@@ -175,7 +179,7 @@ def choose_qparams_symmetric(input: Any, quant_min: int, quant_max: int, eps: fl
 
 
 @_operator("choose_qparams_per_token(Tensor input, ScalarType dtype) -> (Tensor, Tensor)")
-def choose_qparams_per_token(input: Any, dtype: Any) -> Any:
+def choose_qparams_per_token(input: torch.Tensor, dtype: object) -> Any:
     if dtype is not torch.int8:
         raise Exception(f"unsupported dtype in choose_qparams_per_token: {dtype}")
     scales = input.abs().amax(dim=-1, keepdim=True)
@@ -184,7 +188,7 @@ def choose_qparams_per_token(input: Any, dtype: Any) -> Any:
 
 
 @_operator("choose_qparams_per_token_asymmetric(Tensor input, ScalarType dtype) -> (Tensor, Tensor)")
-def choose_qparams_per_token_asymmetric(input: Any, dtype: Any) -> Any:
+def choose_qparams_per_token_asymmetric(input: torch.Tensor, dtype: object) -> tuple[torch.Tensor, torch.Tensor]:
     del dtype  # it is eight bits
     low, high = -128, 127
     least, most = torch.aminmax(input, dim=-1, keepdim=True)
@@ -197,12 +201,12 @@ def choose_qparams_per_token_asymmetric(input: Any, dtype: Any) -> Any:
 
 
 @_operator("_choose_qparams_per_token_asymmetric_impl(Tensor input, ScalarType dtype) -> (Tensor, Tensor)")
-def _choose_qparams_per_token_asymmetric_impl(input: Any, dtype: Any) -> Any:
+def _choose_qparams_per_token_asymmetric_impl(input: object, dtype: object) -> Any:
     return choose_qparams_per_token_asymmetric(input, dtype)
 
 
 @_operator("quantize_per_token(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype) -> Tensor")
-def quantize_per_token(input: Any, scales: Any, zero_points: Any, quant_min: int, quant_max: int, dtype: Any) -> Any:
+def quantize_per_token(input: Any, scales: Any, zero_points: Any, quant_min: int, quant_max: int, dtype: object) -> Any:
     _within(quant_min, quant_max, dtype)
     return (input * (1.0 / scales) + zero_points).round().clamp(quant_min, quant_max).to(dtype)
 
@@ -211,7 +215,9 @@ def quantize_per_token(input: Any, scales: Any, zero_points: Any, quant_min: int
     "dequantize_per_token(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype, "
     "ScalarType output_dtype) -> Tensor"
 )
-def dequantize_per_token(input: Any, scales: Any, zero_points: Any, quant_min: int, quant_max: int, dtype: Any, output_dtype: Any) -> Any:
+def dequantize_per_token(
+    input: Any, scales: object, zero_points: Any, quant_min: int, quant_max: int, dtype: object, output_dtype: object
+) -> Any:
     del quant_min, quant_max, dtype
     return ((input - zero_points) * scales).to(output_dtype)
 
@@ -232,7 +238,7 @@ def _groups(input: Any, scales: Any, zero_points: Any, size: int) -> tuple[Any, 
     "int group_size) -> Tensor"
 )
 def quantize_per_channel_group(
-    input: Any, scales: Any, zero_points: Any, quant_min: int, quant_max: int, dtype: Any, group_size: int
+    input: Any, scales: Any, zero_points: object, quant_min: int, quant_max: int, dtype: object, group_size: int
 ) -> Any:
     rows, scales, zero_points = _groups(input, scales, zero_points, group_size)
     return (rows * (1.0 / scales) + zero_points).round().clamp(quant_min, quant_max).to(dtype).reshape(input.shape)
@@ -243,7 +249,7 @@ def quantize_per_channel_group(
     "int group_size, ScalarType output_dtype) -> Tensor"
 )
 def dequantize_per_channel_group(
-    input: Any, scales: Any, zero_points: Any, quant_min: int, quant_max: int, dtype: Any, group_size: int, output_dtype: Any
+    input: Any, scales: object, zero_points: object, quant_min: int, quant_max: int, dtype: object, group_size: int, output_dtype: object
 ) -> Any:
     del quant_min, quant_max, dtype
     rows, scales, zero_points = _groups(input, scales, zero_points, group_size)
@@ -265,7 +271,9 @@ def _along(t: Any, axis: int, ndim: int) -> Any:
     "quantize_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, int quant_min, int quant_max, ScalarType dtype) -> "
     "Tensor"
 )
-def quantize_per_channel(input: Any, scales: Any, zero_points: Any, axis: int, quant_min: int, quant_max: int, dtype: Any) -> Any:
+def quantize_per_channel(
+    input: Any, scales: Any, zero_points: Any, axis: int, quant_min: int, quant_max: int, dtype: object
+) -> torch.Tensor:
     input = _single(input)
     if axis >= input.dim():
         raise AssertionError(f"Expecting axis to be < {input.dim()}")
@@ -279,7 +287,7 @@ def quantize_per_channel(input: Any, scales: Any, zero_points: Any, axis: int, q
     "ScalarType? out_dtype=None) -> Tensor"
 )
 def dequantize_per_channel(
-    input: Any, scales: Any, zero_points: Any, axis: int, quant_min: int, quant_max: int, dtype: Any, *, out_dtype: Any = None
+    input: Any, scales: object, zero_points: object, axis: int, quant_min: int, quant_max: int, dtype: object, *, out_dtype: object = None
 ) -> Any:
     _of(input, dtype)
     if axis >= input.dim():

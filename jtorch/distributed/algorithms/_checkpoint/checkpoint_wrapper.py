@@ -23,7 +23,7 @@ class CheckpointImpl(enum.Enum):
     NO_REENTRANT = 2
 
 
-def _rename(state_dict: dict[str, Any], old: str, new: str) -> None:
+def _rename(state_dict: dict[str, object], old: str, new: str) -> None:
     for key in [key for key in state_dict if key.startswith(old)]:
         state_dict[new + key[len(old) :]] = state_dict.pop(key)
 
@@ -46,25 +46,25 @@ class ActivationWrapper(nn.Module):
     def __getitem__(self, key: int) -> Any:
         return self._checkpoint_wrapped_module[key]  # type: ignore[index]
 
-    def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, nn.Parameter]]:
+    def named_parameters(self, *args: Any, **kwargs: object) -> Iterator[tuple[str, nn.Parameter]]:
         """Parameters under the names that they have without the wrapper."""
         for name, parameter in super().named_parameters(*args, **kwargs):
             yield name.replace(_CHECKPOINT_PREFIX, ""), parameter
 
     @staticmethod
-    def _post_state_dict_hook(module: nn.Module, state_dict: dict[str, Any], prefix: str, *args: Any) -> dict[str, Any]:
+    def _post_state_dict_hook(module: nn.Module, state_dict: dict[str, object], prefix: str, *args: object) -> dict[str, object]:
         _rename(state_dict, f"{prefix}{_CHECKPOINT_PREFIX}", prefix)
         return state_dict
 
     @staticmethod
-    def _pre_load_state_dict_hook(module: nn.Module, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
+    def _pre_load_state_dict_hook(module: nn.Module, state_dict: dict[str, object], prefix: str, *args: object) -> None:
         _rename(state_dict, prefix, f"{prefix}{_CHECKPOINT_PREFIX}")
 
 
 class OffloadWrapper(ActivationWrapper):
     """What the module saves for its backward pass lies in the host's memory."""
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, *args: object, **kwargs: object) -> Any:
         """The module's result."""
         with save_on_cpu(pin_memory=True):
             return self._checkpoint_wrapped_module(*args, **kwargs)
@@ -77,8 +77,8 @@ class CheckpointWrapper(ActivationWrapper):
         self,
         mod: nn.Module,
         checkpoint_impl: CheckpointImpl = CheckpointImpl.NO_REENTRANT,
-        checkpoint_fn: Callable[..., Any] | None = None,
-        **checkpoint_fn_kwargs: Any,
+        checkpoint_fn: Callable[..., object] | None = None,
+        **checkpoint_fn_kwargs: object,
     ) -> None:
         super().__init__(mod)
         self.checkpoint_impl = checkpoint_impl
@@ -86,13 +86,13 @@ class CheckpointWrapper(ActivationWrapper):
             checkpoint_fn = functools.partial(checkpoint, use_reentrant=checkpoint_impl is CheckpointImpl.REENTRANT)
         self.checkpoint_fn = functools.partial(checkpoint_fn, **checkpoint_fn_kwargs)
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, *args: object, **kwargs: object) -> Any:
         """The module's result."""
         if self.checkpoint_impl is not CheckpointImpl.REENTRANT or not kwargs:
             return self.checkpoint_fn(self._checkpoint_wrapped_module, *args, **kwargs)
         names, split = tuple(kwargs), len(args)
 
-        def by_position(*given: Any) -> Any:  # this kind of checkpoint takes no keywords
+        def by_position(*given: object) -> Any:  # this kind of checkpoint takes no keywords
             return self._checkpoint_wrapped_module(*given[:split], **dict(zip(names, given[split:], strict=True)))
 
         return self.checkpoint_fn(by_position, *args, *kwargs.values())
@@ -106,8 +106,8 @@ def offload_wrapper(module: nn.Module) -> nn.Module:
 def checkpoint_wrapper(
     module: nn.Module,
     checkpoint_impl: CheckpointImpl = CheckpointImpl.NO_REENTRANT,
-    checkpoint_fn: Callable[..., Any] | None = None,
-    **checkpoint_fn_kwargs: Any,
+    checkpoint_fn: Callable[..., object] | None = None,
+    **checkpoint_fn_kwargs: object,
 ) -> nn.Module:
     """The module, with what it saves computed again in the backward pass, by ``torch.utils.checkpoint`` or by ``checkpoint_fn``."""
     return CheckpointWrapper(module, checkpoint_impl, checkpoint_fn, **checkpoint_fn_kwargs)
@@ -135,7 +135,7 @@ def apply_activation_checkpointing(
     model: nn.Module,
     checkpoint_wrapper_fn: Callable[..., nn.Module] = checkpoint_wrapper,
     check_fn: Callable[[nn.Module], bool] = lambda _: True,
-    auto_wrap_policy: Any = None,
+    auto_wrap_policy: object = None,
 ) -> None:
     """Puts ``checkpoint_wrapper_fn`` around the submodules that ``check_fn``, or a policy, names; in place, and not around the model."""
     if isinstance(auto_wrap_policy, CustomPolicy):

@@ -15,10 +15,10 @@ __all__ = ["DDPCommHookType", "register_ddp_comm_hook"]
 class _Way:
     """What a member does when it is called with a model and a state."""
 
-    def __init__(self, hook: Callable[..., Any], rank: int | None = None) -> None:
+    def __init__(self, hook: Callable[..., object], rank: int | None = None) -> None:
         self.hook, self.rank = hook, rank
 
-    def __call__(self, model: Any, state: Any = None, start_powerSGD_iter: int = 1_000) -> None:
+    def __call__(self, model: Any, state: object = None, start_powerSGD_iter: int = 1_000) -> None:
         """Registers the hook; of PowerSGD's the state is a process group."""
         if self.rank is not None:
             state = powerSGD_hook.PowerSGDState(state, self.rank, start_powerSGD_iter)
@@ -40,7 +40,7 @@ class DDPCommHookType(enum.Enum):
     NOOP = _Way(debugging_hooks.noop_hook)
 
 
-def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: Any, state: Any = None) -> None:
+def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: object, state: object = None) -> None:
     """Has a ``DistributedDataParallel`` combine its gradients in the way of a name.
 
     Args:

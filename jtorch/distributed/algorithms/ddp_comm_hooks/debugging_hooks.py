@@ -9,7 +9,7 @@ import jtorch as torch
 __all__ = ["noop_hook"]
 
 
-def noop_hook(_: Any, bucket: Any) -> Any:
+def noop_hook(_: object, bucket: Any) -> Any:
     """Leaves each process its own gradients, to tell how long communication takes."""
     future: Any = torch.futures.Future()
     future.set_result(bucket.buffer())

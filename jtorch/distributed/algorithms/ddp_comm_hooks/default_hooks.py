@@ -10,43 +10,43 @@ import jtorch as torch
 __all__ = ["allreduce_hook", "bf16_compress_hook", "bf16_compress_wrapper", "fp16_compress_hook", "fp16_compress_wrapper"]
 
 
-def _averaged(group: Any, tensor: torch.Tensor) -> Any:
+def _averaged(group: object, tensor: torch.Tensor) -> Any:
     pg = torch.distributed.distributed_c10d.world(group)
     work: Any = torch.distributed.all_reduce(tensor.div_(pg.size()), group=pg, async_op=True)
     return work.get_future().then(lambda future: future.value()[0])
 
 
-def allreduce_hook(process_group: Any, bucket: Any) -> Any:
+def allreduce_hook(process_group: object, bucket: Any) -> Any:
     """What happens without a hook: the mean over the processes."""
     return _averaged(process_group, bucket.buffer())
 
 
-def _through(dtype: Any, process_group: Any, bucket: Any) -> Any:
+def _through(dtype: object, process_group: object, bucket: Any) -> Any:
     buffer = bucket.buffer()
 
-    def widened(future: Any) -> Any:
+    def widened(future: Any) -> object:
         buffer.copy_(future.value())
         return buffer
 
     return _averaged(process_group, buffer.to(dtype)).then(widened)
 
 
-def fp16_compress_hook(process_group: Any, bucket: Any) -> Any:
+def fp16_compress_hook(process_group: object, bucket: object) -> Any:
     """The mean, sent in float16."""
     return _through(torch.float16, process_group, bucket)
 
 
-def bf16_compress_hook(process_group: Any, bucket: Any) -> Any:
+def bf16_compress_hook(process_group: object, bucket: object) -> Any:
     """The mean, sent in bfloat16."""
     return _through(torch.bfloat16, process_group, bucket)
 
 
-def _wrapped(dtype: Any, hook: Callable[..., Any]) -> Callable[..., Any]:
-    def wrapper(state: Any, bucket: Any) -> Any:
+def _wrapped(dtype: object, hook: Callable[..., Any]) -> Callable[..., Any]:
+    def wrapper(state: object, bucket: Any) -> Any:
         before = bucket.buffer()
         bucket.set_buffer(before.to(dtype))
 
-        def widened(future: Any) -> Any:
+        def widened(future: Any) -> object:
             value = future.value()
             before.copy_(value[0] if isinstance(value, (list, tuple)) else value)
             return before
@@ -56,11 +56,11 @@ def _wrapped(dtype: Any, hook: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-def fp16_compress_wrapper(hook: Callable[..., Any]) -> Callable[..., Any]:
+def fp16_compress_wrapper(hook: Callable[..., object]) -> Callable[..., Any]:
     """A hook whose buckets are float16."""
     return _wrapped(torch.float16, hook)
 
 
-def bf16_compress_wrapper(hook: Callable[..., Any]) -> Callable[..., Any]:
+def bf16_compress_wrapper(hook: Callable[..., object]) -> Callable[..., Any]:
     """A hook whose buckets are bfloat16."""
     return _wrapped(torch.bfloat16, hook)

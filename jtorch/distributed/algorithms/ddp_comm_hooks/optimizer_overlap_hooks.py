@@ -21,7 +21,7 @@ class _OptimizerHookState:
         ValueError: for an optimiser without that method.
     """
 
-    def __init__(self, functional_optim: Any, params: Iterable[Any] | None = None) -> None:
+    def __init__(self, functional_optim: Any, params: Iterable[object] | None = None) -> None:
         if not hasattr(functional_optim, _FUNCTIONAL_OPTIM_STEP_METHOD_NAME):
             raise ValueError(f"Class {type(functional_optim)} must implement method {_FUNCTIONAL_OPTIM_STEP_METHOD_NAME}.")
         self.functional_optimizer = functional_optim
@@ -31,7 +31,7 @@ class _OptimizerHookState:
 def _hook_then_optimizer(hook: Callable[[Any, Any], Any], optimizer_state: _OptimizerHookState) -> Callable[[Any, Any], Any]:
     """The hook, after which the optimiser steps with what it gave."""
 
-    def hook_then_optimizer_wrapper(hook_state: Any, bucket: Any) -> Any:
+    def hook_then_optimizer_wrapper(hook_state: object, bucket: Any) -> object:
         def stepped(future: Any) -> Any:
             value = future.value()
             value = value[0] if isinstance(value, (list, tuple)) else value

@@ -109,7 +109,7 @@ def _random(same: list[torch.Tensor], rank: int) -> tuple[torch.Tensor, ...]:
     return torch.randn(len(same), columns, min(rows, columns, rank), dtype=same[0].dtype).unbind(0)
 
 
-def _summed(tensors: list[torch.Tensor], group: Any) -> list[torch.Tensor]:
+def _summed(tensors: list[torch.Tensor], group: object) -> list[torch.Tensor]:
     """Tensors summed over the processes, all at once."""
     if not tensors:
         return []

@@ -19,7 +19,7 @@ def _scaled(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return width, (-torch.round(low / width)).clamp(0, _STEPS)
 
 
-def _averaged(process_group: Any, rows: torch.Tensor) -> torch.Tensor:
+def _averaged(process_group: object, rows: torch.Tensor) -> torch.Tensor:
     pg = torch.distributed.distributed_c10d.world(process_group)
     scale = torch.stack(_scaled(rows))
     scales = [torch.empty_like(scale) for _ in range(pg.size())]
@@ -34,19 +34,19 @@ def _averaged(process_group: Any, rows: torch.Tensor) -> torch.Tensor:
     return total / pg.size()
 
 
-def _done(value: torch.Tensor) -> Any:
+def _done(value: torch.Tensor) -> object:
     future: Any = torch.futures.Future()
     future.set_result(value)
     return future
 
 
-def quantization_pertensor_hook(process_group: Any, bucket: Any) -> Any:
+def quantization_pertensor_hook(process_group: object, bucket: Any) -> Any:
     """The mean over the processes, each bucket on one scale of 256 steps."""
     buffer = bucket.buffer()
     return _done(_averaged(process_group, buffer.reshape(1, -1)).reshape(-1))
 
 
-def quantization_perchannel_hook(process_group: Any, bucket: Any, bucket_size: int = 512) -> Any:
+def quantization_perchannel_hook(process_group: object, bucket: Any, bucket_size: int = 512) -> Any:
     """The mean over the processes, with a scale for each ``bucket_size`` elements."""
     buffer = bucket.buffer()
     rows = torch.nn.functional.pad(buffer, (0, -buffer.numel() % bucket_size)).view(-1, bucket_size)

@@ -38,7 +38,7 @@ class PeriodicModelAverager(ModelAverager):
         ValueError: for negative numbers of steps.
     """
 
-    def __init__(self, period: int, warmup_steps: int = 0, process_group: Any = None) -> None:
+    def __init__(self, period: int, warmup_steps: int = 0, process_group: object = None) -> None:
         super().__init__(process_group)
         if warmup_steps < 0:
             raise ValueError("Arg ``warmup_steps`` must be a non-negative number.")

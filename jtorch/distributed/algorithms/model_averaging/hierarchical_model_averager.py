@@ -25,7 +25,9 @@ class HierarchicalModelAverager(averagers.ModelAverager):
         ValueError: for no periods, a period that is not positive, a last size that is not the group's, or negative numbers of steps.
     """
 
-    def __init__(self, period_group_size_dict: Mapping[int, int] | None = None, warmup_steps: int = 0, process_group: Any = None) -> None:
+    def __init__(
+        self, period_group_size_dict: Mapping[int, int] | None = None, warmup_steps: int = 0, process_group: object = None
+    ) -> None:
         super().__init__(process_group)
         if not period_group_size_dict:
             raise ValueError("Arg ``period_group_size_dict`` must not be empty.")

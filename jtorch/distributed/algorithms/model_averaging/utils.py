@@ -25,7 +25,7 @@ def average_parameters(params: Iterable[torch.nn.Parameter], process_group: Any)
             at += p.numel()
 
 
-def get_params_to_average(params: Iterable[Any]) -> list[torch.nn.Parameter]:
+def get_params_to_average(params: Iterable[object]) -> list[torch.nn.Parameter]:
     """The parameters that have a gradient, of parameters or of an optimizer's groups."""
     found: list[Any] = []
     for item in params:
@@ -33,6 +33,6 @@ def get_params_to_average(params: Iterable[Any]) -> list[torch.nn.Parameter]:
     return found
 
 
-def average_parameters_or_parameter_groups(params: Iterable[Any], process_group: Any) -> None:
+def average_parameters_or_parameter_groups(params: Iterable[object], process_group: object) -> None:
     """``average_parameters`` of those that have a gradient."""
     average_parameters(get_params_to_average(params), process_group)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 import functools
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -66,7 +66,7 @@ class _HeadTailLoadBalancer:
         return (order.argsort() if restore else order).unsqueeze(0)
 
 
-def _balancer(length: int, mesh: Any, device: Any) -> _HeadTailLoadBalancer | None:
+def _balancer(length: int, mesh: Any, device: object) -> _HeadTailLoadBalancer | None:
     balanced = _cp_options.enable_load_balance and length % (2 * mesh.size()) == 0
     return _HeadTailLoadBalancer(length, mesh.size(), device) if balanced else None
 
@@ -86,14 +86,14 @@ def _context_parallel_shard(mesh: Any, buffers: Sequence[torch.Tensor], seq_dims
     return found
 
 
-def _attention(mesh: Any, plain: Any) -> Any:
+def _attention(mesh: Any, plain: Any) -> Callable[..., torch.Tensor]:
     """The function that stands for ``scaled_dot_product_attention`` while a block is entered."""
 
     def scaled_dot_product_attention(
         query: torch.Tensor,
         key: torch.Tensor,
         value: torch.Tensor,
-        attn_mask: Any = None,
+        attn_mask: object = None,
         dropout_p: float = 0.0,
         is_causal: bool = False,
         scale: float | None = None,
@@ -120,11 +120,11 @@ def _attention(mesh: Any, plain: Any) -> Any:
     return scaled_dot_product_attention
 
 
-def _multi_head(plain: Any) -> Any:
+def _multi_head(plain: Callable[..., object]) -> Any:
     """The function that stands for ``multi_head_attention_forward`` while a block is entered: weights would be those of the part alone."""
 
     @functools.wraps(plain)
-    def multi_head_attention_forward(*args: Any, **kwargs: Any) -> Any:
+    def multi_head_attention_forward(*args: object, **kwargs: object) -> Any:
         if signature.bind(*args, **kwargs).arguments.get("need_weights", True):
             raise not_offered(
                 "MultiheadAttention(need_weights=True) in context_parallel", "no process has all weights; use need_weights=False"
@@ -137,7 +137,7 @@ def _multi_head(plain: Any) -> Any:
 
 @contextmanager
 def context_parallel(
-    mesh: Any,
+    mesh: object,
     *,
     buffers: list[torch.Tensor] | None = None,
     buffer_seq_dims: list[int] | None = None,

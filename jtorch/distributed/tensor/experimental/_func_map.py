@@ -13,11 +13,11 @@ from .. import DTensor
 
 
 def local_map(
-    func: Callable[..., Any] | None = None,
-    out_placements: Any = None,
-    in_placements: Any = None,
-    in_grad_placements: Any = None,
-    device_mesh: Any = None,
+    func: Callable[..., object] | None = None,
+    out_placements: object = None,
+    in_placements: object = None,
+    in_grad_placements: object = None,
+    device_mesh: object = None,
     *,
     redistribute_inputs: bool = False,
 ) -> Any:
@@ -40,7 +40,9 @@ def local_map(
     return functools.partial(_mapped, func, *options, redistribute_inputs)
 
 
-def _mapped(func: Callable[..., Any], outs: Any, ins: Any, grads: Any, mesh: Any, redistribute: bool, /, *args: Any, **kwargs: Any) -> Any:
+def _mapped(
+    func: Callable[..., object], outs: Any, ins: Any, grads: Any, mesh: Any, redistribute: bool, /, *args: Any, **kwargs: object
+) -> Any:
     flat, structure = pytree.tree_flatten(args)
     if ins is not None and len(ins) != len(flat):
         raise AssertionError(f"in_placements length {len(ins)} does not match the number of input args {len(flat)}!")

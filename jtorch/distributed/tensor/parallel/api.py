@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from fnmatch import fnmatch
-from typing import Any
 
 from jtorch import nn
 
@@ -17,7 +16,7 @@ __all__ = ["parallelize_module"]
 def parallelize_module(
     module: nn.Module,
     device_mesh: DeviceMesh | None = None,
-    parallelize_plan: ParallelStyle | dict[str, Any] | None = None,
+    parallelize_plan: ParallelStyle | dict[str, ParallelStyle] | None = None,
     *,
     src_data_rank: int | None = 0,
 ) -> nn.Module:

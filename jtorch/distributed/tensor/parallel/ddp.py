@@ -11,14 +11,14 @@ from .. import DTensor
 __all__: list[str] = []
 
 
-def _put(module: nn.Module, name: str, parameter: Any) -> None:
+def _put(module: nn.Module, name: str, parameter: object) -> None:
     path, _, last = name.rpartition(".")
     owner = module.get_submodule(path)
     delattr(owner, last)
     setattr(owner, last, parameter)
 
 
-def _localize_dtensor(module: nn.Module, *_: Any, ignored_params: set[nn.Parameter] | None = None) -> None:
+def _localize_dtensor(module: nn.Module, *_: object, ignored_params: set[nn.Parameter] | None = None) -> None:
     """Puts the local parts, which remember how the whole lies, in place of parameters that are DTensors."""
     left_out = {id(p) for p in ignored_params or ()}
     for name, parameter in list(module.named_parameters()):
@@ -28,7 +28,7 @@ def _localize_dtensor(module: nn.Module, *_: Any, ignored_params: set[nn.Paramet
             _put(module, name, local)
 
 
-def _reconstruct_dtensor(module: nn.Module, _input: Any) -> None:
+def _reconstruct_dtensor(module: nn.Module, _input: object) -> None:
     """Puts DTensors, whose gradients go to the local parts, in place of those."""
     for name, parameter in list(module.named_parameters()):
         spec = getattr(parameter, "_st_info", None)

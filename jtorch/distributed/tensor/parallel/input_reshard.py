@@ -30,14 +30,14 @@ def input_reshard(module: torch.nn.Module, tp_device_mesh: DeviceMesh, input_res
         return module
     cut, whole = [Shard(input_reshard_dim)], [Replicate()]
 
-    def pack(x: Any) -> Any:
+    def pack(x: torch.Tensor) -> Any:
         if isinstance(x, DTensor):
             return x.redistribute(tp_device_mesh, cut) if all(p.is_replicate() for p in x.placements) else x
         if x.dim() == 0 or x.numel() < tp_device_mesh.size():
             return x
         return _Part(DTensor.from_local(x, tp_device_mesh, whole, run_check=False).redistribute(tp_device_mesh, cut))
 
-    def unpack(x: Any) -> torch.Tensor:
+    def unpack(x: torch.Tensor) -> torch.Tensor:
         if isinstance(x, _Part):
             return x.of.redistribute(tp_device_mesh, whole).to_local()
         if isinstance(x, DTensor) and len(x.placements) == 1 and x.placements[0].is_shard():
@@ -46,12 +46,12 @@ def input_reshard(module: torch.nn.Module, tp_device_mesh: DeviceMesh, input_res
 
     open_ones: list[Any] = []
 
-    def before(*_: Any) -> None:
+    def before(*_: object) -> None:
         hooks = torch.autograd.graph.saved_tensors_hooks(pack, unpack)
         hooks.__enter__()
         open_ones.append(hooks)
 
-    def after(*_: Any) -> None:
+    def after(*_: object) -> None:
         open_ones.pop().__exit__()
 
     module.register_forward_pre_hook(before)

@@ -32,11 +32,11 @@ def _cut(placements: tuple[Placement, ...], dim: int) -> int:
     return found[0]
 
 
-def _made(local: torch.Tensor, spec: DTensorSpec, placements: Any, meta: Any) -> DTensor:
+def _made(local: torch.Tensor, spec: DTensorSpec, placements: tuple[Placement, ...], meta: Any) -> DTensor:
     return DTensor(local, DTensorSpec(spec.mesh, placements, meta), requires_grad=False)
 
 
-def _log_softmax(call: Call) -> Any:
+def _log_softmax(call: Call) -> DTensor:
     x, dim = call.values[0], call.arg("dim")
     spec = x._spec
     dim %= max(x.ndim, 1)
@@ -53,7 +53,7 @@ def _one(t: torch.Tensor, dim: int) -> list[int]:
     return [1 if d == dim else n for d, n in enumerate(t.shape)]
 
 
-def _log_softmax_backward(call: Call) -> Any:
+def _log_softmax_backward(call: Call) -> object:
     grad, out, dim = call.values[0], call.values[1], call.arg("dim")
     spec = out._spec
     dim %= max(out.ndim, 1)
@@ -102,7 +102,7 @@ class _Loss:
         return torch.zeros_like(self.x._local_tensor)
 
 
-def _plain(t: Any, placements: tuple[Placement, ...], mesh: Any) -> torch.Tensor:
+def _plain(t: torch.Tensor, placements: tuple[Placement, ...], mesh: object) -> torch.Tensor:
     if isinstance(t, DTensor):
         if t.placements != placements:
             raise RuntimeError(f"Expected {placements} but got {t.placements}.")
@@ -117,7 +117,7 @@ def _plain(t: Any, placements: tuple[Placement, ...], mesh: Any) -> torch.Tensor
     return t
 
 
-def _nll_loss(call: Call) -> Any:
+def _nll_loss(call: Call) -> object:
     loss = _Loss(call)
     spec, ch = loss.spec, loss.channel
     if loss.reduction == 1 and spec.mesh.ndim > 1:
@@ -141,7 +141,7 @@ def _nll_loss(call: Call) -> Any:
     return _made(each, spec, tuple(placements), DISPATCHER.meta(meta)), total
 
 
-def _nll_loss_backward(call: Call) -> Any:
+def _nll_loss_backward(call: Call) -> object:
     loss = _Loss(call)
     spec, ch = loss.spec, loss.channel
     grad = call.arg("grad_output")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jtorch as torch
@@ -24,21 +24,21 @@ class ParallelStyle(ABC):
     src_data_rank: int | None = 0
 
     @abstractmethod
-    def _apply(self, module: nn.Module, device_mesh: Any) -> nn.Module: ...
+    def _apply(self, module: nn.Module, device_mesh: object) -> nn.Module: ...
 
-    def _distributed(self, p: Any, device_mesh: Any, placement: Placement) -> nn.Parameter:
+    def _distributed(self, p: torch.Tensor, device_mesh: Any, placement: Placement) -> nn.Parameter:
         made = distribute_tensor(p, device_mesh, [placement], src_data_rank=self.src_data_rank)
         return nn.Parameter(made, requires_grad=p.requires_grad)
 
 
-def _laid(t: Any, mesh: Any, layouts: Any, wanted: Any) -> Any:
+def _laid(t: torch.Tensor, mesh: Any, layouts: Sequence[Placement] | None, wanted: Sequence[Placement] | None) -> Any:
     """A tensor that lies as ``layouts`` says, brought to where it is wanted."""
     if not isinstance(t, DTensor):
         t = DTensor.from_local(t, mesh, layouts, run_check=False)
     return t if layouts == wanted else t.redistribute(placements=wanted)
 
 
-def _given_out(outputs: Any, layouts: Any, local: bool) -> Any:
+def _given_out(outputs: Any, layouts: object, local: bool) -> Any:
     if outputs.placements != layouts:
         outputs = outputs.redistribute(placements=layouts)
     return outputs.to_local() if local else outputs
@@ -63,7 +63,7 @@ class _Parallel(ParallelStyle):
             raise NotImplementedError(f"{type(self).__name__} currently only support nn.Linear and nn.Embedding!")
         self.desired_input_layouts = (type(self).inside(module),)
 
-        def partition(name: str, part: nn.Module, mesh: Any) -> None:
+        def partition(name: str, part: nn.Module, mesh: object) -> None:
             del name
             for key, p in list(part.named_parameters()):
                 cut = self.linear.get(key, self.linear[""]) if isinstance(part, nn.Linear) else self.embedding
@@ -163,7 +163,7 @@ class SequenceParallel(ParallelStyle):
         return f"{type(self).__name__}(sequence_dim={self.sequence_sharding[0].dim}, use_local_output={self.use_local_output})"
 
 
-def _several(layouts: Any) -> Any:
+def _several(layouts: object) -> Any:
     return (layouts,) if isinstance(layouts, Placement) else layouts
 
 
@@ -181,8 +181,8 @@ class PrepareModuleInput(ParallelStyle):
     def __init__(
         self,
         *,
-        input_layouts: Any = None,
-        desired_input_layouts: Any = None,
+        input_layouts: Placement | tuple[Placement | None, ...] | None = None,
+        desired_input_layouts: Placement | tuple[Placement | None, ...] | None = None,
         input_kwarg_layouts: dict[str, Placement] | None = None,
         desired_input_kwarg_layouts: dict[str, Placement] | None = None,
         use_local_output: bool = False,
@@ -200,7 +200,7 @@ class PrepareModuleInput(ParallelStyle):
         if self.with_kwargs and len(self.input_kwarg_layouts) != len(self.desired_input_kwarg_layouts):
             raise AssertionError("input_kwarg_layouts and desired_input_kwarg_layouts should have same length!")
 
-    def _one(self, t: Any, mesh: Any, layout: Any, wanted: Any) -> Any:
+    def _one(self, t: object, mesh: object, layout: Any, wanted: Any) -> Any:
         if layout is None:
             return t
         if not isinstance(t, torch.Tensor):
@@ -208,7 +208,7 @@ class PrepareModuleInput(ParallelStyle):
         made = _laid(t, mesh, (layout,), (layout,) if wanted is None else (wanted,))
         return made.to_local() if self.use_local_output else made
 
-    def _inputs(self, inputs: Any, mesh: Any) -> Any:
+    def _inputs(self, inputs: object, mesh: object) -> Any:
         if self.input_layouts is None:
             return inputs
         given = inputs if isinstance(inputs, tuple) else (inputs,)
@@ -216,10 +216,10 @@ class PrepareModuleInput(ParallelStyle):
             raise ValueError("module inputs and input_layouts should have same length!")
         return tuple([self._one(*x) for x in zip(given, [mesh] * len(given), self.input_layouts, self.desired_input_layouts, strict=True)])
 
-    def _named(self, kwargs: dict[str, Any], mesh: Any) -> dict[str, Any]:
+    def _named(self, kwargs: dict[str, object], mesh: object) -> dict[str, Any]:
         return {k: self._one(x, mesh, self.input_kwarg_layouts.get(k), self.desired_input_kwarg_layouts.get(k)) for k, x in kwargs.items()}
 
-    def _apply(self, module: nn.Module, device_mesh: Any) -> nn.Module:
+    def _apply(self, module: nn.Module, device_mesh: object) -> nn.Module:
         if self.with_kwargs:
             module.register_forward_pre_hook(
                 lambda _, inputs, kwargs: (self._inputs(inputs, device_mesh), self._named(kwargs, device_mesh)), with_kwargs=True
@@ -247,13 +247,19 @@ class PrepareModuleOutput(ParallelStyle):
         use_local_output: gives each process's part as a plain tensor.
     """
 
-    def __init__(self, *, output_layouts: Any, desired_output_layouts: Any, use_local_output: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        output_layouts: Placement | tuple[Placement | None, ...],
+        desired_output_layouts: Placement | tuple[Placement, ...],
+        use_local_output: bool = True,
+    ) -> None:
         self.output_layouts, self.desired_output_layouts = _several(output_layouts), _several(desired_output_layouts)
         self.use_local_output = use_local_output
         if len(self.output_layouts) != len(self.desired_output_layouts):
             raise AssertionError("output_layouts and desired_output_layouts should have same length!")
 
-    def _outputs(self, outputs: Any, mesh: Any) -> Any:
+    def _outputs(self, outputs: Any, mesh: object) -> Any:
         given = outputs if isinstance(outputs, tuple) else (outputs,)
         if len(given) != len(self.output_layouts):
             raise ValueError("module outputs and output_layouts should have same length!")
@@ -266,7 +272,7 @@ class PrepareModuleOutput(ParallelStyle):
             made.append(out.to_local() if self.use_local_output else out)
         return made[0] if len(made) == 1 else tuple(made)
 
-    def _apply(self, module: nn.Module, device_mesh: Any) -> nn.Module:
+    def _apply(self, module: nn.Module, device_mesh: object) -> nn.Module:
         module.register_forward_hook(lambda _, _inputs, outputs: self._outputs(outputs, device_mesh))
         return module
 
@@ -284,13 +290,13 @@ class PrepareModuleInputOutput(ParallelStyle):
     def __init__(
         self,
         *,
-        input_layouts: Any = None,
-        desired_input_layouts: Any = None,
+        input_layouts: Placement | tuple[Placement | None, ...] | None = None,
+        desired_input_layouts: Placement | tuple[Placement | None, ...] | None = None,
         input_kwarg_layouts: dict[str, Placement] | None = None,
         desired_input_kwarg_layouts: dict[str, Placement] | None = None,
         use_local_input: bool = False,
-        output_layouts: Any,
-        desired_output_layouts: Any,
+        output_layouts: Placement | tuple[Placement | None, ...],
+        desired_output_layouts: Placement | tuple[Placement, ...],
         use_local_output: bool = True,
     ) -> None:
         self.prepare_module_input = PrepareModuleInput(
@@ -304,7 +310,7 @@ class PrepareModuleInputOutput(ParallelStyle):
             output_layouts=output_layouts, desired_output_layouts=desired_output_layouts, use_local_output=use_local_output
         )
 
-    def _apply(self, module: nn.Module, device_mesh: Any) -> nn.Module:
+    def _apply(self, module: nn.Module, device_mesh: object) -> nn.Module:
         self.prepare_module_input._apply(module, device_mesh)
         return self.prepare_module_output._apply(module, device_mesh)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..._compatibility import compatibility as compatibility
 from ...graph_module import GraphModule
@@ -37,4 +37,4 @@ class PassBase(abc.ABC):
         """Checks after the work."""
 
 
-__all__: list[Any] = ["PassBase", "PassResult"]
+__all__: list[object] = ["PassBase", "PassResult"]

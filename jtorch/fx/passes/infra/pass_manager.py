@@ -10,7 +10,7 @@ from ..._compatibility import compatibility as compatibility
 from .pass_base import PassResult
 
 
-def this_before_that_pass_constraint(this: Callable[..., Any], that: Callable[..., Any]) -> Callable[..., bool]:
+def this_before_that_pass_constraint(this: Callable[..., object], that: Callable[..., object]) -> Callable[..., bool]:
     """The rule that a pass must not stand behind another, for ``PassManager``.
 
     Example:
@@ -47,7 +47,7 @@ class PassManager:
 
     def __init__(
         self,
-        passes: Any = None,
+        passes: list[Callable[..., PassResult | None]] | None = None,
         constraints: Any = None,
         steps: int | None = None,
         run_checks_after_each_pass: bool = False,
@@ -60,7 +60,7 @@ class PassManager:
         self.suppress_check_failures = suppress_check_failures
         self.checks: list[Callable[[Any], None]] = []
 
-    def add_pass(self, _pass: Callable[..., Any]) -> None:
+    def add_pass(self, _pass: Callable[..., PassResult | None]) -> None:
         """Adds a pass."""
         self.passes.append(_pass)
 

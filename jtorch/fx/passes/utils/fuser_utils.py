@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from typing import Any
 
 from ..._compatibility import compatibility as compatibility
 from ...graph import Graph
@@ -129,7 +128,7 @@ def erase_nodes(gm: GraphModule, nodes: list[Node]) -> None:
 
 
 def fuse_by_partitions(
-    gm: GraphModule, partitions: list[dict[Node, Any]], prefix: str = "fused_", always_return_tuple: bool = False
+    gm: GraphModule, partitions: list[dict[Node, int | None]], prefix: str = "fused_", always_return_tuple: bool = False
 ) -> GraphModule:
     """Replaces each set of nodes by a call of a module with them: ``fused_0``, ``fused_1``, … The module is changed and returned."""
     for number, partition in enumerate(partitions):

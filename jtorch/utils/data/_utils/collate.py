@@ -18,7 +18,7 @@ default_collate_err_msg_format = "default_collate: batch must contain tensors, n
 FnMap = dict[Any, Callable[..., Any]]
 
 
-def _mapped(like: Any, items: dict[Any, Any]) -> Any:
+def _mapped(like: Any, items: dict[str, object]) -> Any:
     """A mapping of the type of ``like`` with new values, or a dict where the type cannot be made so."""
     try:
         if isinstance(like, MutableMapping):
@@ -30,7 +30,7 @@ def _mapped(like: Any, items: dict[Any, Any]) -> Any:
         return items
 
 
-def _sequenced(like: Any, items: list[Any]) -> Any:
+def _sequenced(like: Any, items: list[Any]) -> object:
     try:
         if isinstance(like, MutableSequence):
             made = copy.copy(like)
@@ -42,7 +42,7 @@ def _sequenced(like: Any, items: list[Any]) -> Any:
         return items
 
 
-def default_convert(data: Any) -> Any:
+def default_convert(data: object) -> Any:
     """``data`` with NumPy arrays and scalars as tensors, and nothing stacked. Tuples become lists, named tuples stay."""
     kind = type(data)
     if isinstance(data, torch.Tensor):
@@ -90,7 +90,7 @@ def collate(batch: Any, *, collate_fn_map: FnMap | None = None) -> Any:
     raise TypeError(default_collate_err_msg_format.format(kind))
 
 
-def collate_tensor_fn(batch: Any, *, collate_fn_map: FnMap | None = None) -> torch.Tensor:  # noqa: ARG001
+def collate_tensor_fn(batch: tuple[torch.Tensor, ...], *, collate_fn_map: FnMap | None = None) -> torch.Tensor:  # noqa: ARG001
     """Tensors stacked along a new first dimension."""
     elem = batch[0]
     what = "nested" if getattr(elem, "is_nested", False) else "sparse" if elem.layout is not torch.strided else None
@@ -102,7 +102,7 @@ def collate_tensor_fn(batch: Any, *, collate_fn_map: FnMap | None = None) -> tor
     return torch.stack(list(batch), 0)
 
 
-def collate_numpy_array_fn(batch: Any, *, collate_fn_map: FnMap | None = None) -> Any:
+def collate_numpy_array_fn(batch: Any, *, collate_fn_map: FnMap | None = None) -> object:
     """Arrays as tensors, stacked."""
     elem = batch[0]
     if np_str_obj_array_pattern.search(elem.dtype.str) is not None:
@@ -112,22 +112,22 @@ def collate_numpy_array_fn(batch: Any, *, collate_fn_map: FnMap | None = None) -
     return collate([torch.as_tensor(b) for b in batch], collate_fn_map=collate_fn_map)
 
 
-def collate_numpy_scalar_fn(batch: Any, *, collate_fn_map: FnMap | None = None) -> torch.Tensor:  # noqa: ARG001
+def collate_numpy_scalar_fn(batch: object, *, collate_fn_map: FnMap | None = None) -> torch.Tensor:  # noqa: ARG001
     """Scalars as one tensor of their dtype."""
     return torch.as_tensor(np.array(batch))
 
 
-def collate_float_fn(batch: Any, *, collate_fn_map: FnMap | None = None) -> torch.Tensor:  # noqa: ARG001
+def collate_float_fn(batch: object, *, collate_fn_map: FnMap | None = None) -> torch.Tensor:  # noqa: ARG001
     """Numbers as one float64 tensor."""
     return torch.tensor(batch, dtype=torch.float64)
 
 
-def collate_int_fn(batch: Any, *, collate_fn_map: FnMap | None = None) -> torch.Tensor:  # noqa: ARG001
+def collate_int_fn(batch: tuple[int, ...] | list[int], *, collate_fn_map: FnMap | None = None) -> torch.Tensor:  # noqa: ARG001
     """Numbers as one tensor."""
     return torch.tensor(batch)
 
 
-def collate_str_fn(batch: Any, *, collate_fn_map: FnMap | None = None) -> Any:  # noqa: ARG001
+def collate_str_fn(batch: object, *, collate_fn_map: FnMap | None = None) -> object:  # noqa: ARG001
     """Strings as they are."""
     return batch
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -14,24 +15,24 @@ from . import collate
 
 
 class _BaseDatasetFetcher:
-    def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> None:
+    def __init__(self, dataset: Subset | TensorDataset, auto_collation: bool, collate_fn: Callable[..., object], drop_last: bool) -> None:
         self.dataset = dataset
         self.auto_collation = auto_collation
         self.collate_fn = collate_fn
         self.drop_last = drop_last
 
-    def fetch(self, possibly_batched_index: Any) -> Any:
+    def fetch(self, possibly_batched_index: object) -> Any:
         """The collated batch (or the single sample, without automatic collation) for what the sampler gave."""
         raise NotImplementedError
 
 
 class _IterableDatasetFetcher(_BaseDatasetFetcher):
-    def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> None:
+    def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Callable[..., object], drop_last: bool) -> None:
         super().__init__(dataset, auto_collation, collate_fn, drop_last)
         self.dataset_iter = iter(dataset)
         self.ended = False
 
-    def fetch(self, possibly_batched_index: Any) -> Any:
+    def fetch(self, possibly_batched_index: list[object]) -> Any:
         """The next batch; StopIteration when the stream has ended."""
         if self.ended:
             raise StopIteration
@@ -50,11 +51,11 @@ class _IterableDatasetFetcher(_BaseDatasetFetcher):
 
 
 class _MapDatasetFetcher(_BaseDatasetFetcher):
-    def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> None:
+    def __init__(self, dataset: Subset | TensorDataset, auto_collation: bool, collate_fn: Callable[..., object], drop_last: bool) -> None:
         super().__init__(dataset, auto_collation, collate_fn, drop_last)
         self.by_rows = auto_collation and collate_fn is collate.default_collate and _holds_rows(dataset)
 
-    def fetch(self, possibly_batched_index: Any) -> Any:
+    def fetch(self, possibly_batched_index: list[int]) -> Any:
         """The batch of the items at the given indices."""
         if not self.auto_collation:
             return self.collate_fn(self.dataset[possibly_batched_index])
@@ -68,14 +69,14 @@ class _MapDatasetFetcher(_BaseDatasetFetcher):
         return self.collate_fn([self.dataset[i] for i in possibly_batched_index])
 
 
-def _holds_rows(dataset: Any) -> bool:
+def _holds_rows(dataset: object) -> bool:
     """Whether the items are rows of plain tensors, so that a batch is one indexing instead of one for each sample."""
     if type(dataset) is Subset:
         return _holds_rows(dataset.dataset)
     return type(dataset) is TensorDataset and len(dataset) > 0 and all(type(t) is torch.Tensor for t in dataset.tensors)
 
 
-def _rows(dataset: Any, indices: list[Any]) -> list[torch.Tensor] | None:
+def _rows(dataset: Subset | TensorDataset, indices: list[int]) -> list[torch.Tensor] | None:
     """What ``default_collate`` would make of the items; None for indices that must take the ordinary way (and raise its errors)."""
     if not all(type(i) is int for i in indices):
         return None
@@ -111,7 +112,9 @@ class _DatasetKind:
     Iterable = 1
 
     @staticmethod
-    def create_fetcher(kind: int, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> _BaseDatasetFetcher:
+    def create_fetcher(
+        kind: int, dataset: Any, auto_collation: bool, collate_fn: Callable[..., object], drop_last: bool
+    ) -> _BaseDatasetFetcher:
         cls = _MapDatasetFetcher if kind == _DatasetKind.Map else _IterableDatasetFetcher
         return cls(dataset, auto_collation, collate_fn, drop_last)
 

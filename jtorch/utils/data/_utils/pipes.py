@@ -13,19 +13,19 @@ import jtorch as torch
 _BASES = f"{__name__.rpartition('._utils.')[0]}.datapipes.datapipe"
 
 
-def is_pipe(dataset: Any) -> bool:
+def is_pipe(dataset: object) -> bool:
     """Whether a dataset is a pipe of either kind."""
     bases = sys.modules.get(_BASES)
     return bases is not None and isinstance(dataset, (bases.IterDataPipe, bases.MapDataPipe))
 
 
-def is_iterated(dataset: Any) -> bool:
+def is_iterated(dataset: object) -> bool:
     """Whether a dataset is a pipe that is gone through."""
     bases = sys.modules.get(_BASES)
     return bases is not None and isinstance(dataset, bases.IterDataPipe)
 
 
-def wrapped(dataset: Any) -> Any:
+def wrapped(dataset: object) -> Any:
     """What a loader holds: a pipe around a pipe, other datasets themselves."""
     if not is_pipe(dataset):
         return dataset
@@ -41,7 +41,7 @@ def _settings() -> Any:
     return graph_settings
 
 
-def switch_shuffling(dataset: Any, shuffle: bool | None) -> None:
+def switch_shuffling(dataset: object, shuffle: bool | None) -> None:
     """Switches the pipes of a graph that shuffle on or off."""
     _settings().apply_shuffle_settings(dataset, shuffle=shuffle)
 
@@ -60,11 +60,11 @@ def shared_seed(generator: torch.Generator | None) -> int:
     return int(seed.item())
 
 
-def sow(dataset: Any, seed: int) -> None:
+def sow(dataset: object, seed: int) -> None:
     """Gives the random pipes of a graph their seeds."""
     _settings().apply_random_seed(dataset, torch.Generator().manual_seed(seed))
 
 
-def shard(dataset: Any, count: int, which: int) -> None:
+def shard(dataset: object, count: int, which: int) -> None:
     """Tells the pipes of a graph that shard which of ``count`` parts is theirs."""
     _settings().apply_sharding(dataset, count, which)

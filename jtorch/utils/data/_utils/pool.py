@@ -67,7 +67,7 @@ class _Lent:
         """The process's id."""
         return self.process.pid
 
-    def send(self, message: Any) -> None:
+    def send(self, message: tuple[object, ...] | dict[str, object] | str) -> None:
         """Sends a message; a process that has gone is noticed by the reader."""
         self.send_packed(transport.dumps(message))
 
@@ -354,7 +354,7 @@ def _stop_all() -> None:
 
 
 #: What a fork of the main process has of the main process's workers. It is none of its business, and must not be waited for.
-_inherited: list[Any] = []
+_inherited: list[object] = []
 
 
 def _in_fork() -> None:

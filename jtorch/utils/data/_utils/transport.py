@@ -13,6 +13,7 @@ import socket
 import sys
 import threading
 import types
+from collections.abc import Callable
 from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import Any
@@ -27,7 +28,7 @@ except ImportError:  # the extra 'workers': without it, what workers get has to 
     from pickle import Pickler as _Base
 
 
-def _rebuild(array: Any, requires_grad: bool, dtype: Any) -> torch.Tensor:
+def _rebuild(array: object, requires_grad: bool, dtype: Any) -> torch.Tensor:
     tensor = torch.from_numpy(array)
     if dtype is not None:
         tensor = tensor.view(dtype)
@@ -54,7 +55,7 @@ def _is_elsewhere(top: str) -> bool:
     return False
 
 
-def _check_findable(obj: Any) -> None:
+def _check_findable(obj: Callable[..., object] | type) -> None:
     """Refuses classes and functions of modules that a program has made or loaded in ways of its own."""
     module = obj.__module__
     if module == "__main__" or module is None or "<" in obj.__qualname__ or module not in sys.modules:
@@ -129,7 +130,7 @@ class _Loading(threading.local):
 _loading = _Loading()
 
 
-def _in_shared(number: int, size: int) -> Any:
+def _in_shared(number: int, size: int) -> object:
     """The storage in the memory that goes by a number in the message which is loaded."""
     assert _loading.packed is not None
     return torch.multiprocessing.reductions.storage_behind(torch.UntypedStorage, _loading.packed.fds[number], size)
@@ -140,11 +141,11 @@ def _is_shared(t: Any) -> bool:
 
 
 class _Pickler(_Base):
-    def __init__(self, file: Any, **options: Any) -> None:
+    def __init__(self, file: object, **options: object) -> None:
         super().__init__(file, **options)
         self.memory: list[shared_memory.Mapping] = []
 
-    def _reduced_storage(self, storage: Any) -> Any:
+    def _reduced_storage(self, storage: Any) -> object:
         mapping = shared_memory.mapping_of(storage._storage)
         if mapping is None:
             return None
@@ -156,7 +157,7 @@ class _Pickler(_Base):
             reductions.shared_cache[reductions.fd_id(mapping.fd)] = reductions.StorageWeakRef(storage)  # should it come back
         return _in_shared, (self.memory.index(mapping), mapping.nbytes)
 
-    def reducer_override(self, obj: Any) -> Any:
+    def reducer_override(self, obj: Any) -> object:
         """Plain tensors as arrays: views do not carry their whole storage along. What is shared already stays so."""
         if isinstance(obj, type) and obj.__module__ == "torch" and getattr(torch, obj.__qualname__, None) is obj:
             return _named, (obj.__qualname__,)  # found by name only where `torch` stands for jtorch
@@ -186,7 +187,7 @@ class _Pickler(_Base):
         return NotImplemented
 
 
-def dumps(obj: Any) -> Packed:
+def dumps(obj: object) -> Packed:
     """The message that says ``obj``."""
     buffer = io.BytesIO()
     pickler = _Pickler(buffer, protocol=pickle.HIGHEST_PROTOCOL)

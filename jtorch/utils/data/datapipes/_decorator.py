@@ -110,7 +110,7 @@ class non_deterministic:
         return self.cls(*args, **kwargs)
 
 
-def argument_validation(f: Callable[..., Any]) -> Callable[..., Any]:
+def argument_validation(f: Callable[..., object]) -> Callable[..., Any]:
     """Lets a function refuse what is no pipe where its annotations name one.
 
     Differs from torch: pipes have no types of their items (nor have they in PyTorch any more, where a pipe raises ``AttributeError``).
@@ -118,7 +118,7 @@ def argument_validation(f: Callable[..., Any]) -> Callable[..., Any]:
     signature, hints = inspect.signature(f), get_type_hints(f)
 
     @wraps(f)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: object, **kwargs: object) -> Any:
         for name, value in signature.bind(*args, **kwargs).arguments.items():
             if isinstance(hints.get(name), _DataPipeMeta) and not isinstance(value, IterDataPipe):
                 raise TypeError(f"Expected argument '{name}' as a IterDataPipe, but found {type(value)}")

@@ -23,18 +23,18 @@ class _SnapshotState(Enum):
     Iterating = 2
 
 
-def _arguments(pipe: Any) -> str:
+def _arguments(pipe: object) -> str:
     """The arguments that a pipe was made with, as far as it keeps them under their names."""
     names = inspect.signature(type(pipe)).parameters
     kept = [(name, value) for name, value in inspect.getmembers(pipe) if name in names]
     return ", ".join(f"{name}={value.__name__ if inspect.isfunction(value) else repr(value)}" for name, value in kept)
 
 
-def _described(pipe: Any) -> str:
+def _described(pipe: object) -> str:
     return f"{type(pipe).__name__}({_arguments(pipe)})"
 
 
-def _invalidated(pipe: Any, aside: str = "") -> RuntimeError:
+def _invalidated(pipe: object, aside: str = "") -> RuntimeError:
     return RuntimeError(
         "This iterator has been invalidated because another iterator has been created "
         f"from the same IterDataPipe: {_described(pipe)}\n"
@@ -43,7 +43,7 @@ def _invalidated(pipe: Any, aside: str = "") -> RuntimeError:
     )
 
 
-def _is_child(pipe: Any) -> bool:
+def _is_child(pipe: object) -> bool:
     return getattr(pipe, "_is_child_datapipe", False) is True
 
 
@@ -80,7 +80,7 @@ def _set_datapipe_valid_iterator_id(pipe: Any) -> Any:
     return pipe._valid_iterator_id
 
 
-def _recorded(pipe: Any) -> contextlib.AbstractContextManager[Any]:
+def _recorded(pipe: Any) -> contextlib.AbstractContextManager[object]:
     """The pipe's range in a profile, if one is being taken."""
     if not torch.autograd._profiler_enabled():
         return contextlib.nullcontext()
@@ -96,7 +96,7 @@ def _taken_ahead(pipe: Any) -> Any:
     return ahead
 
 
-def _name_pipe(error: Exception, pipe: Any) -> None:
+def _name_pipe(error: Exception, pipe: object) -> None:
     """Adds to an error's words the innermost pipe that it came through."""
     place = "thrown by __iter__ of"
     words = f"{place} {_described(pipe)}"
@@ -156,9 +156,9 @@ class IteratorDecorator:
         return getattr(self.iterator, name)
 
 
-def _around_next(function: Callable[..., Any]) -> Callable[..., Any]:
+def _around_next(function: Callable[..., object]) -> Callable[..., Any]:
     @functools.wraps(function)
-    def __next__(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def __next__(self: Any, *args: object, **kwargs: object) -> Any:
         with _recorded(self):
             item = function(self, *args, **kwargs)
         self._number_of_samples_yielded += 1
@@ -167,7 +167,7 @@ def _around_next(function: Callable[..., Any]) -> Callable[..., Any]:
     return __next__
 
 
-def _around_iter(function: Callable[..., Any], has_next: bool) -> Callable[..., Any]:
+def _around_iter(function: Callable[..., object], has_next: bool) -> Callable[..., Any]:
     @functools.wraps(function)
     def __iter__(self: Any, *args: Any, **kwargs: Any) -> Any:
         iterator = function(self, *args, **kwargs)

@@ -20,7 +20,7 @@ class _DataPipeMeta(GenericMeta):
     """The metaclass of pipes."""
 
 
-def _conditional(reset: Callable[..., Any]) -> Callable[..., Any]:
+def _conditional(reset: Callable[..., object]) -> Callable[..., Any]:
     """``reset`` of a pipe, which leaves one that was just restored from a snapshot where it stands."""
 
     @functools.wraps(reset)
@@ -37,7 +37,7 @@ def _conditional(reset: Callable[..., Any]) -> Callable[..., Any]:
 class _IterDataPipeMeta(_DataPipeMeta):
     """The metaclass of pipes that are gone through."""
 
-    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: Any) -> Any:
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: object) -> Any:
         if "reset" in namespace:
             namespace["reset"] = _conditional(namespace["reset"])
         if "__iter__" in namespace:

@@ -50,7 +50,7 @@ def _of_data_frames(names: str) -> dict[str, Callable[..., Any]]:
     return {name: _refusals.make(f"torch.utils.data.IterDataPipe.{name}", why) for name in names.split()}
 
 
-def _register(functions: dict[str, Callable[..., Any]], name: str, made: Callable[..., Any], shown: Any) -> None:
+def _register(functions: dict[str, Callable[..., object]], name: str, made: Callable[..., object], shown: type) -> None:
     """Puts ``made`` among the functions that act as methods, documented as what it makes.
 
     Raises:
@@ -82,7 +82,7 @@ class _Pipe:
         return bound
 
     @classmethod
-    def register_function(cls, function_name: str, function: Callable[..., Any]) -> None:
+    def register_function(cls, function_name: str, function: Callable[..., object]) -> None:
         """Lets ``pipe.function_name(...)`` call ``function(pipe, ...)``."""
         cls.functions[function_name] = function
 
@@ -104,7 +104,7 @@ class _Pipe:
         hook = self._kind.getstate_hook
         return self.__dict__ if hook is None else hook(self.__dict__)
 
-    def __reduce_ex__(self, *args: Any, **kwargs: Any) -> Any:
+    def __reduce_ex__(self, *args: Any, **kwargs: object) -> object:
         hook = self._kind.reduce_ex_hook
         if hook is not None:
             try:
@@ -154,7 +154,7 @@ class IterDataPipe(_Pipe, IterableDataset[_T_co], metaclass=_IterDataPipeMeta):
             Exception: if the name is taken.
         """
 
-        def made(source_dp: Any, *args: Any, **kwargs: Any) -> Any:
+        def made(source_dp: object, *args: Any, **kwargs: Any) -> Any:
             pipe = cls_to_register(source_dp, *args, **kwargs)
             frames = enable_df_api_tracing or isinstance(source_dp, DFIterDataPipe)
             if frames and isinstance(pipe, IterDataPipe) and function_name not in UNTRACABLE_DATAFRAME_PIPES:
@@ -193,7 +193,7 @@ class MapDataPipe(_Pipe, Dataset[_T_co], metaclass=_DataPipeMeta):
             Exception: if the name is taken.
         """
 
-        def made(source_dp: Any, *args: Any, **kwargs: Any) -> Any:
+        def made(source_dp: object, *args: object, **kwargs: object) -> Any:
             return cls_to_register(source_dp, *args, **kwargs)
 
         _register(cls.functions, function_name, made, cls_to_register)
@@ -217,9 +217,9 @@ class _DataPipeSerializationWrapper:
 
 
 class _IterDataPipeSerializationWrapper(_DataPipeSerializationWrapper, IterDataPipe[Any]):
-    def __init__(self, datapipe: IterDataPipe[Any]) -> None:
+    def __init__(self, datapipe: IterDataPipe[object]) -> None:
         super().__init__(datapipe)
-        self._datapipe_iter: Iterator[Any] | None = None
+        self._datapipe_iter: Iterator[object] | None = None
 
     def __getstate__(self) -> Any:
         # The iterator stays: a copy begins anew.

@@ -31,7 +31,7 @@ class FunctionalModuleWithBuffers(Module):
         buffer_names, buffers = _names(model.named_buffers())
         return cls(_emptied(model), names, buffer_names), params, buffers
 
-    def forward(self, params: Sequence[Tensor], buffers: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
+    def forward(self, params: Sequence[Tensor], buffers: Sequence[Tensor], *args: object, **kwargs: object) -> Any:
         state = dict(zip(self.param_names, params, strict=True)) | dict(zip(self.buffer_names, buffers, strict=True))
         return functional_call(self.stateless_model, state, args, kwargs)
 
@@ -48,7 +48,7 @@ class FunctionalModule(Module):
         names, params = _parameters(model, disable_autograd_tracking)
         return cls(_emptied(model), names), params
 
-    def forward(self, params: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
+    def forward(self, params: Sequence[Tensor], *args: object, **kwargs: object) -> Any:
         return functional_call(self.stateless_model, dict(zip(self.param_names, params, strict=True)), args, kwargs)
 
 

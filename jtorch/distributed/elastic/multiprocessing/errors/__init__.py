@@ -155,7 +155,7 @@ def record(fn: F, error_handler: ErrorHandler | None = None) -> F:
     handler = get_error_handler() if error_handler is None else error_handler
 
     @functools.wraps(fn)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: object, **kwargs: object) -> Any:
         handler.initialize()
         try:
             return fn(*args, **kwargs)

@@ -54,7 +54,7 @@ class CSEPass(PassBase):
                 found[key] = copies[node]
         return PassResult(GraphModule(graph_module, made), modified)
 
-    def _key(self, node: Node, copies: dict[Node, Node]) -> Any:
+    def _key(self, node: Node, copies: dict[Node, Node]) -> tuple[object, ...] | None:
         schema = getattr(node.target, "_schema", None)
         if node.op != "call_function" or schema is None:
             return None
@@ -84,7 +84,7 @@ def _draws(operator: Any) -> bool:
     return any(a.type.startswith("Generator") for schema in schemas for a in schema.arguments)
 
 
-def _frozen(x: Any, copies: dict[Node, Node]) -> Any:
+def _frozen(x: object, copies: dict[Node, Node]) -> tuple[object, ...]:
     if isinstance(x, Node):
         return "node", copies[x].name
     if isinstance(x, (list, tuple)):

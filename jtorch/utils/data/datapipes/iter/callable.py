@@ -48,7 +48,7 @@ class MapperIterDataPipe(IterDataPipe[_T_co]):
         self.output_col = output_col
         validate_input_col(fn, input_col)
 
-    def _apply_fn(self, data: Any) -> Any:
+    def _apply_fn(self, data: Any) -> object:
         result = self.fn(*picked(data, self.input_col))
         if self.input_col is None:
             return result
@@ -72,7 +72,7 @@ class MapperIterDataPipe(IterDataPipe[_T_co]):
         return length_of(self, self.datapipe)
 
 
-def _collate_frames(item: Any) -> Any:
+def _collate_frames(item: object) -> None:
     del item
     raise not_offered("torch.utils.data.datapipes.iter.Collator with a dict", "pipes of data frames are left out; give a function")
 
@@ -87,7 +87,9 @@ class CollatorIterDataPipe(MapperIterDataPipe[Any]):
         [tensor([1, 2]), tensor([3, 4])]
     """
 
-    def __init__(self, datapipe: Any, conversion: Any = default_collate, collate_fn: Callable[..., Any] | None = None) -> None:
+    def __init__(
+        self, datapipe: IterDataPipe, conversion: object = default_collate, collate_fn: Callable[..., object] | None = None
+    ) -> None:
         if collate_fn is None:
             collate_fn = conversion if callable(conversion) else _collate_frames
         super().__init__(datapipe, fn=collate_fn)

@@ -27,7 +27,7 @@ class SamplerIterDataPipe(IterDataPipe[_T_co]):
     def __init__(
         self,
         datapipe: Any,
-        sampler: Any = SequentialSampler,
+        sampler: type[Sampler] = SequentialSampler,
         sampler_args: tuple[Any, ...] | None = None,
         sampler_kwargs: dict[str, Any] | None = None,
     ) -> None:

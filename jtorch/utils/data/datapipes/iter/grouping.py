@@ -27,7 +27,7 @@ class BatcherIterDataPipe(IterDataPipe[DataChunk[Any]]):
     batch_size: int
     drop_last: bool
 
-    def __init__(self, datapipe: Any, batch_size: int, drop_last: bool = False, wrapper_class: Any = DataChunk) -> None:
+    def __init__(self, datapipe: Any, batch_size: int, drop_last: bool = False, wrapper_class: type[DataChunk] = DataChunk) -> None:
         if batch_size <= 0:
             raise AssertionError("Batch size is required to be larger than 0!")
         super().__init__()
@@ -73,7 +73,7 @@ class UnBatcherIterDataPipe(IterDataPipe[Any]):
         for element in self.datapipe:
             yield from self._dive(element, unbatch_level=self.unbatch_level)
 
-    def _dive(self, element: Any, unbatch_level: int) -> Iterator[Any]:
+    def _dive(self, element: object, unbatch_level: int) -> Iterator[object]:
         if unbatch_level < -1:
             raise ValueError("unbatch_level must be -1 or >= 0")
         if unbatch_level == 0 or (unbatch_level == -1 and not isinstance(element, list)):
@@ -129,7 +129,7 @@ class GrouperIterDataPipe(IterDataPipe[DataChunk[Any]]):
         self.drop_remaining = drop_remaining
         self.wrapper_class = DataChunk
 
-    def _remove_biggest_key(self) -> list[Any] | None:
+    def _remove_biggest_key(self) -> list[object] | None:
         """Takes the largest group out of the buffer; None if it is dropped."""
         key = max(self.buffer_elements, key=lambda k: len(self.buffer_elements[k]))
         size = len(self.buffer_elements[key])
@@ -140,7 +140,7 @@ class GrouperIterDataPipe(IterDataPipe[DataChunk[Any]]):
         group = self.buffer_elements.pop(key)
         return group if enough else None
 
-    def _given(self, key: Any, group: list[Any]) -> Any:
+    def _given(self, key: object, group: list[object]) -> Any:
         made = self.wrapper_class(group)
         return (key, made) if self.keep_key else made
 

@@ -38,7 +38,7 @@ class FilterIterDataPipe(IterDataPipe[_T_co]):
         self.input_col = input_col
         validate_input_col(filter_fn, input_col)
 
-    def _apply_filter_fn(self, data: Any) -> Any:
+    def _apply_filter_fn(self, data: object) -> bool:
         return self.filter_fn(*picked(data, self.input_col))
 
     def __iter__(self) -> Iterator[Any]:

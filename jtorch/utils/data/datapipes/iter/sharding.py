@@ -24,7 +24,7 @@ class SHARDING_PRIORITIES(IntEnum):
 class _ShardingIterDataPipe(IterDataPipe[Any]):
     """Base of pipes that shard."""
 
-    def apply_sharding(self, num_of_instances: int, instance_id: int, sharding_group: Any) -> None:
+    def apply_sharding(self, num_of_instances: int, instance_id: int, sharding_group: SHARDING_PRIORITIES) -> None:
         raise NotImplementedError
 
 
@@ -40,7 +40,7 @@ class ShardingFilterIterDataPipe(_ShardingIterDataPipe):
         [1, 3]
     """
 
-    def __init__(self, source_datapipe: Any, sharding_group_filter: Any = None) -> None:
+    def __init__(self, source_datapipe: IterDataPipe, sharding_group_filter: Any = None) -> None:
         super().__init__()
         self.source_datapipe = source_datapipe
         self.sharding_group_filter = sharding_group_filter

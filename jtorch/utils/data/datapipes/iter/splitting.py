@@ -21,7 +21,7 @@ class _ContainerTemplate(ABC):
     """What a container offers to its children."""
 
     @abstractmethod
-    def get_next_element_by_instance(self, instance_id: int) -> Iterator[Any]: ...
+    def get_next_element_by_instance(self, instance_id: int) -> Iterator[object]: ...
 
     @abstractmethod
     def is_every_instance_exhausted(self) -> bool: ...
@@ -78,7 +78,7 @@ class _ChildDataPipe(IterDataPipe[Any]):
         return iterator_id == self._valid_iterator_id == self.main_datapipe._valid_iterator_id
 
 
-def _children(container: Any, count: int) -> list[_ChildDataPipe]:
+def _children(container: object, count: int) -> list[_ChildDataPipe]:
     return [_ChildDataPipe(container, i) for i in range(count)]
 
 
@@ -92,13 +92,13 @@ def _warn_of_unlimited(buffer_size: int, name: str) -> None:
         warnings.warn(f"Unlimited buffer size is set for `{name}`, please be aware of OOM at random places", UserWarning, stacklevel=3)
 
 
-def _drop(items: deque[Any]) -> None:
+def _drop(items: deque[object]) -> None:
     """Empties a buffer, closing the streams in it."""
     while items:
         StreamWrapper.close_streams(items.popleft())
 
 
-def _no_op(item: Any) -> Any:
+def _no_op(item: object) -> object:
     return item
 
 
@@ -116,7 +116,7 @@ class ForkerIterDataPipe(IterDataPipe[Any]):
         ([0, 1, 2], [0, 1, 2])
     """
 
-    def __new__(cls, datapipe: Any, num_instances: int, buffer_size: int = 1000, copy: str | None = None) -> Any:
+    def __new__(cls, datapipe: object, num_instances: int, buffer_size: int = 1000, copy: str | None = None) -> Any:
         """Makes the children."""
         _check_count(num_instances)
         if num_instances == 1:
@@ -139,7 +139,7 @@ class _ForkerIterDataPipe(IterDataPipe[Any], _ContainerTemplate):
         self._begin()
 
     def _begin(self) -> None:
-        self._datapipe_iterator: Iterator[Any] | None = None
+        self._datapipe_iterator: Iterator[object] | None = None
         self.buffer: deque[Any] = deque()
         self.child_pointers = [0] * self.num_instances  # how many items each child has asked for
         self.slowest_ptr = 0
@@ -163,7 +163,7 @@ class _ForkerIterDataPipe(IterDataPipe[Any], _ContainerTemplate):
         self.buffer.append(next(self._datapipe_iterator))
         return self.buffer[-1]
 
-    def get_next_element_by_instance(self, instance_id: int) -> Iterator[Any]:
+    def get_next_element_by_instance(self, instance_id: int) -> Iterator[object]:
         """The items, for one child."""
         stop = self._child_stop
         if self._datapipe_iterator is None and stop[instance_id]:
@@ -245,7 +245,12 @@ class DemultiplexerIterDataPipe(IterDataPipe[Any]):
     """
 
     def __new__(
-        cls, datapipe: Any, num_instances: int, classifier_fn: Callable[[Any], int | None], drop_none: bool = False, buffer_size: int = 1000
+        cls,
+        datapipe: object,
+        num_instances: int,
+        classifier_fn: Callable[[Any], int | None],
+        drop_none: bool = False,
+        buffer_size: int = 1000,
     ) -> Any:
         """Makes the children."""
         _check_count(num_instances)
@@ -269,13 +274,13 @@ class _DemultiplexerIterDataPipe(IterDataPipe[Any], _ContainerTemplate):
         self._begin()
 
     def _begin(self) -> None:
-        self._datapipe_iterator: Iterator[Any] | None = None
+        self._datapipe_iterator: Iterator[object] | None = None
         self.current_buffer_usage = 0
         self.child_buffers: list[deque[Any]] = [deque() for _ in range(self.num_instances)]
         self._child_stop = [True] * self.num_instances
         self.main_datapipe_exhausted = False
 
-    def _find_next(self, instance_id: int) -> Any:
+    def _find_next(self, instance_id: int) -> object:
         """The next item of a child, putting others into the buffers of theirs.
 
         Raises:
@@ -303,7 +308,7 @@ class _DemultiplexerIterDataPipe(IterDataPipe[Any], _ContainerTemplate):
             if 0 <= self.buffer_size < self.current_buffer_usage:
                 raise BufferError(f"DemultiplexerIterDataPipe buffer overflow, buffer size {self.buffer_size} is insufficient.")
 
-    def get_next_element_by_instance(self, instance_id: int) -> Iterator[Any]:
+    def get_next_element_by_instance(self, instance_id: int) -> Iterator[object]:
         """The items of one child."""
         if self._datapipe_iterator is None and self._child_stop[instance_id]:
             self._datapipe_iterator = iter(self.main_datapipe)

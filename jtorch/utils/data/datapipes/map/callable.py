@@ -14,7 +14,7 @@ __all__ = ["MapperMapDataPipe", "default_fn"]
 _T_co = TypeVar("_T_co", covariant=True)
 
 
-def default_fn(data: Any) -> Any:
+def default_fn(data: object) -> Any:
     """The item itself; a function with a name, so that it can be pickled."""
     return data
 
@@ -26,7 +26,7 @@ class MapperMapDataPipe(MapDataPipe[_T_co]):
     datapipe: MapDataPipe[Any]
     fn: Callable[..., Any]
 
-    def __init__(self, datapipe: Any, fn: Callable[..., Any] = default_fn) -> None:
+    def __init__(self, datapipe: MapDataPipe, fn: Callable[..., Any] = default_fn) -> None:
         super().__init__()
         self.datapipe = datapipe
         _check_unpickable_fn(fn)

@@ -11,7 +11,7 @@ from ..datapipe import MapDataPipe
 __all__ = ["ConcaterMapDataPipe", "ZipperMapDataPipe"]
 
 
-def _check(datapipes: tuple[Any, ...]) -> None:
+def _check(datapipes: tuple[object, ...]) -> None:
     if len(datapipes) == 0:
         raise ValueError("Expected at least one DataPipe, but got nothing")
     for kind, name in ((MapDataPipe, "MapDataPipe"), (Sized, "Sized")):

@@ -19,7 +19,7 @@ class BatcherMapDataPipe(MapDataPipe[DataChunk[Any]]):
     batch_size: int
     drop_last: bool
 
-    def __init__(self, datapipe: Any, batch_size: int, drop_last: bool = False, wrapper_class: Any = DataChunk) -> None:
+    def __init__(self, datapipe: Any, batch_size: int, drop_last: bool = False, wrapper_class: type[DataChunk] = DataChunk) -> None:
         if batch_size <= 0:
             raise AssertionError("Batch size is required to be larger than 0!")
         super().__init__()
@@ -28,7 +28,7 @@ class BatcherMapDataPipe(MapDataPipe[DataChunk[Any]]):
         self.drop_last = drop_last
         self.wrapper_class = wrapper_class
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Any) -> DataChunk:
         batch: list[Any] = []
         try:
             batch.extend(self.datapipe[i] for i in range(index * self.batch_size, (index + 1) * self.batch_size))

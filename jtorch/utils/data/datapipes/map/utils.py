@@ -29,7 +29,7 @@ class SequenceWrapperMapDataPipe(MapDataPipe[_T]):
                     stacklevel=2,
                 )
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int) -> Any:
         return self.sequence[index]
 
     def __len__(self) -> int:

@@ -24,12 +24,12 @@ __all__ = [
 DILL_AVAILABLE = importlib.util.find_spec("dill") is not None
 
 
-def no_length(pipe: Any) -> TypeError:
+def no_length(pipe: object) -> TypeError:
     """The error of a pipe that does not know its length."""
     return TypeError(f"{type(pipe).__name__} instance doesn't have valid length")
 
 
-def length_of(pipe: Any, source: Any) -> int:
+def length_of(pipe: object, source: object) -> int:
     """The length of what a pipe wraps.
 
     Raises:
@@ -40,7 +40,7 @@ def length_of(pipe: Any, source: Any) -> int:
     raise no_length(pipe)
 
 
-def lengths_of(pipe: Any, sources: Iterable[Any]) -> list[int]:
+def lengths_of(pipe: object, sources: Iterable[Any]) -> list[int]:
     """The lengths of what a pipe wraps.
 
     Raises:
@@ -60,7 +60,7 @@ def picked(data: Any, input_col: Any) -> tuple[Any, ...]:
     return (data[input_col],)
 
 
-def validate_input_col(fn: Callable[..., Any], input_col: int | tuple[Any, ...] | list[Any] | None) -> None:
+def validate_input_col(fn: Callable[..., object], input_col: int | tuple[Any, ...] | list[Any] | None) -> None:
     """Looks whether a function takes as many arguments as columns were named.
 
     Raises:
@@ -88,14 +88,14 @@ def validate_input_col(fn: Callable[..., Any], input_col: int | tuple[Any, ...] 
         raise ValueError(f"The function {name} takes {len(positional)} positional parameters, but {wanted} are required.")
 
 
-def _is_local(fn: Any) -> bool:
+def _is_local(fn: object) -> bool:
     if hasattr(fn, "__code__"):
         return bool(fn.__code__.co_flags & inspect.CO_NESTED)
     named = fn if hasattr(fn, "__qualname__") else type(fn)
     return "<locals>" in getattr(named, "__qualname__", "")
 
 
-def _check_unpickable_fn(fn: Any) -> None:
+def _check_unpickable_fn(fn: object) -> None:
     """Warns of functions that pickle does not take.
 
     Raises:
@@ -152,7 +152,7 @@ def get_file_pathnames_from_root(
             break
 
 
-def get_file_binaries_from_pathnames(pathnames: Any, mode: str, encoding: str | None = None) -> Iterator[tuple[str, StreamWrapper]]:
+def get_file_binaries_from_pathnames(pathnames: object, mode: str, encoding: str | None = None) -> Iterator[tuple[str, StreamWrapper]]:
     """Opens files one after the other."""
     if not isinstance(pathnames, Iterable):
         pathnames = [pathnames]
@@ -164,7 +164,7 @@ def get_file_binaries_from_pathnames(pathnames: Any, mode: str, encoding: str | 
         yield pathname, StreamWrapper(open(pathname, mode, encoding=encoding))  # noqa: SIM115
 
 
-def validate_pathname_binary_tuple(data: Any) -> None:
+def validate_pathname_binary_tuple(data: object) -> None:
     """Refuses what is no pair of a path and a stream.
 
     Raises:

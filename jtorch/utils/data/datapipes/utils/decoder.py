@@ -61,7 +61,7 @@ def handle_extension(extensions: str, f: Callable[[Any], Any]) -> Callable[[str,
     """A handler that calls ``f`` for keys which end with the first of some extensions that is not longer than the key."""
     targets = [target.split(".") for target in extensions.lower().split()]
 
-    def handler(key: str, data: Any) -> Any:
+    def handler(key: str, data: object) -> object:
         parts = key.lower().split(".")
         for target in targets:
             if len(target) <= len(parts):
@@ -123,7 +123,7 @@ def imagehandler(imagespec: str) -> ImageHandler:
     return ImageHandler(imagespec)
 
 
-def _by_file(extension: str, data: bytes, load: Callable[[str], Any]) -> Any:
+def _by_file(extension: str, data: bytes, load: Callable[[str], object]) -> object:
     """What a loader makes of a file with these bytes."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, f"file.{extension}")
@@ -161,7 +161,7 @@ class MatHandler:
             return self.sio.loadmat(stream, **self.loadmat_kwargs)
 
 
-def mathandler(**loadmat_kwargs: Any) -> MatHandler:
+def mathandler(**loadmat_kwargs: object) -> MatHandler:
     """A handler of MATLAB's files."""
     return MatHandler(**loadmat_kwargs)
 
@@ -183,7 +183,7 @@ class Decoder:
         self.handlers = [*handler, *self.handlers]
 
     @staticmethod
-    def _is_stream_handle(data: Any) -> bool:
+    def _is_stream_handle(data: object) -> bool:
         stream = data.file_obj if isinstance(data, StreamWrapper) else data
         return isinstance(stream, (io.BufferedIOBase, io.RawIOBase))
 

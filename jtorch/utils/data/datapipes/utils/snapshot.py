@@ -9,7 +9,7 @@ from .._hook_iterator import _SnapshotState
 from ..datapipe import IterDataPipe
 
 
-def _simple_graph_snapshot_restoration(datapipe: IterDataPipe[Any], n_iterations: int, rng: Any = None) -> None:
+def _simple_graph_snapshot_restoration(datapipe: IterDataPipe, n_iterations: int, rng: Any = None) -> None:
     """Goes on by ``n_iterations`` samples, so that the pipe's next iterator begins there.
 
     Raises:
