@@ -7,6 +7,7 @@ import importlib
 import io
 import itertools
 import pickle
+import sys
 import warnings
 from typing import Any
 
@@ -141,3 +142,9 @@ def test_reasons_of_breaks_have_parts() -> None:
     for lib in (torch, jtorch):
         (reason,) = importlib.import_module(f"{lib.__name__}._dynamo").explain(f)(lib.ones(2)).break_reasons
         assert isinstance(reason.reason, str) and reason.graph_break and isinstance(reason.user_stack, list)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the operating system does not tell")
+def test_what_the_processor_has() -> None:
+    asked = [name for name in dir(torch.cpu) if name.startswith(("_is_", "_init_"))]
+    assert {name: getattr(jtorch.cpu, name)() for name in asked} == {name: getattr(torch.cpu, name)() for name in asked}
