@@ -152,3 +152,12 @@ def test_attention_keeps_scores_in_single_precision(dtype: str, options: dict[st
     assert np.mean(theirs[0] == mine[0]) > 0.6
     for exact, there, here in zip(whole, theirs, mine, strict=True):
         assert np.square(here - exact).mean() < 1.2 * np.square(there - exact).mean()
+
+
+@pytest.mark.parametrize("name", ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"])
+def test_convolutions_round_once_with_their_bias(name: str) -> None:
+    drawn, n = np.random.RandomState(0), int(name[-2])
+    weight = (8, 3, *[3] * n) if "transpose" in name else (6, 4, *[3] * n)
+    arrays = [drawn.randn(2, 8, *[7] * n), drawn.randn(*weight), drawn.randn(6)]
+    theirs, mine = _both(lambda n, x, w, b: getattr(n.nn.functional, name)(x, w, b, groups=2), "bfloat16", *arrays)
+    assert np.mean(theirs[0] == mine[0]) > 0.99
