@@ -161,3 +161,14 @@ def test_convolutions_round_once_with_their_bias(name: str) -> None:
     arrays = [drawn.randn(2, 8, *[7] * n), drawn.randn(*weight), drawn.randn(6)]
     theirs, mine = _both(lambda n, x, w, b: getattr(n.nn.functional, name)(x, w, b, groups=2), "bfloat16", *arrays)
     assert np.mean(theirs[0] == mine[0]) > 0.99
+
+
+def test_recurrent_layers_round_sums_with_biases_once() -> None:
+    drawn = np.random.RandomState(0)
+    arrays = [drawn.randn(7, 2, 6), drawn.randn(5, 6), drawn.randn(5, 5), drawn.randn(5), drawn.randn(5)]
+
+    def program(n: Any, x: Any, *weights: Any) -> Any:
+        return n._VF.rnn_tanh(x, n.zeros(1, 2, 5, dtype=x.dtype), weights, True, 1, 0.0, False, False, False)[0]
+
+    theirs, mine = _both(program, "bfloat16", *arrays)
+    assert np.mean(theirs[0] == mine[0]) > 0.95
