@@ -8,9 +8,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from ..facts import dtypes
+from ...core import from_host
+from ..facts import devices, dtypes
 from .archive import Archive, Writer
-from .raw_storage import LoadedStorage
 
 
 class PyTorchFileReader:
@@ -79,7 +79,7 @@ class PyTorchFileReader:
                 f"record size ({data.nbytes} bytes) does not match expected size ({numel * kind.itemsize} bytes = {numel} elements * "
                 f"{kind.itemsize} bytes/element) for dtype {kind.scalar_name}"
             )
-        return LoadedStorage(data, kind, "cpu").tensor(kind, 0, (0,), (1,))
+        return from_host(data.view(kind.np), devices.device("cpu"))[:0].detach()
 
     def serialization_id(self) -> str:
         """What tells this archive from others; nothing where it does not say."""
