@@ -12,6 +12,7 @@ import jtorch as torch
 from ._src.aten.overloads import _operator_by_name as _operator_by_name
 from ._src.facts import devices as _devices
 from ._src.facts.dtypes import _dtype_by_name as _dtype_by_name
+from ._src.files.raw_storage import LoadedStorage
 from ._src.refusals import stand_ins as _refusals
 from ._src.tensor.objects import _rebuild_from_array as _rebuild_from_array
 from ._src.tensor.objects import _rebuild_on_meta as _rebuild_on_meta
@@ -22,7 +23,15 @@ from ._src.tensor.views import with_bits
 
 
 def _rebuild_tensor(storage: Any, storage_offset: int, size: Sequence[int], stride: Sequence[int]) -> torch.Tensor:
-    return storage.tensor(storage.dtype, storage_offset, tuple(size), tuple(stride))
+    """The tensor on ``storage`` with a given geometry: on what a file holds, or on a program's own storage, whose memory it shares."""
+    return _looking(storage, storage.dtype, storage_offset, size, stride)
+
+
+def _looking(storage: Any, dtype: torch.dtype, offset: int, size: Sequence[int], stride: Sequence[int]) -> torch.Tensor:
+    if isinstance(storage, LoadedStorage):
+        return storage.tensor(dtype, offset, size, stride)
+    memory = storage._untyped_storage
+    return torch.empty(0, dtype=dtype, device=memory.device).set_(memory, offset, tuple(size), tuple(stride))
 
 
 def _rebuild_tensor_v2(
@@ -49,7 +58,7 @@ def _rebuild_tensor_v3(
     metadata: object = None,
 ) -> torch.Tensor:
     """The tensor on an untyped ``storage`` with a given geometry and dtype."""
-    return _finish(storage.tensor(dtype, storage_offset, tuple(size), tuple(stride)), requires_grad, metadata)
+    return _finish(_looking(storage, dtype, storage_offset, size, stride), requires_grad, metadata)
 
 
 def _finish(tensor: torch.Tensor, requires_grad: bool, metadata: object) -> torch.Tensor:

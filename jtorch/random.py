@@ -40,7 +40,7 @@ class Generator:
     """A source of random numbers: pass it as ``generator=`` to the functions that draw.
 
     Args:
-        device: the device whose random functions it serves.
+        device: the device whose random functions it serves; the CPU if it is None.
 
     Differs from torch: generators of other devices than the CPU give the CPU's numbers too.
 
@@ -51,8 +51,8 @@ class Generator:
         tensor([ 1.5410, -0.2934])
     """
 
-    def __init__(self, device: Any = "cpu") -> None:
-        self._device = devices.device(device)
+    def __init__(self, device: Any = None) -> None:
+        self._device = devices.as_device("cpu" if device is None else device, "Generator")
         if self._device.type not in ("cpu", "cuda", "xpu", "mps", "mtia", "xla", "tpu"):
             raise RuntimeError(f"{self._device.type.upper()} device type not an accelerator.")
         self._twister = Twister(_DEFAULT_SEED)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EventList", "FunctionEvent", "emit_nvtx", "profile", "record_function"]
 
+#: What blocks around the steps of a program are called; tables and events show them together.
+_STEP = "ProfilerStep"
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 #: Recorders at work, the innermost last.
@@ -42,6 +44,7 @@ class Recorder:
         self._engine = Phases(self._ended)
         self._open: list[FunctionEvent] = []
         self._modes: list[Any] = []
+        self._crossed = False
 
     def start(self) -> None:
         """Begins: from now on, operators run one by one, unless the programs that they are part of are looked at."""
@@ -79,7 +82,8 @@ class Recorder:
         """An event that has begun, inside of those that have not ended."""
         shapes = [list(getattr(x, "shape", ())) for x in operands] if self.shapes else None
         now = time.perf_counter_ns() / 1e3
-        event = FunctionEvent(len(self.events), name, 1, now, now, input_shapes=shapes, is_user_annotation=annotation)
+        known = _STEP + "*" if annotation and name.startswith(_STEP + "#") else name
+        event = FunctionEvent(len(self.events), known, 1, now, now, input_shapes=shapes, is_user_annotation=annotation, trace_name=name)
         event.on_device = self.on_device
         if self.stacks:
             event.stack = _stack()
@@ -97,10 +101,21 @@ class Recorder:
         return result
 
     def end(self, event: FunctionEvent) -> None:
-        """It has ended, and with it what it began."""
+        """It has ended; what began later may go on, as blocks need not end in the order in which they began."""
         event.time_range.end = time.perf_counter_ns() / 1e3
-        while self._open and self._open.pop() is not event:
-            pass
+        if event is not self.innermost:
+            self._crossed = True
+        if event in self._open:
+            self._open.remove(event)
+
+    def measured(self) -> EventList:
+        """The events. Where blocks crossed, calls belong to those that they ran inside of from beginning to end."""
+        found = EventList(self.events, phases=self.phases, memory=self.memory, flops=self.flops)
+        if self._crossed:
+            for event in found:
+                event.cpu_parent, event.cpu_children = None, []
+            found._populate_cpu_children()
+        return found
 
     def drop(self, event: FunctionEvent) -> None:
         """The last event was nothing to note."""
@@ -222,7 +237,7 @@ class profile:
         if self._recorder is not None:
             self._recorder.stop()
             found, self._recorder = self._recorder, None
-            self._events = EventList(found.events, phases=found.phases, memory=found.memory, flops=found.flops)
+            self._events = found.measured()
 
     def __exit__(self, *exc: object) -> None:
         self._finish()

@@ -139,6 +139,7 @@ class FunctionEvent(_Times):
 
     Args:
         id, name, thread: what it is, and where it ran.
+        trace_name: what traces call it, where that is not ``name``: all steps are called ``ProfilerStep*`` but in traces.
         start_us, end_us: when, in microseconds.
         cpu_memory_usage: the bytes of its results, without those of the calls it made.
         is_async: whether it ends in another thread, so that it belongs to no other call.
@@ -150,8 +151,9 @@ class FunctionEvent(_Times):
     def __init__(
         self, id: int, name: str, thread: int, start_us: float, end_us: float, *, input_shapes: Any = None, stack: Any = None,
         scope: int = 0, cpu_memory_usage: int = 0, is_async: bool = False, is_remote: bool = False, sequence_nr: int = -1,
-        node_id: int = -1, flops: int | None = None, is_user_annotation: bool = False,
+        node_id: int = -1, flops: int | None = None, is_user_annotation: bool = False, trace_name: str | None = None,
     ) -> None:  # fmt: skip
+        self.trace_name = trace_name
         self.id, self.name, self.input_shapes, self.is_user_annotation = id, name, input_shapes or [], is_user_annotation
         self.thread, self.scope, self.sequence_nr, self.node_id = thread, scope, sequence_nr, node_id
         self.is_async, self.is_remote = is_async, is_remote
@@ -393,7 +395,7 @@ class EventList(list[Any]):
             about = {"Input Dims": e.input_shapes} | ({"Call stack": ";".join(e.stack)} if e.stack else {})
             about |= {f"{PHASES[kind]} (us)": time for kind, time in e.self_phases.items()}
             category = "user_annotation" if e.is_user_annotation else "cpu_op"
-            events.append(_span(e.name, category, process, e.thread, e.time_range.start, e.cpu_time_total, about))
+            events.append(_span(e.trace_name or e.name, category, process, e.thread, e.time_range.start, e.cpu_time_total, about))
         for p in self.phases:
             about = {"Bytes": p.nbytes} if p.nbytes else {}
             events.append(_span(p.name, p.kind, process, rows[p.kind], p.start, p.end - p.start, about))

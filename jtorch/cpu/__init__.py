@@ -104,6 +104,31 @@ def _is_avx512_supported() -> bool:
     return _has("avx512f")
 
 
+def _is_vnni_supported() -> bool:
+    """Whether the processor has AVX-512's products of bytes, where the operating system tells."""
+    return _has("avx512_vnni")
+
+
+def _is_avx512_bf16_supported() -> bool:
+    """Whether the processor has AVX-512's products of bfloat16, where the operating system tells."""
+    return _has("avx512_bf16")
+
+
+def _is_amx_tile_supported() -> bool:
+    """Whether the processor has tiles, where the operating system tells."""
+    return _has("amx_tile")
+
+
+def _is_amx_fp16_supported() -> bool:
+    """Whether the processor has tiles of float16, where the operating system tells."""
+    return _has("amx_fp16")
+
+
+def _init_amx() -> bool:
+    """False: no tiles of a processor are asked for here; XLA takes what it can use."""
+    return False
+
+
 def _has(flag: str) -> bool:
     try:
         with open("/proc/cpuinfo") as file:

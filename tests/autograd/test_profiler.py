@@ -68,10 +68,33 @@ def test_schedules(tmp_path: Path) -> None:
         for _ in range(6):
             torch.ones(2).exp()
             prof.step()
-    assert seen == [(4, ["ProfilerStep#2", "ProfilerStep#3"])]
+    assert seen == [(4, ["ProfilerStep*", "ProfilerStep*"])]
     (file,) = tmp_path.iterdir()
     names = [event["name"] for event in json.loads(file.read_text())["traceEvents"]]
-    assert names.count("aten::exp") == 2 and file.name.startswith("me.")
+    assert {"ProfilerStep#2", "ProfilerStep#3"} <= set(names) and names.count("aten::exp") == 2 and file.name.startswith("me.")
+
+
+def test_blocks_that_cross_steps_are_parts_of_none() -> None:
+    names = [["outer", "ProfilerStep#1"], ["ProfilerStep#1", "outer"]]  # what ends first
+    for order in names:
+        with profile() as prof:
+            blocks = {"ProfilerStep#1": torch.profiler.record_function("ProfilerStep#1")}
+            blocks["ProfilerStep#1"].__enter__()
+            torch.ones(2).exp()
+            blocks["outer"] = torch.profiler.record_function("outer")
+            blocks["outer"].__enter__()
+            torch.ones(2).sin()
+            for name in order:
+                blocks[name].__exit__(None, None, None)
+                torch.ones(2).cos()
+            with torch.profiler.record_function("ProfilerStep#2"):
+                torch.ones(2).tan()
+        found = {e.key: e for e in prof.key_averages()}
+        events = {e.name: e for e in prof.events()}
+        crossed = order[0] == "ProfilerStep#1"
+        assert (events["outer"].cpu_parent is None) is crossed and found["ProfilerStep*"].count == 2
+        assert events["aten::sin"].cpu_parent is events["outer"] and events["aten::tan"].cpu_parent.trace_name == "ProfilerStep#2"
+        assert events["aten::tan"].cpu_parent.cpu_parent is None and min(e.self_cpu_time_total for e in prof.events()) >= 0
 
 
 def test_nothing_is_noted_outside_or_where_it_is_not_enabled() -> None:

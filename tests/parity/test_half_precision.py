@@ -128,3 +128,47 @@ def test_operators_of_rms_norm(dtype: str) -> None:
             n.nn.functional.rms_norm(x, (8,), w)
         seen.append(lines)
     assert seen[1] == seen[0]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"is_causal": True}, {"enable_gqa": True}, {"attn_mask": "bool"}, {"attn_mask": "float"}],
+    ids=lambda o: "-".join(o) or "plain",
+)
+def test_attention_keeps_scores_in_single_precision(dtype: str, options: dict[str, Any]) -> None:
+    drawn = np.random.RandomState(0)
+    sizes = (2, 4, 33, 16), *[(2, 2 if "enable_gqa" in options else 4, 33, 16)] * 2
+    arrays = [drawn.randn(*size) for size in sizes]
+    mask = drawn.rand(33, 33)
+
+    def program(n: Any, q: Any, k: Any, v: Any) -> Any:
+        kind = options.get("attn_mask")
+        given = n.tensor(mask > 0.3) if kind == "bool" else n.tensor(mask, dtype=q.dtype if kind else None)
+        return n.nn.functional.scaled_dot_product_attention(q, k, v, **(options | ({"attn_mask": given} if kind else {})))
+
+    theirs, mine = _both(program, dtype, *arrays)
+    whole, _ = _both(program, "float64", *[np.asarray(torch.tensor(a, dtype=getattr(torch, dtype)).double()) for a in arrays])
+    assert np.mean(theirs[0] == mine[0]) > 0.6
+    for exact, there, here in zip(whole, theirs, mine, strict=True):
+        assert np.square(here - exact).mean() < 1.2 * np.square(there - exact).mean()
+
+
+@pytest.mark.parametrize("name", ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"])
+def test_convolutions_round_once_with_their_bias(name: str) -> None:
+    drawn, n = np.random.RandomState(0), int(name[-2])
+    weight = (8, 3, *[3] * n) if "transpose" in name else (6, 4, *[3] * n)
+    arrays = [drawn.randn(2, 8, *[7] * n), drawn.randn(*weight), drawn.randn(6)]
+    theirs, mine = _both(lambda n, x, w, b: getattr(n.nn.functional, name)(x, w, b, groups=2), "bfloat16", *arrays)
+    assert np.mean(theirs[0] == mine[0]) > 0.99
+
+
+def test_recurrent_layers_round_sums_with_biases_once() -> None:
+    drawn = np.random.RandomState(0)
+    arrays = [drawn.randn(7, 2, 6), drawn.randn(5, 6), drawn.randn(5, 5), drawn.randn(5), drawn.randn(5)]
+
+    def program(n: Any, x: Any, *weights: Any) -> Any:
+        return n._VF.rnn_tanh(x, n.zeros(1, 2, 5, dtype=x.dtype), weights, True, 1, 0.0, False, False, False)[0]
+
+    theirs, mine = _both(program, "bfloat16", *arrays)
+    assert np.mean(theirs[0] == mine[0]) > 0.95

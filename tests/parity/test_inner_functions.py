@@ -7,6 +7,7 @@ import importlib
 import io
 import itertools
 import pickle
+import sys
 import warnings
 from typing import Any
 
@@ -141,3 +142,17 @@ def test_reasons_of_breaks_have_parts() -> None:
     for lib in (torch, jtorch):
         (reason,) = importlib.import_module(f"{lib.__name__}._dynamo").explain(f)(lib.ones(2)).break_reasons
         assert isinstance(reason.reason, str) and reason.graph_break and isinstance(reason.user_stack, list)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the operating system does not tell")
+def test_what_the_processor_has() -> None:
+    asked = [name for name in dir(torch.cpu) if name.startswith(("_is_", "_init_"))]
+    assert {name: getattr(jtorch.cpu, name)() for name in asked} == {name: getattr(torch.cpu, name)() for name in asked}
+
+
+def test_settings_of_the_compiler_can_be_read() -> None:
+    theirs, mine = (importlib.import_module(f"{lib.__name__}._inductor.config") for lib in (torch, jtorch))
+    found = theirs.get_config_copy().items()
+    plain = [name for name, value in found if isinstance(value, (bool, int, float, type(None))) and name.islower() and "." not in name]
+    lacking = [name for name in plain if not name.startswith("_") and name != "is_nightly_or_source" and not hasattr(mine, name)]
+    assert len(plain) > 150 and not lacking

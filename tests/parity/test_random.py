@@ -182,3 +182,13 @@ def test_states_cross() -> None:
     np.testing.assert_array_equal(jtorch.randn(33).numpy(), torch.randn(33).numpy())
     torch.set_rng_state(torch.tensor(jtorch.get_rng_state().numpy()))
     np.testing.assert_array_equal(jtorch.rand(700).numpy(), torch.rand(700).numpy())
+
+
+def test_generators_of_no_device_are_the_cpus() -> None:
+    for given in ({"device": None}, {"device": "cpu"}, {}):
+        drawn = [lib.rand(3, generator=lib.Generator(**given).manual_seed(5)).numpy() for lib in (torch, jtorch)]
+        np.testing.assert_array_equal(*drawn)
+    for lib in (torch, jtorch):
+        assert lib.Generator(None).device == lib.device("cpu")
+        with pytest.raises(TypeError, match=r"^Generator\(\): argument 'device' must be torch.device, not float"):
+            lib.Generator(device=1.5)

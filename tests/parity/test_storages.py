@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import pytest
@@ -72,3 +73,30 @@ def test_copies_and_pickles_keep_elements_and_stay_together() -> None:
     looked = jtorch.Tensor(x.storage())
     looked[0] = 5
     assert x[0] == 5
+
+
+def _records(t: Any) -> list[Any]:
+    """What programs that read checkpoints lazily ask for: a tensor without memory, then one on the bytes of a record."""
+    file = io.BytesIO()
+    t.save({"a": t.arange(6.0).reshape(2, 3).t()}, file)
+    reader = t.PyTorchFileReader(io.BytesIO(file.getvalue()))
+    found: list[Any] = []
+    for dtype, count in ((t.UntypedStorage, 24), (t.float32, 6), (t.float32, 24), (t.int16, 5)):
+        try:
+            record = reader.get_storage_from_record("data/0", count, dtype)
+        except RuntimeError as error:
+            found.append(str(error))
+            continue
+        whole = record._typed_storage()._untyped_storage
+        storage = t.storage.TypedStorage(wrap_storage=whole, dtype=t.float32, _internal=True)
+        made = t._utils._rebuild_tensor_v2(storage, 1, (2, 2), (1, 3), True, None, None)
+        found += [str(record.dtype), tuple(record.shape), record.untyped_storage().nbytes(), made.tolist(), made.requires_grad]
+        storage.fill_(7.0)
+        found.append(made.tolist())
+    nothing = t.storage.TypedStorage(dtype=t.float64, device="meta")
+    made = t._utils._rebuild_tensor_v2(nothing, 2, (2, 3), (1, 2), False, None)
+    return [*found, str(made.dtype), tuple(made.shape), made.stride(), made.storage_offset(), nothing.nbytes(), made.device.type]
+
+
+def test_tensors_on_records_and_on_storages_of_programs() -> None:
+    assert _records(jtorch) == _records(torch)

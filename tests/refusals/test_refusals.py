@@ -97,7 +97,7 @@ PROGRAM = """
     import torch.onnx._internal.torchscript_exporter.symbolic_helper as helper
     import torch.utils.model_zoo, torch.multiprocessing as mp, torch.quasirandom, torch.classes
     from torch.profiler import kineto_available
-    assert not kineto_available() and torch.hub.load_state_dict_from_url is torch.utils.model_zoo.load_url
+    assert kineto_available() and torch.hub.load_state_dict_from_url is torch.utils.model_zoo.load_url
     assert torch.GradScaler is torch.amp.GradScaler and torch.classes.__path__ == []
     assert issubclass(torch.jit.TracerWarning, Warning) and mp.get_context("spawn").get_start_method() == "spawn"
     try:

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from ...core import from_host
+from ..facts import devices, dtypes
 from .archive import Archive, Writer
 
 
@@ -63,6 +65,21 @@ class PyTorchFileReader:
     def get_record_size(self, name: str) -> int:
         """How many bytes a record has."""
         return self._archive.offset(name)[1]
+
+    def get_storage_from_record(self, name: str, numel: int, dtype: Any) -> Any:
+        """A tensor of size 0 whose storage has the bytes of a record, ``numel`` elements of ``dtype``; bytes for a class of storages.
+
+        Raises:
+            RuntimeError: if there is no such record, or it has another size.
+        """
+        kind = dtype if isinstance(dtype, dtypes.dtype) else dtypes.uint8
+        data = self._archive.array(name)
+        if data.nbytes != numel * kind.itemsize:
+            raise RuntimeError(
+                f"record size ({data.nbytes} bytes) does not match expected size ({numel * kind.itemsize} bytes = {numel} elements * "
+                f"{kind.itemsize} bytes/element) for dtype {kind.scalar_name}"
+            )
+        return from_host(data.view(kind.np), devices.device("cpu"))[:0].detach()
 
     def serialization_id(self) -> str:
         """What tells this archive from others; nothing where it does not say."""

@@ -92,6 +92,11 @@ class Geometry:
         return all(s == 1 for s in self.stride)
 
 
+def computed(x: Array) -> Array:
+    """An operand in what convolutions compute with: single precision for halves on the CPU."""
+    return wide(x) if _on_cpu() else x
+
+
 def forward(x: Array, w: Array, geo: Geometry) -> Array:
     """Convolves ``x (N, C, *size)`` with ``w (O, C / groups, *kernel)``."""
     kernel = w.shape[2:]

@@ -16,7 +16,7 @@ from jax import lax
 
 from . import _loops
 from ._declare import Array
-from ._matrix import by_weight, over_rows
+from ._matrix import by_weight, over_rows, unrounded
 
 State = tuple[Array, ...]  # h, and for LSTM c
 
@@ -48,9 +48,11 @@ class Cell(NamedTuple):
 
 
 def affine(x: Array, weight: Array, bias: Array | None) -> Array:
-    """``x @ weight.T + bias``."""
-    y = by_weight(x, weight)
-    return y if bias is None else y + jnp.reshape(bias, (1,) * (y.ndim - 1) + bias.shape)
+    """``x @ weight.T + bias``, of halves rounded once."""
+    if bias is None:
+        return by_weight(x, weight)
+    y = by_weight(x, weight, unrounded(x))
+    return (y + jnp.reshape(bias, (1,) * (y.ndim - 1) + bias.shape).astype(y.dtype)).astype(x.dtype)
 
 
 def _split(x: Array, parts: int) -> list[Array]:

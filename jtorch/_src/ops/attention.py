@@ -14,9 +14,9 @@ from ._declare import Array, defvjp, op
 from ._derivatives import A, derivative
 from ._facts import schemas
 from ._kernel import cast, unbroadcast
-from ._matrix import cpp_name
+from ._matrix import cpp_name, product, unrounded
 from ._nodes import Made
-from ._numeric import scalar_name, wide
+from ._numeric import scalar_name
 from ._sizes import fewer
 
 #: Above this many probabilities they are computed again in the backward pass instead of being kept.
@@ -113,7 +113,7 @@ def _factor(query: Array, scale: float | None) -> float:
 
 def _scores(query: Array, key: Array, attn_mask: Array | None, is_causal: bool, scale: float | None) -> tuple[Array, Array | None]:
     """The masked scores in at least float32, and where attention is allowed (None: everywhere)."""
-    scores = wide(query @ jnp.swapaxes(key, -1, -2))
+    scores = product(query, jnp.swapaxes(key, -1, -2), unrounded(query))
     scores = scores * np.asarray(_factor(query, scale), scores.dtype)
     allowed = None
     if is_causal:
@@ -133,8 +133,11 @@ def _scores(query: Array, key: Array, attn_mask: Array | None, is_causal: bool, 
     return scores, allowed
 
 
-def _probabilities(scores: Array, maskable: bool) -> tuple[Array, Array]:
-    """The softmax of scores, rows without any finite score all zero, and the logarithms of the sums."""
+def _powers(scores: Array, maskable: bool) -> tuple[Array, Array, Array]:
+    """The exponentials of scores beside the largest of their row, their sums, and the logarithms of what the sums would be of all.
+
+    A row without any finite score has zeros, and 1 as their sum.
+    """
     top = jnp.max(scores, -1, keepdims=True, initial=-np.inf)
     if maskable:
         # A row without any finite score; a comparison with -inf in the place of this maximum runs five times slower on CPU.
@@ -143,7 +146,7 @@ def _probabilities(scores: Array, maskable: bool) -> tuple[Array, Array]:
     total = jnp.sum(powers, -1, keepdims=True)
     if maskable:
         total = jnp.where(total == 0, np.ones((), total.dtype), total)
-    return powers / total, top + jnp.log(total)
+    return powers, total, top + jnp.log(total)
 
 
 def _attention_fwd(
@@ -160,10 +163,14 @@ def _attention_fwd(
     _check(query, key, value, attn_mask, keep, is_causal, enable_gqa)
     q, k, v = _operands(query, key, value, enable_gqa)
     scores, _ = _scores(q, k, attn_mask, is_causal, scale)
-    probabilities, log_sums = _probabilities(scores, attn_mask is not None)
-    weights = cast(probabilities if keep is None else probabilities * cast(keep, probabilities.dtype), query.dtype)
+    powers, total, log_sums = _powers(scores, attn_mask is not None)
+    probabilities = powers / total
     kept = fewer(probabilities.size, _KEEP_AT_MOST + 1) or probabilities.shape[-1] == 1
-    return weights @ v, (probabilities if kept else log_sums,)
+    halves = unrounded(query) is not None  # divided last, as PyTorch's kernel does it, so that results are rounded once
+    weights = powers if halves else probabilities
+    weights = cast(weights if keep is None else weights * cast(keep, weights.dtype), query.dtype)
+    out = product(weights, v, unrounded(v))
+    return cast(out / total, query.dtype) if halves else out, (probabilities if kept else log_sums,)
 
 
 def _attention_rule(
@@ -186,7 +193,7 @@ def _attention_rule(
     dropped = None if keep is None else cast(keep, probabilities.dtype)
     weights = cast(probabilities if dropped is None else probabilities * dropped, query.dtype)
     grad_v = jnp.swapaxes(weights, -1, -2) @ g
-    grad_p = wide(g @ jnp.swapaxes(v, -1, -2))
+    grad_p = product(g, jnp.swapaxes(v, -1, -2), unrounded(g))
     if dropped is not None:
         grad_p = grad_p * dropped
     grad_s = probabilities * (grad_p - jnp.sum(grad_p * probabilities, -1, keepdims=True))

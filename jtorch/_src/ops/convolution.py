@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from ..facts import dtypes
-from ._convolving import Geometry, forward, grad_input, grad_weight
+from ._convolving import Geometry, computed, forward, grad_input, grad_weight
 from ._declare import Array, defvjp, op
 from ._derivatives import A, derivative
 from ._facts import schemas
@@ -184,10 +185,12 @@ def _named_padding(
     return tuple((t // 2, t - t // 2) for t in totals)
 
 
-def _add_bias(result: Array, bias: Array | None) -> Array:
+def _add_bias(convolve: Callable[[Array, Array], Array], x: Array, weight: Array, bias: Array | None) -> Array:
+    """What a convolution of the two gives, with the bias: halves are rounded once, after that is added, where single precision is used."""
     if bias is None:
-        return result
-    return result + bias.reshape(1, -1, *(1,) * (result.ndim - 2))
+        return convolve(x, weight)
+    result = convolve(computed(x), computed(weight))
+    return (result + computed(bias).reshape(1, -1, *(1,) * (result.ndim - 2))).astype(np.result_type(x.dtype, bias.dtype))
 
 
 def _bias_gradient(g: Array, bias: Array | None, empty: bool) -> Array | None:
@@ -204,7 +207,7 @@ def _conv(name: str, n: int, input: Array, weight: Array, bias: Array | None, st
     _check_rank(name, input, n)
     x = input[None] if input.ndim == n + 1 else input
     geo = _geometry(name, x, weight, bias, stride, padding, dilation, groups, n)
-    result = _add_bias(forward(x, weight, geo), bias)
+    result = _add_bias(lambda x, weight: forward(x, weight, geo), x, weight, bias)
     return result[0] if input.ndim == n + 1 else result
 
 
@@ -388,7 +391,7 @@ def _conv_transpose(name: str, n: int, input, weight, bias, stride, padding, out
     _check_rank(name, input, n)
     x = input[None] if input.ndim == n + 1 else input
     geo, shape = _transposed_geometry(x, weight, bias, stride, padding, output_padding, groups, dilation, n)
-    result = _add_bias(grad_input(x, weight, shape, geo), bias)
+    result = _add_bias(lambda x, weight: grad_input(x, weight, shape, geo), x, weight, bias)
     return result[0] if input.ndim == n + 1 else result
 
 
