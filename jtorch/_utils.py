@@ -15,7 +15,7 @@ from ._src.facts.dtypes import _dtype_by_name as _dtype_by_name
 from ._src.refusals import stand_ins as _refusals
 from ._src.tensor.objects import _rebuild_from_array as _rebuild_from_array
 from ._src.tensor.objects import _rebuild_on_meta as _rebuild_on_meta
-from ._src.tensor.state import restored, state_of
+from ._src.tensor.state import put, restored, state_of
 from ._src.tensor.views import with_bits
 
 # ---- what checkpoints name ---------------------------------------------------------------------------------------------------------------
@@ -101,7 +101,8 @@ def _get_obj_state(obj: Any) -> Any:
 
 
 def _set_obj_state(obj: Any, state: Any) -> Any:
-    return restored(obj, state)
+    """The object, with its state attribute by attribute: what a ``__setstate__`` of its class may call."""
+    return put(obj, state)
 
 
 def _rebuild_sparse_tensor(layout: Any, data: tuple[Any, ...]) -> Any:
