@@ -309,7 +309,7 @@ def subgraphs(root: Any) -> torch.nn.Module:
 
 
 def keeps(node: Any) -> bool:
-    """Whether an operator does more than give a result: it writes, or draws random numbers, or takes graphs with such operators."""
+    """Whether an operator does more than give a result: it writes, checks, draws random numbers, or takes graphs with such operators."""
     if isinstance(node.target, HigherOrderOperator):
         return any(keeps(n) for a in node.args if getattr(a, "op", "") == "get_attr" for n in _inside(a))
     if node.op in ("placeholder", "output") or node.target is torch._C._set_grad_enabled:
@@ -319,7 +319,9 @@ def keeps(node: Any) -> bool:
         return False
     if is_assertion(node) or node.meta.get("unbacked_bindings"):
         return True
-    return bool(schema.writes) or any(a.type.startswith("Generator") for a in schema.arguments) or "dropout" in node.target._opname
+    if schema.writes or any(a.type.startswith("Generator") for a in schema.arguments) or "dropout" in node.target._opname:
+        return True
+    return not schema.returns and any(a.type == "Tensor" for a in schema.arguments)  # (what is said of sizes is checked by itself)
 
 
 def _inside(node: Any) -> Iterator[Any]:
