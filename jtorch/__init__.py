@@ -116,6 +116,7 @@ _LAZY = (
 )  # fmt: skip
 #: Names that live in them.
 _LAZY_NAMES = {
+    "_disable_dynamo": "_compile",
     "UntypedStorage": "_src.tensor.untyped_storage", "TypedStorage": "_src.tensor.typed_storage", "GradScaler": "amp", "Future":
     "futures", "Stream": "_src.borders.streams",
     "Event": "_src.borders.streams", "ScriptModule": "jit", "ScriptFunction": "jit", "PyTorchFileReader": "_src.files.archive_records",

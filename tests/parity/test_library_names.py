@@ -412,6 +412,10 @@ def types_that_have_no_arrays_here(t: Any) -> Any:
     return [(str(d), type(d) is t.dtype, *[told(lambda d=d, a=a: getattr(d, a)) for a in answers], hasattr(d, "shape")) for d in types]
 
 
+def _doubled(x: Any) -> Any:
+    return x * 2
+
+
 @case
 def settings_of_compilers_and_backends(t: Any) -> Any:
     inductor, dynamo = t("_inductor.config"), t("_dynamo.config")
@@ -429,5 +433,6 @@ def settings_of_compilers_and_backends(t: Any) -> Any:
     return [
         [operator.attrgetter(n)(inductor) for n in names], limits, dynamo.recompile_limit, before(), replaced,
         told(lambda: t._C._mps_is_on_macos_or_newer(13, 0)), built, t.has_cuda, t.has_mps, t.has_cudnn,
-        config.custom_profiler_config, config.trace_only,
+        config.custom_profiler_config, config.trace_only, t._disable_dynamo(_doubled)(3),
+        t._dynamo.nonstrict_trace(_doubled)(2), t._dynamo.nonstrict_trace(_doubled).__name__, told(lambda: t._dynamo.nonstrict_trace(3)),
     ]  # fmt: skip
