@@ -309,7 +309,7 @@ def subgraphs(root: Any) -> torch.nn.Module:
 
 
 def keeps(node: Any) -> bool:
-    """Whether an operator does more than give a result: it writes, checks, draws random numbers, or takes graphs with such operators."""
+    """Whether an operator does more than give a result: it writes, or draws random numbers, or takes graphs with such operators."""
     if isinstance(node.target, HigherOrderOperator):
         return any(keeps(n) for a in node.args if getattr(a, "op", "") == "get_attr" for n in _inside(a))
     if node.op in ("placeholder", "output") or node.target is torch._C._set_grad_enabled:
@@ -319,9 +319,15 @@ def keeps(node: Any) -> bool:
         return False
     if is_assertion(node) or node.meta.get("unbacked_bindings"):
         return True
-    if schema.writes or any(a.type.startswith("Generator") for a in schema.arguments) or "dropout" in node.target._opname:
-        return True
-    return not schema.returns and any(a.type == "Tensor" for a in schema.arguments)  # (what is said of sizes is checked by itself)
+    return bool(schema.writes) or any(a.type.startswith("Generator") for a in schema.arguments) or "dropout" in node.target._opname
+
+
+def _checks(node: Any) -> bool:
+    """Whether an operator looks at a tensor and gives nothing, or takes graphs with such operators; what is said of sizes is not meant."""
+    if isinstance(node.target, HigherOrderOperator):
+        return any(_checks(n) for a in node.args if getattr(a, "op", "") == "get_attr" for n in _inside(a))
+    schema = getattr(node.target, "_schema", None)
+    return schema is not None and not schema.returns and any(a.type == "Tensor" for a in schema.arguments)
 
 
 def _inside(node: Any) -> Iterator[Any]:
@@ -333,7 +339,7 @@ def _inside(node: Any) -> Iterator[Any]:
 
 def _without_dead(graph: Any) -> None:
     for node in reversed(list(graph.nodes)):
-        if not node.users and not keeps(node):
+        if not node.users and not keeps(node) and not _checks(node):
             graph.erase_node(node)
 
 
