@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os as _os
 import sys as _sys
+import warnings as _warnings
 from typing import Any as _Any
 
 from ._src.start.pausing import Pause as _Pause
@@ -115,6 +116,7 @@ _LAZY = (
 )  # fmt: skip
 #: Names that live in them.
 _LAZY_NAMES = {
+    "_disable_dynamo": "_compile",
     "UntypedStorage": "_src.tensor.untyped_storage", "TypedStorage": "_src.tensor.typed_storage", "GradScaler": "amp", "Future":
     "futures", "Stream": "_src.borders.streams",
     "Event": "_src.borders.streams", "ScriptModule": "jit", "ScriptFunction": "jit", "PyTorchFileReader": "_src.files.archive_records",
@@ -188,10 +190,13 @@ def __getattr__(name: str) -> _Any:
         except ModuleNotFoundError as error:
             if error.name != f"{__name__}.{name}":
                 raise
+    if name in ("has_cuda", "has_cudnn", "has_mkldnn", "has_mps"):
+        backend = getattr(importlib.import_module(f"{__name__}.backends"), name[4:])
+        asked = "is_built" if name in ("has_cuda", "has_mps") else "is_available"
+        _warnings.warn(f"'{name}' is deprecated, please use 'torch.backends.{name[4:]}.{asked}()'", stacklevel=2)
+        return getattr(backend, asked)()
     if name == "set_vital":  # as in PyTorch, which keeps nothing either
-        import warnings
-
-        warnings.warn(f"'{name}' is deprecated, please do not call", stacklevel=2)
+        _warnings.warn(f"'{name}' is deprecated, please do not call", stacklevel=2)
         return lambda *_: None
     return _refusals.find("jtorch", name)
 

@@ -16,7 +16,7 @@ from ._src.files.raw_storage import LoadedStorage
 from ._src.refusals import stand_ins as _refusals
 from ._src.tensor.objects import _rebuild_from_array as _rebuild_from_array
 from ._src.tensor.objects import _rebuild_on_meta as _rebuild_on_meta
-from ._src.tensor.state import restored, state_of
+from ._src.tensor.state import put, restored, state_of
 from ._src.tensor.views import with_bits
 
 # ---- what checkpoints name ---------------------------------------------------------------------------------------------------------------
@@ -109,8 +109,9 @@ def _get_obj_state(obj: object) -> object:
     return state_of(obj) if isinstance(obj, torch.Tensor) else obj.__getstate__()
 
 
-def _set_obj_state(obj: torch.Tensor, state: dict[str, int]) -> object:
-    return restored(obj, state)
+def _set_obj_state(obj: torch.Tensor, state: Any) -> object:
+    """The object, with its state attribute by attribute: what a ``__setstate__`` of its class may call."""
+    return put(obj, state)
 
 
 def _rebuild_sparse_tensor(layout: torch.layout, data: tuple[object, ...]) -> object:

@@ -121,7 +121,7 @@ def _get_allowed_globals() -> dict[str, object]:
             table[f"torch.nested._internal.nested_tensor.{name}"] = getattr(nested_tensor, name)
         for kind in (StridedNestedTensor, Int8Tensor, UInt4Tensor):
             table[public_name(kind)] = kind
-        table.update({f"torch.{name}": dtype for name, dtype in dtypes.BY_NAME.items()})
+        table.update({f"torch.{name}": dtype for name, dtype in {**dtypes.BY_NAME, **dtypes.ABSENT}.items()})
         table.update({f"torch.{name}": StorageType(name) for name in DTYPE_OF})
         _allowed.update(table)
     return _allowed

@@ -105,7 +105,7 @@ def is_grad_enabled() -> bool:
 
 
 #: Parts of ``torch._C`` that load when they are first touched.
-_SUBMODULES = frozenset(("_autograd", "_cpu", "_functions", "_nn", "_functorch", "_distributed_c10d", "_distributed_rpc"))
+_SUBMODULES = frozenset(("_autograd", "_cpu", "_profiler", "_functions", "_nn", "_functorch", "_distributed_c10d", "_distributed_rpc"))
 
 
 def __getattr__(name: str) -> Any:

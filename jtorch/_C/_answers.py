@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import platform as _platform
 import threading as _threading
 import weakref as _weakref
 from typing import Any
@@ -26,13 +27,30 @@ from ..core import Tensor as _Tensor
 from ..dispatch import EnableTorchFunction as _Enable
 from ..dispatch import disabled_torch_dispatch_impl as _disabled
 
-#: Whether PyTorch was built for Intel's GPUs.
-_has_xpu = False
+#: Whether PyTorch was built for GPUs, and with what libraries for devices that are none of JAX's.
+_has_xpu = _has_cuda = _has_cudnn = _has_magma = _has_mps = _has_cusparselt = _has_kleidiai = _has_mkldnn_acl = _has_eigen_sparse = False
 #: The class of tensors' class.
 _TensorMeta = type(_Tensor)
 #: Objects while which there are no handlers of operators are asked, and handlers of functions are asked again.
 _DisableTorchDispatch = _NoDispatch
 _EnableTorchFunction = _Enable
+
+
+def _mps_is_available() -> bool:
+    """Whether JAX found one of Apple's GPUs."""
+    return bool(_devices.jax_devices("mps"))
+
+
+def _mps_is_on_macos_or_newer(major: int, minor: int) -> bool:
+    """Whether this is macOS of at least a version.
+
+    Raises:
+        RuntimeError: where there is none of Apple's GPUs.
+    """
+    if not _mps_is_available():
+        raise RuntimeError("Cannot execute isOnMacOSorNewer() without MPS backend.")
+    found = _platform.mac_ver()[0]
+    return bool(found) and tuple(int(n) for n in found.split(".")[:2]) >= (major, minor)
 
 
 def _dispatch_isTensorSubclassLike(tensor: _Tensor) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import Any
 
@@ -26,7 +27,8 @@ from .eval_frame import OptimizedModule
 __all__ = [
     "OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "disallow_in_graph", "eval_frame", "exc",
     "graph_break", "is_compiling", "is_dynamo_supported", "list_backends", "lookup_backend", "mark_dynamic", "mark_static",
-    "mark_static_address", "maybe_mark_dynamic", "optimize", "register_backend", "reset", "run", "substitute_in_graph", "utils",
+    "mark_static_address", "maybe_mark_dynamic", "nonstrict_trace", "optimize",
+    "register_backend", "reset", "run", "substitute_in_graph", "utils",
 ]  # fmt: skip
 
 
@@ -54,6 +56,18 @@ def run(fn: object = None) -> Any:
 def disallow_in_graph(fn: object) -> object:
     """As ``disable``: a function that calls ``fn`` stays as written."""
     return [disable(f) for f in fn] if isinstance(fn, (list, tuple)) else disable(fn)
+
+
+def nonstrict_trace(traceable_fn: Any) -> Any:
+    """The function, wrapped: it is recorded as it runs, as all are."""
+    if not callable(traceable_fn):
+        raise AssertionError("nonstrict_trace expects a callable")
+
+    @functools.wraps(traceable_fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return traceable_fn(*args, **kwargs)
+
+    return call
 
 
 def mark_dynamic(

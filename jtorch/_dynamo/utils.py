@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import warnings
 from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+from jtorch.compiler import config
 
 #: PyTorch's statistics of its compiler, by subject; nothing is counted here.
 counters: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -13,6 +18,13 @@ def is_compile_supported(device_type: object) -> bool:
     """Whether functions on a device can be compiled: wherever there are devices."""
     del device_type
     return True
+
+
+@contextlib.contextmanager
+def disable_cache_limit() -> Iterator[None]:
+    """A block in which compiled functions may be recorded anew as often as it takes."""
+    with config.patch(recompile_limit=sys.maxsize, accumulated_recompile_limit=sys.maxsize):
+        yield
 
 
 #: The words of the warnings that ``warn_once`` has given.

@@ -84,7 +84,8 @@ class _Body:
         """Traces the function; gives its result."""
         self.mode.tracer = self.tracer
         try:
-            result = f(*args)
+            with proxy_tensor._asserts_kept():
+                result = f(*args)
             self.flat, self.spec = pytree.tree_flatten(result)
             nodes = []
             for x in self.flat:

@@ -18,9 +18,11 @@ reorder_for_locality = inplace_buffers = allow_buffer_reuse = keep_output_stride
 joint_graph_constant_folding = implicit_fallbacks = static_weight_shapes = loop_ordering_after_fusion = graph_partition = True
 fx_graph_remote_cache = realize_opcount_threshold = pre_grad_custom_pass = joint_custom_pre_pass = joint_custom_post_pass = None
 post_grad_custom_pre_pass = post_grad_custom_post_pass = None
+coordinate_descent_check_all_directions, cpp_cache_precompile_headers = False, True
 compile_threads = os.cpu_count() or 1
 unroll_reductions_threshold = 8
 max_autotune_gemm_backends = "ATEN,TRITON,CPP"
+max_autotune_gemm_search_space = max_autotune_flex_search_space = "DEFAULT"
 worker_start_method = "subprocess"
 can_inplace_pad_graph_input = remote_gemm_autotune_cache = unsafe_skip_cache_dynamic_shape_guards = cpp_wrapper_build_separate = False
 fx_wrapper = runtime_triton_nan_asserts = use_fast_math = epilogue_fusion_with_atomic_add = epilogue_fusion_first = False
@@ -111,8 +113,9 @@ triton = SimpleNamespace(
     store_cubin=False, multi_kernel=0, prefer_nd_tiling=False,
 )  # fmt: skip
 trace = SimpleNamespace(enabled=False, graph_diagram=False, log_url_for_graph_xform=None)
-cpp = SimpleNamespace(threads=-1, simdlen=None, enable_kernel_profile=False, weight_prepack=True)
+cpp = SimpleNamespace(threads=-1, simdlen=None, enable_kernel_profile=False, weight_prepack=True, enable_concat_linear=False)
 cuda = SimpleNamespace()
+eager_numerics = SimpleNamespace(division_rounding=False, disable_ftz=False, use_pytorch_libdevice=False)
 aot_inductor = SimpleNamespace(output_path="", debug_compile=False)
 
 patch = patches(__name__)

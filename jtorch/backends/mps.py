@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._src.facts.devices import jax_devices
+from jtorch import _C
 
 
 def is_built() -> bool:
@@ -11,16 +11,13 @@ def is_built() -> bool:
 
 
 def is_available() -> bool:
-    """Whether JAX found one."""
-    return bool(jax_devices("mps"))
+    """Whether JAX found one, which programs may replace as ``torch._C._mps_is_available``."""
+    return _C._mps_is_available()
 
 
 def is_macos_or_newer(major: int, minor: int) -> bool:
     """Whether this is macOS of at least a version."""
-    import platform
-
-    found = platform.mac_ver()[0]
-    return bool(found) and tuple(int(n) for n in found.split(".")[:2]) >= (major, minor)
+    return _C._mps_is_on_macos_or_newer(major, minor)
 
 
 def is_macos13_or_newer(minor: int = 0) -> bool:

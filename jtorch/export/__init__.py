@@ -14,6 +14,7 @@ from jtorch._src.refusals import stand_ins as _refusals
 from jtorch._src.tensor import unknowns
 from jtorch._src.tensor.shape_env import ConstraintViolation, ShapeEnv
 from jtorch._src.tensor.size_texts import evaluate
+from jtorch.fx.experimental.proxy_tensor import _asserts_kept
 from jtorch.utils import _pytree as pytree
 
 from . import _trace
@@ -51,7 +52,8 @@ def export(
     composite operators stay whole.
 
     Args:
-        strict: PyTorch reads the bytecode then; here both run the module, so that Python code is executed and not kept either way.
+        strict: whether ``assert`` statements about tensors become checks in the graph; otherwise they decide by data, which is refused.
+            PyTorch reads the bytecode then; here the module is run either way, so that other Python code is executed and not kept.
 
     Raises:
         ValueError: if ``mod`` is no module.
@@ -68,7 +70,7 @@ def export(
         >>> program.module()(torch.zeros(7, 2)).shape
         torch.Size([7, 3])
     """
-    del strict, prefer_deferred_runtime_asserts_over_guards  # no assumption is put off
+    del prefer_deferred_runtime_asserts_over_guards  # no assumption is put off
     if not isinstance(mod, torch.nn.Module):
         raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")
     if preserve_module_call_signature:
@@ -95,8 +97,9 @@ def export(
                 raise
             raise ConstraintViolation(str(error), met, met) from error  # sizes that are alike in the example may have to be one
 
-    made, (traced, env) = solved(made, flat, traced_with)
-    ranges = _ranges(mod, args, kwargs, made, traced, env)
+    with _asserts_kept(strict):
+        made, (traced, env) = solved(made, flat, traced_with)
+        ranges = _ranges(mod, args, kwargs, made, traced, env)
     signature = ModuleCallSignature([], [], traced.in_spec, traced.out_spec)
     modules = [ModuleCallEntry(name, None if name else signature) for name, _ in mod.named_modules(remove_duplicate=False)]
     state, constants = _state(mod, traced)

@@ -335,6 +335,14 @@ def keeps(node: Node) -> bool:
     return bool(schema.writes) or any(a.type.startswith("Generator") for a in schema.arguments) or "dropout" in node.target._opname
 
 
+def _checks(node: Any) -> bool:
+    """Whether an operator looks at a tensor and gives nothing, or takes graphs with such operators; what is said of sizes is not meant."""
+    if isinstance(node.target, HigherOrderOperator):
+        return any(_checks(n) for a in node.args if getattr(a, "op", "") == "get_attr" for n in _inside(a))
+    schema = getattr(node.target, "_schema", None)
+    return schema is not None and not schema.returns and any(a.type == "Tensor" for a in schema.arguments)
+
+
 def _inside(node: Any) -> Iterator[Any]:
     """The operators of the graph that a node stands for."""
     for inner in node.meta["val"].graph.nodes:
@@ -344,7 +352,7 @@ def _inside(node: Any) -> Iterator[Any]:
 
 def _without_dead(graph: Any) -> None:
     for node in reversed(list(graph.nodes)):
-        if not node.users and not keeps(node):
+        if not node.users and not keeps(node) and not _checks(node):
             graph.erase_node(node)
 
 

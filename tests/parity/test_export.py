@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import operator
 import re
 from typing import Any
 
@@ -221,3 +222,53 @@ def _by_name(t: Any) -> Any:
 
 def test_what_varies_is_given_in_the_order_of_the_signature() -> None:
     assert _by_name(jtorch) == _by_name(torch)
+
+
+#: A text, since pytest writes the ``assert`` statements of its modules anew.
+_ASSERTING = """
+class Checked(t.nn.Module):
+    def forward(self, x, n):
+        assert n[0] + x.shape[0] <= 10
+        assert x.sum() > 0, "positive"
+        assert x.shape[0] == 3
+        return x * 2
+
+class Chosen(t.nn.Module):
+    def forward(self, x, n):
+        def plain(x):
+            return x + 1
+        def checked(x):
+            assert x[0] + 1 <= 10, "small"
+            return x + 2
+        return t.cond(n[0] > 3, plain, checked, (x,))
+
+class Decided(t.nn.Module):
+    def forward(self, x, n):
+        return x if x.sum() > 0 else n
+"""
+
+
+def _asserting(t: Any) -> Any:
+    scope = {"t": t}
+    exec(_ASSERTING, scope)
+    x, found = t.ones(3), []
+    for name, strict in (("Checked", True), ("Chosen", True), ("Chosen", False)):
+        program = t.export.export(scope[name](), (x, t.tensor([2])), strict=strict)
+        file = io.BytesIO()
+        t.export.save(program.run_decompositions({}), file)
+        file.seek(0)
+        for each in (program, t.export.load(file)):
+            found += [str(n.target) for n in each.graph.nodes if n.op == "call_function" and n.target is not operator.getitem]
+            for args in ((x, t.tensor([2])), (-x, t.tensor([2])), (x, t.tensor([20])), (x * 20, t.tensor([2]))):
+                try:
+                    found.append(each.module()(*args).tolist())
+                except RuntimeError as error:
+                    found.append(str(error))
+    for name, strict in (("Checked", False), ("Decided", False)):
+        with pytest.raises(Exception, match="data-dependent"):
+            t.export.export(scope[name](), (x, t.tensor([2])), strict=strict)
+    return found
+
+
+def test_asserts_about_tensors_are_checks_in_the_graph() -> None:
+    assert _asserting(jtorch) == _asserting(torch)

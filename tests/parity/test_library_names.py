@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import operator
 import os
 import weakref
 from collections.abc import Callable
@@ -401,3 +402,37 @@ def types_in_schemas(t: Any) -> Any:
     ]  # fmt: skip
     with t.library._scoped_library("schemas_of_names", "FRAGMENT") as lib:
         return [told(lambda text=text: lib.define(text)) for text in texts]
+
+
+@case
+def types_that_have_no_arrays_here(t: Any) -> Any:
+    names = [n for n in dir(reference) if isinstance(getattr(reference, n), reference.dtype)]
+    types = [getattr(t, n) for n in names]
+    answers = ("is_floating_point", "is_complex", "is_signed", "itemsize")
+    return [(str(d), type(d) is t.dtype, *[told(lambda d=d, a=a: getattr(d, a)) for a in answers], hasattr(d, "shape")) for d in types]
+
+
+def _doubled(x: Any) -> Any:
+    return x * 2
+
+
+@case
+def settings_of_compilers_and_backends(t: Any) -> Any:
+    inductor, dynamo = t("_inductor.config"), t("_dynamo.config")
+    with t("_dynamo.utils").disable_cache_limit():
+        limits = dynamo.recompile_limit, dynamo.accumulated_recompile_limit
+    names = (
+        "max_autotune_gemm_search_space", "max_autotune_flex_search_space", "coordinate_descent_check_all_directions",
+        "cpp_cache_precompile_headers", "eager_numerics.division_rounding", "cpp.enable_concat_linear",
+    )  # fmt: skip
+    before, t._C._mps_is_available = t._C._mps_is_available, lambda: True
+    replaced = t.backends.mps.is_available()
+    t._C._mps_is_available = before
+    built = [getattr(t._C, f"_has_{n}") for n in ("cuda", "cudnn", "mps", "magma", "xpu", "mkldnn_acl")]
+    config = t("_C._profiler")._ExperimentalConfig(verbose=True, custom_profiler_config="text")
+    return [
+        [operator.attrgetter(n)(inductor) for n in names], limits, dynamo.recompile_limit, before(), replaced,
+        told(lambda: t._C._mps_is_on_macos_or_newer(13, 0)), built, t.has_cuda, t.has_mps, t.has_cudnn,
+        config.custom_profiler_config, config.trace_only, t._disable_dynamo(_doubled)(3),
+        t._dynamo.nonstrict_trace(_doubled)(2), t._dynamo.nonstrict_trace(_doubled).__name__, told(lambda: t._dynamo.nonstrict_trace(3)),
+    ]  # fmt: skip

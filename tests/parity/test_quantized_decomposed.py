@@ -48,6 +48,8 @@ def _calls(t: Any) -> list[Any]:
         lambda: q.choose_qparams_per_token(x, t.uint8),
         *[lambda y=y: q.choose_qparams_per_token_asymmetric(y, t.int8) for y in (x, x.abs(), x * 0, x.half())],
         lambda: q.quantize_per_token(x, rows, zeros, -128, 127, t.int8),
+        lambda: q.quantize_per_token(x, rows[:1], zeros, -128, 127, t.int8),
+        lambda: q.quantize_per_token(x, rows, zeros[:1], -128, 127, t.int8),
         lambda: q.quantize_per_token(x, s, z, -128, 127, t.int8),
         lambda: q.dequantize_per_token(ints, rows, zeros, -128, 127, t.int8, t.float16),
         lambda: q.quantize_per_channel_group(t.arange(8.0).view(2, 4), t.full((2, 2), 0.1), t.ones(2, 2).int(), -8, 7, t.int8, 2),

@@ -43,6 +43,7 @@ def content(lib: Any) -> dict[str, Any]:
         "newer": [lib.tensor([1, 2]).to(getattr(lib, d)) for d in ("uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2")],
         "meta": lib.empty(2, 3, device="meta"),
         "dtype": lib.float16,
+        "named": [lib.int4, lib.uint1, lib.bits8, lib.quint8, lib.complex32, lib.float4_e2m1fn_x2],  # no array can have them here
         "device": lib.device("cpu"),
         "layout": lib.strided,
         "size": lib.Size([1, 2]),

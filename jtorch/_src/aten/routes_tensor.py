@@ -9,13 +9,14 @@ from ...autograd.grad_mode import no_grad
 from ...core import Tensor
 from ..bind.everything import M, T
 from ..facts import devices, dtypes
+from ..facts.asserted import asserted
 from ..facts.layouts import preserve_format, strided
 from ..tensor.methods import _parse_to
 from .calling import handles
 from .functions import route
 from .overloads import aten
 from .routes_shape import clone, is_contiguous
-from .state import Kernel
+from .state import STATE, Kernel
 
 A = aten
 
@@ -118,6 +119,9 @@ def __bool__(self: Tensor) -> bool:
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
     if self._aval.size != 1:
         raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+    if STATE.asserting and (message := asserted()) is not None:
+        A._assert_async.msg(self, message)
+        return True
     return bool(_number(self))
 
 

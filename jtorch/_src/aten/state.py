@@ -33,6 +33,8 @@ class _State(threading.local):
         self.forced = False
         #: An exporter is tracing: composite operators are shown whole.
         self.whole = False
+        #: A program is traced whose ``assert`` statements on tensors become checks that run with it.
+        self.asserting = False
         #: The kernel of an operator on tensors of a transformation is running.
         self.inside = False
         #: The operators that are being taken apart: called by their own parts, they are shown whole.

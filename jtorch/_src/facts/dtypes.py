@@ -46,9 +46,14 @@ class dtype:
     @property
     def __numpy_dtype__(self) -> np.dtype:
         """NumPy's dtype of the elements, for code of NumPy and JAX that asks of what kind they are: ``jnp.issubdtype(t.dtype, ...)``."""
-        if not tells_numpy:
+        if not tells_numpy or self._name in ABSENT:
             raise AttributeError("'torch.dtype' object has no attribute '__numpy_dtype__'")
         return self.np
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "np":  # of types that no array can have
+            raise NotImplementedError(f"torch.{self._name} is not offered by jtorch: JAX has no arrays of this type")
+        raise AttributeError(f"'torch.dtype' object has no attribute '{name}'")
 
     @property
     def is_floating_point(self) -> bool:
@@ -63,11 +68,13 @@ class dtype:
     @property
     def is_signed(self) -> bool:
         """Whether negative values can be held."""
-        return self.category >= FLOATING or (self.category == INTEGRAL and self.np.kind == "i")
+        if self._name.startswith(("q", "bits")):
+            raise RuntimeError("isSignedType not supported for quantized types" if self._name[0] == "q" else "Bits types are undefined")
+        return (self.category >= FLOATING and self is not float8_e8m0fnu) or (self.category == INTEGRAL and self._name.startswith("int"))
 
     def to_real(self) -> dtype:
         """The real type of the same precision: ``complex64.to_real()`` is ``float32``."""
-        return {complex64: float32, complex128: float64}.get(self, self)
+        return {complex64: float32, complex128: float64, complex32: float16}.get(self, self)
 
     def to_complex(self) -> dtype:
         """The complex type of the same precision; halves have none here."""
@@ -101,27 +108,11 @@ def _dtype_by_name(name: str) -> dtype:
 dtype.__module__, _dtype_by_name.__module__ = "jtorch", "jtorch._utils"  # where pickles find them
 
 
-class _Absent(dtype):
-    """An element type that programs name and compare, but that no array of JAX can have."""
-
-    __slots__ = ()
-
-    def __init__(self, name: str, category: int, itemsize: int, legacy: str, abbr: str) -> None:
-        self._name, self.category, self.itemsize, self.legacy, self.abbr = name, category, itemsize, legacy, abbr
-
-    @property
-    def np(self) -> Any:
-        """There is none.
-
-        Raises:
-            NotImplementedError: always.
-        """
-        raise NotImplementedError(f"torch.{self._name} is not offered by jtorch: JAX has no arrays of this type")
-
-    @property
-    def __numpy_dtype__(self) -> Any:
-        """There is none, so that NumPy refuses the type and finds it equal to none of its own."""
-        raise AttributeError(f"torch.{self._name} has no NumPy dtype")
+def _absent(name: str, category: int, itemsize: int, legacy: str, abbr: str) -> dtype:
+    """An element type that programs name, compare and save, but that no array of JAX can have: one without ``np``."""
+    made = dtype.__new__(dtype)
+    made._name, made.category, made.itemsize, made.legacy, made.abbr = name, category, itemsize, legacy, abbr
+    return made
 
 
 def _define(name: str, np_dtype: Any, category: int, legacy: str, abbr: str) -> dtype:
@@ -155,13 +146,13 @@ float8_e8m0fnu = _define("float8_e8m0fnu", ml_dtypes.float8_e8m0fnu, FLOATING, "
 complex64 = _define("complex64", np.complex64, COMPLEX, "ComplexFloatTensor", "c64")
 complex128 = _define("complex128", np.complex128, COMPLEX, "ComplexDoubleTensor", "c128")
 
-complex32 = _Absent("complex32", COMPLEX, 4, "ComplexHalfTensor", "c32")
+complex32 = _absent("complex32", COMPLEX, 4, "ComplexHalfTensor", "c32")
 #: Types that exist by name only: half complex numbers, quantised ones, and those of less than a byte.
 ABSENT: dict[str, dtype] = {
     "complex32": complex32,
     "chalf": complex32,
     **{
-        name: _Absent(name, INTEGRAL, size, legacy, name)
+        name: _absent(name, INTEGRAL, size, legacy, name)
         for name, size, legacy in (
             ("quint8", 1, "QUInt8Tensor"), ("qint8", 1, "QInt8Tensor"), ("qint32", 4, "QInt32Tensor"), ("quint4x2", 1, "QUInt4x2Tensor"),
             ("quint2x4", 1, "QUInt2x4Tensor"), ("bits8", 1, "Bits8Tensor"), ("bits16", 2, "Bits16Tensor"),
@@ -169,8 +160,10 @@ ABSENT: dict[str, dtype] = {
             *[(f"int{n}", 1, f"Int{n}Tensor") for n in range(1, 8)], *[(f"uint{n}", 1, f"UInt{n}Tensor") for n in range(1, 8)],
         )
     },
-    "float4_e2m1fn_x2": _Absent("float4_e2m1fn_x2", FLOATING, 1, "Float4_e2m1fn_x2Tensor", "f4"),
+    "float4_e2m1fn_x2": _absent("float4_e2m1fn_x2", FLOATING, 1, "Float4_e2m1fn_x2Tensor", "f4"),
 }  # fmt: skip
+
+ABSENT["bit"] = ABSENT["uint1"]
 
 #: Other spellings that torch offers.
 ALIASES = {

@@ -275,7 +275,8 @@ LINES: dict[str, str] = {
         sparse._semi_structured_ops: fallback_dispatcher no_dispatch semi_sparse_addmm semi_sparse_linear semi_sparse_mm semi_sparse_t
     """,
     _TRITON: """
-        sparse._triton_ops: bsr_dense_addmm bsr_dense_mm bsr_scatter_mm bsr_softmax scatter_mm
+        sparse._triton_ops: broadcast_batch_dims bsr_dense_addmm bsr_dense_mm bsr_scatter_mm bsr_softmax launch_kernel prepare_inputs
+            ptr_stride_extractor scatter_mm tile_to_blocksize
         sparse._triton_ops_meta: create_blocked_tensor dump get_meta minimize optimize_bsr_dense_addmm
             optimize_scatter_mm tune__int_bsr_dense_addmm tune_bsr_dense_addmm update
     """,

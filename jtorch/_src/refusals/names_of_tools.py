@@ -26,7 +26,7 @@ LINES: dict[str, str] = {
             caching_allocator_disabled caching_allocator_enable change_current_allocator current_solver_handle
             get_stream_from_external use_mem_pool
         cuda.memory: CUDAPluggableAllocator MemPool caching_allocator_alloc caching_allocator_delete caching_allocator_disabled
-            caching_allocator_enable change_current_allocator use_mem_pool
+            caching_allocator_enable change_current_allocator use_mem_pool _dump_snapshot _record_memory_history _snapshot
         backends.cuda: blas_workspace_size cuBLASModule cuFFTPlanCache cuFFTPlanCacheAttrContextProp cuFFTPlanCacheManager
             cublas_workspace_size cublaslt_workspace_size cufft_plan_cache is_ck_sdpa_available preferred_rocm_fa_library
         cuda.gds: gds_register_buffer gds_deregister_buffer GdsFile
@@ -187,7 +187,7 @@ LINES: dict[str, str] = {
     """,
     _COMM: """
         cuda.comm: broadcast broadcast_coalesced reduce_add reduce_add_coalesced scatter gather
-        cuda.nccl: all_reduce reduce broadcast all_gather reduce_scatter
+        cuda.nccl: all_reduce reduce broadcast all_gather reduce_scatter init_rank unique_id version
     """,
     _TUNABLE: """
         cuda.tunable: enable is_enabled tuning_enable tuning_is_enabled record_untuned_enable record_untuned_is_enabled

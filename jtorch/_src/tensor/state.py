@@ -36,14 +36,19 @@ def attributes_of(t: Tensor) -> dict[str, object]:
 
 
 def restored(t: Tensor, state: Any) -> Tensor:
-    """The tensor, with a state: by its class's ``__setstate__``, else attribute by attribute.
+    """The tensor, with a state: by its class's ``__setstate__``, else attribute by attribute (``put``)."""
+    if "__setstate__" in _defined(type(t)):
+        t.__setstate__(state)
+        return t
+    return put(t, state)
+
+
+def put(t: Tensor, state: Any) -> Tensor:
+    """The tensor, with the attributes and slots of a state: what a class's own ``__setstate__`` may go on with.
 
     Raises:
         RuntimeError: for a state that ``state_of`` does not give.
     """
-    if "__setstate__" in _defined(type(t)):
-        t.__setstate__(state)
-        return t
     if isinstance(state, tuple) and len(state) != 2:
         raise RuntimeError(f"Invalid serialized state: {state}")
     for part in state if isinstance(state, tuple) else (state,):

@@ -354,6 +354,16 @@ def _composites_whole() -> Iterator[None]:
         STATE.whole = before
 
 
+@contextlib.contextmanager
+def _asserts_kept(kept: bool = True) -> Iterator[None]:
+    """A block in which ``assert`` statements that ask for the truth of tensors become checks in the graph."""
+    before, STATE.asserting = STATE.asserting, STATE.asserting or kept
+    try:
+        yield
+    finally:
+        STATE.asserting = before
+
+
 def _names(f: Callable[..., object], args: tuple[torch.Tensor, ...]) -> list[str]:
     """What the arguments are called; by number where the function takes any."""
     try:

@@ -5,6 +5,7 @@ A quantised tensor is one of whole numbers here; its scale and zero point are ar
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jtorch as torch
@@ -205,9 +206,18 @@ def _choose_qparams_per_token_asymmetric_impl(input: object, dtype: object) -> A
     return choose_qparams_per_token_asymmetric(input, dtype)
 
 
+def _per_token_quant_qparam_dim_check(input: Any, scales: Any, zero_points: Any) -> None:
+    """Refuses scales and zero points that are not as many as there are tokens: rows of the last dimension."""
+    tokens = math.prod(input.shape[:-1])
+    for name, given in (("scales", scales), ("zero_points", zero_points)):
+        if given.numel() != tokens:
+            raise AssertionError(f"num_tokens: {tokens} {name}: {given.size()}")
+
+
 @_operator("quantize_per_token(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype) -> Tensor")
 def quantize_per_token(input: Any, scales: Any, zero_points: Any, quant_min: int, quant_max: int, dtype: object) -> Any:
     _within(quant_min, quant_max, dtype)
+    _per_token_quant_qparam_dim_check(input, scales, zero_points)
     return (input * (1.0 / scales) + zero_points).round().clamp(quant_min, quant_max).to(dtype)
 
 
