@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from .._src.facts import dtypes, layouts
 from .._src.facts.numbered import Numbered
-from ..core import Tensor
+from ..core import Tensor as _Tensor
 
 _ConvBackend = Numbered(
     "_ConvBackend",
@@ -23,8 +23,8 @@ _LARGE = 20480
 
 
 def _select_conv_backend(
-    input: Tensor,
-    weight: Tensor,
+    input: _Tensor,
+    weight: _Tensor,
     bias: object,  # noqa: ARG001 (torch's)
     stride: Sequence[int],  # noqa: ARG001 (torch's)
     padding: Sequence[int],  # noqa: ARG001 (torch's)

@@ -7,7 +7,7 @@ from typing import Any
 from .._src.refusals import stand_ins as _refusals
 from ..autograd.accumulate import AccumulateGrad as AccumulateGrad
 from ..autograd.function import Function
-from ..core import Tensor
+from ..core import Tensor as _Tensor
 
 
 class UndefinedGradBackward(Function):
@@ -29,7 +29,7 @@ class UndefinedGradBackward(Function):
 class UndefinedGrad:
     """Gives tensors whose gradients go nowhere."""
 
-    def __call__(self, *tensors: object) -> Tensor:
+    def __call__(self, *tensors: object) -> _Tensor:
         return UndefinedGradBackward.apply(*tensors)
 
 

@@ -6,39 +6,39 @@ from typing import Any
 
 from .._src.engine import Lifted
 from .._src.refusals import stand_ins as _refusals
-from ..core import Tensor
+from ..core import Tensor as _Tensor
 from ..func import stages
 from ..func.levels import RUNNING, Batched
 
 
-def is_batchedtensor(tensor: Tensor) -> bool:
+def is_batchedtensor(tensor: _Tensor) -> bool:
     """Whether a tensor is one example inside of a running ``vmap``."""
     return type(tensor._read()) is Batched
 
 
-def is_legacy_batchedtensor(tensor: Tensor) -> bool:
+def is_legacy_batchedtensor(tensor: _Tensor) -> bool:
     """False: there is one ``vmap``."""
     del tensor
     return False
 
 
-def is_functorch_wrapped_tensor(tensor: Tensor) -> bool:
+def is_functorch_wrapped_tensor(tensor: _Tensor) -> bool:
     """Whether a tensor is one example inside of a running ``vmap``."""
     return is_batchedtensor(tensor)
 
 
-def is_gradtrackingtensor(tensor: Tensor) -> bool:
+def is_gradtrackingtensor(tensor: _Tensor) -> bool:
     """False: ``torch.func.grad`` records on the tape."""
     del tensor
     return False
 
 
-def _add_batch_dim(self: Tensor, batch_dim: int, level: int) -> Tensor:
+def _add_batch_dim(self: _Tensor, batch_dim: int, level: int) -> _Tensor:
     """One example of ``self``, whose examples lie along ``batch_dim``, inside of the running ``vmap`` of that number."""
     return stages._add_batch_dim(self, batch_dim, level)
 
 
-def _remove_batch_dim(self: Tensor, level: int, batch_size: int, out_dim: int) -> Tensor:
+def _remove_batch_dim(self: _Tensor, level: int, batch_size: int, out_dim: int) -> _Tensor:
     """All examples of ``self`` along ``out_dim``."""
     return stages._remove_batch_dim(self, level, batch_size, out_dim)
 
@@ -48,17 +48,17 @@ def maybe_current_level() -> int | None:
     return len(RUNNING) or None
 
 
-def maybe_get_level(tensor: Tensor) -> int:
+def maybe_get_level(tensor: _Tensor) -> int:
     """The number of the ``vmap`` that the tensor is an example of; -1 for others."""
     return tensor._read().depth if is_batchedtensor(tensor) else -1
 
 
-def maybe_get_bdim(tensor: Tensor) -> int:
+def maybe_get_bdim(tensor: _Tensor) -> int:
     """0, along which all examples lie; -1 for a tensor that is no example."""
     return 0 if is_batchedtensor(tensor) else -1
 
 
-def get_unwrapped(tensor: Tensor) -> object:
+def get_unwrapped(tensor: _Tensor) -> object:
     """All examples along the first dimension, for one example inside of a ``vmap``.
 
     Raises:
@@ -70,7 +70,7 @@ def get_unwrapped(tensor: Tensor) -> object:
     return _remove_batch_dim(tensor, level.depth, level.size, 0)
 
 
-def reshape_dim_into(src: int, dst: int, tensor: Tensor) -> Tensor:
+def reshape_dim_into(src: int, dst: int, tensor: _Tensor) -> _Tensor:
     """``tensor`` with dimension ``src`` merged into ``dst`` (counted without ``src``), as the slower of the two."""
     moved: Any = tensor
     ndim = moved.dim()
@@ -80,7 +80,7 @@ def reshape_dim_into(src: int, dst: int, tensor: Tensor) -> Tensor:
     return moved.flatten(dst, dst + 1)
 
 
-def reshape_dim_outof(src: int, size1: int, tensor: Tensor) -> Tensor:
+def reshape_dim_outof(src: int, size1: int, tensor: _Tensor) -> _Tensor:
     """``tensor`` with dimension ``src`` split into two, the first of ``size1``.
 
     Raises:
@@ -108,7 +108,7 @@ def _set_vmap_fallback_enabled(enabled: bool) -> None:
     _FALLBACK[0] = bool(enabled)
 
 
-def dlevel(tensor: Tensor) -> int:
+def dlevel(tensor: _Tensor) -> int:
     """How many running transformations the tensor belongs to; -1 if its innermost one has ended.
 
     Differs from torch: ``torch.func.grad`` and ``vjp`` record on the tape, and do not count.

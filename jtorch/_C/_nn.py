@@ -7,12 +7,12 @@ from typing import Any
 from .. import ops as _ops
 from .._src.aten.schema import texts
 from .._src.protocol.withheld import known_signature
-from ..core import Tensor
+from ..core import Tensor as _Tensor
 from ..nn import functional as _functional
 from ..nn.modules._moving import _parse_to as _parse_to
 
 
-def gelu_(input: Tensor, *, approximate: str = "none") -> object:
+def gelu_(input: _Tensor, *, approximate: str = "none") -> object:
     """``nn.functional.gelu`` in place."""
     return input.copy_(_functional.gelu(input, approximate=approximate))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from .._src.facts.devices import device
+from .._src.facts.devices import device as _device
 
 
 class Stream:
@@ -68,11 +68,11 @@ def current_device() -> str:
     return "cpu"
 
 
-def set_device(device: device | str | int | None) -> None:
+def set_device(device: _device | str | int | None) -> None:
     """Nothing to do: there is one."""
 
 
-def current_stream(device: device | str | int | None = None) -> Stream:
+def current_stream(device: _device | str | int | None = None) -> Stream:
     """The only stream."""
     return _stream
 
@@ -82,7 +82,7 @@ def stream(stream: Stream) -> Any:
     return contextlib.nullcontext()
 
 
-def synchronize(device: device | str | int | None = None) -> None:
+def synchronize(device: _device | str | int | None = None) -> None:
     """Runs what is pending in this thread and waits for it, as ``jtorch.synchronize`` does."""
     from .._src.borders.interop import synchronize as wait
 
