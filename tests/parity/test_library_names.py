@@ -426,8 +426,11 @@ def settings_of_compilers_and_backends(t: Any) -> Any:
         "cpp_cache_precompile_headers", "eager_numerics.division_rounding", "cpp.enable_concat_linear",
     )  # fmt: skip
     before, t._C._mps_is_available = t._C._mps_is_available, lambda: True
+    forget = getattr(t.backends.mps.is_available, "cache_clear", lambda: None)  # PyTorch asks once in a process
+    forget()
     replaced = t.backends.mps.is_available()
     t._C._mps_is_available = before
+    forget()
     built = [getattr(t._C, f"_has_{n}") for n in ("cuda", "cudnn", "mps", "magma", "xpu", "mkldnn_acl")]
     config = t("_C._profiler")._ExperimentalConfig(verbose=True, custom_profiler_config="text")
     return [
