@@ -180,6 +180,14 @@ def test_signs_powers_and_bounds() -> None:
         check(lambda x: lax.sign(x) + lax.clamp(x.dtype.type(-1), x, x.dtype.type(2)), x, steps=1)
 
 
+def test_parameters_that_are_numbers_of_numpy() -> None:
+    x, one = numbers((3, 4), F4), np.int64(1)
+    x = np.where(np.isfinite(x), x, 1).astype(F4)
+    check(lambda x: lax.reduce_sum_p.bind(x * 2, axes=(one,), out_sharding=None), x, steps=1)
+    check(lambda x: lax.reduce_max_p.bind(x * 2, axes=(one - 1, one), out_sharding=None), x, steps=1)
+    check(lambda x: (x + 1).reshape(np.int64(4), np.int64(3)) * 2, x, steps=1)
+
+
 def test_single_numbers_are_as_arrays() -> None:
     for dtype in ("f4", "f8", "i8"):
         x, y = numbers((1,), dtype, 3), numbers((1,), dtype, 4)

@@ -112,7 +112,10 @@ class Program:
         if Straight is not None and not self.straight:
             self.straight = True
             others = [s for k, s in enumerate(self.steps) if k not in first]
-            joined = straightened(others, self.specs, self.template, self.given, self.outs)
+            try:
+                joined = straightened(others, self.specs, self.template, self.given, self.outs)
+            except (TypeError, ValueError):  # parameters of a kind that it does not know: the calls of NumPy's are right as they are
+                return
             self.steps = [*[self.steps[k] for k in first], *joined]
 
     def names(self) -> dict[str, Any]:

@@ -347,8 +347,8 @@ class _Writer:
             return found
         shape = tuple(spec.shape)
         if name == "reshape":
-            x = x if x.in_order else self.copied(x)
-            return x.seen(args[0], _strides(args[0], x.dtype.itemsize), True)
+            x, shape = (x if x.in_order else self.copied(x)), tuple([int(n) for n in args[0]])
+            return x.seen(shape, _strides(shape, x.dtype.itemsize), True)
         if name == "transpose":
             return x.seen(shape, tuple([x.strides[d] for d in args[0]]))
         raise _Unfit
@@ -365,7 +365,7 @@ class _Writer:
         found = self.result(spec)
         if number < 0 or dtype != x.dtype or found.dtype != dtype or dtype.kind == "b" or (more and more[0] not in (None, dtype)):
             raise _Unfit
-        axes = range(ndim) if axis is None else [axis % ndim] if isinstance(axis, int) else [d % ndim for d in axis]
+        axes = range(ndim) if axis is None else [int(d) % ndim for d in (axis if isinstance(axis, tuple) else (axis,))]
         kept = tuple([1 if d in axes else n for d, n in enumerate(x.shape)])
         step = tuple([0 if d in axes else s for d, s in enumerate(_strides(kept, dtype.itemsize))])
         copy = f"copy{dtype.itemsize}"
@@ -437,7 +437,7 @@ class _Writer:
                 of_i.append(i.strides[b])
         step = 0 if w.bare else i.strides[-1]
         columns = [_Value(i.memory, i.offset + c * step, found.shape, tuple(of_i), i.dtype, False) for c in range(len(w.indexed))]
-        places = tuple([(a.strides[o], last) for o, last in zip(w.indexed, w.limits, strict=True)])
+        places = tuple([(a.strides[o], int(last)) for o, last in zip(w.indexed, w.limits, strict=True)])
         fill = None if compute.fill is None else np.asarray(compute.fill, found.dtype).tobytes()
         what = found.dtype.itemsize, i.dtype.itemsize, places, w.wraps, fill
         self.loop(what, 0, (a.seen(found.shape, tuple(of_a)), *columns, found))
