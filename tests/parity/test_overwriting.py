@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import random
 from typing import Any
 
@@ -149,3 +150,25 @@ def test_windows_that_overlap_are_written() -> None:
         x = lib.arange(8.0)
         x.unfold(0, 3, 2).copy_(lib.arange(9.0).reshape(3, 3))
         assert x.tolist() == [0, 1, 3, 4, 6, 7, 8, 7]
+
+
+def test_places_that_coincide_without_data_and_in_transformations() -> None:
+    def run(lib: Any) -> list[Any]:
+        huge = lib.empty_strided((1 << 20, 1 << 20), (1, 1), device="meta").mul_(2)  # 2^40 places are not to be looked at
+        with importlib.import_module(f"{lib.__name__}._subclasses.fake_tensor").FakeTensorMode():
+            fake = lib.empty_strided((1 << 15, 1 << 15), (1, 1)).mul_(2)
+
+        def windows(x: Any) -> Any:
+            y = x.clone()
+            y.unfold(0, 3, 2).copy_(x[:3].expand(3, 3) * x[0])
+            return (y * lib.arange(7.0)).sum()
+
+        mapped = lib.func.vmap(lambda x: x.clone().unfold(0, 3, 2).copy_(lib.arange(9.0).reshape(3, 3)))(lib.ones(2, 7))
+        return [
+            tuple(huge.shape),
+            tuple(fake.shape),
+            mapped.tolist(),
+            lib.func.jvp(windows, (lib.arange(7.0) + 1,), (lib.ones(7),))[0].item(),
+        ]
+
+    assert run(jtorch) == run(torch)

@@ -13,7 +13,7 @@ from ...autograd.grad_mode import FORWARD, MODE, no_grad
 from ...autograd.names import INPLACE_VIEWS
 from ...autograd.tape import Node
 from ...core import BIRTHS, DETACHED, Tensor, alias_of, born, contiguous_strides, from_value, is_contiguous, is_dense
-from ..engine import SPECIAL, STOPPING, Call, Lifted, Value, numbers_of, put, record
+from ..engine import META, SPECIAL, STOPPING, Call, Lifted, Value, numbers_of, put, record
 from ..facts import dtypes
 from ..facts.devices import device, placement
 from ..facts.errors import uncastable, wrong_out_dtype
@@ -276,7 +276,7 @@ def inplace(t: Tensor, result: Tensor) -> Tensor:
         return t
     if al.chain and not result._rg and set_at_once(t, (), result):
         return t
-    if t._strides is not None and coincide(mine.shape, t._strides):
+    if t._strides is not None and mine.device != META and coincide(mine.shape, t._strides):
         result = settled(t, result)
     return assign(t, result._v or result._read(), (result._node, result._nr) if result._rg else None)
 
@@ -412,7 +412,7 @@ def write_out(
     check_inplace(out, None)
     if operands and not whole:
         check_overlap(out, operands)
-    if out._strides is not None and coincide(mine.shape, out._strides):
+    if out._strides is not None and mine.device != META and coincide(mine.shape, out._strides):
         result = settled(out, result)
     return assign(out, result._v or result._read(), None)
 
