@@ -44,8 +44,8 @@ def both(fn: Callable[..., Any], *operands: np.ndarray) -> tuple[list[Any], list
     program = stage(jax.make_jaxpr(fn)(*operands))
     with np.errstate(all="ignore"):
         called = [np.array(x) for x in program(*operands)]
-        program.straighten()
-        joined = program(*operands)
+        program = program.straightened()
+        joined = program._walk(*operands)
     return called, joined, program
 
 

@@ -93,7 +93,7 @@ def shortened(program: Program, form: Form, silent: Callable[..., Any] | None) -
 class _Writer:
     def __init__(self, program: Program, form: Form, silent: Callable[..., Any] | None) -> None:
         self.program, self.form, self.silent = program, form, silent
-        program.straighten(self._early())
+        self.program = program = program.straightened(self._early())
         self.names: dict[str, Any] = {**form.names, **program.names(), "ndarray": np.ndarray, "asarray": np.asarray, "in_order": in_order}
         #: Values that are known to be small and in row-major order; and of these, what nobody else has.
         self.ordered = {i for i in range(form.given) if form.sizes[0][i] <= SMALL}

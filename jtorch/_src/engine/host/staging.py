@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import enum
 from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import itemgetter, methodcaller
@@ -44,7 +45,6 @@ class Program:
         streams: that no more than one call makes large values, by vector code of NumPy's, which waits for memory.
         specs: shape and dtype of each value.
         quiet: the (first) results of steps in which NumPy has nothing to complain of.
-        straight: that its steps are as few as can be (``straighten``).
         placed: results that are operands, into which they were written.
     """
 
@@ -63,7 +63,6 @@ class Program:
         "runs",
         "specs",
         "steps",
-        "straight",
         "streams",
         "template",
     )
@@ -74,7 +73,7 @@ class Program:
         self.template, self.steps, self.outs, self.given, self.cost = template, steps, outs, given, cost
         self.specs, self.quiet = specs, quiet
         self.kept = self.even = 0.0
-        self.streams = self.straight = False
+        self.streams = False
         self.placed: set[int] = set()
         users = [(compute, ins) for compute, ins, _, _ in steps if 0 in ins]
         self.over = 0 not in outs and len(users) == 1 and getattr(users[0][0], "over", False) and 0 not in users[0][1][1:]
@@ -91,9 +90,9 @@ class Program:
         """Takes the steps one by one."""
         self.runs += 1
         if self.runs > CODE_AFTER:
-            self.straighten()
-            names = self.names()
-            self.run = made([self._head(), *self.body("    "), f"    return [{self._results()}]"], names)
+            program = self.straightened()
+            lines = [self._head(), *program.body("    "), f"    return [{self._results()}]"]
+            self.run = made(lines, program.names())
             return self.run(*operands)
         at = [*operands, *self.template]
         for compute, ins, out, dead in self.steps:
@@ -107,16 +106,21 @@ class Program:
                 at[i] = None
         return [at[i] for i in self.outs]
 
-    def straighten(self, first: Sequence[int] = ()) -> None:
-        """Makes steps that can be one call one step; those of the numbers ``first`` need no others and stay calls of their own."""
-        if Straight is not None and not self.straight:
-            self.straight = True
-            others = [s for k, s in enumerate(self.steps) if k not in first]
-            try:
-                joined = straightened(others, self.specs, self.template, self.given, self.outs)
-            except (TypeError, ValueError):  # parameters of a kind that it does not know: the calls of NumPy's are right as they are
-                return
-            self.steps = [*[self.steps[k] for k in first], *joined]
+    def straightened(self, first: Sequence[int] = ()) -> Program:
+        """The program with what can be one call as one step; those of the numbers ``first`` need no others and stay calls of their own.
+
+        A program of its own: other threads may be reading the steps of this one.
+        """
+        if Straight is None:
+            return self
+        others = [s for k, s in enumerate(self.steps) if k not in first]
+        try:
+            joined = straightened(others, self.specs, self.template, self.given, self.outs)
+        except (TypeError, ValueError):  # parameters of a kind that it does not know: the calls of NumPy's are right as they are
+            return self
+        found = copy.copy(self)
+        found.steps = [*[self.steps[k] for k in first], *joined]
+        return found
 
     def names(self) -> dict[str, Any]:
         """What the generated code calls by name: constants and functions."""
