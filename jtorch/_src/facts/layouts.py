@@ -218,9 +218,16 @@ def is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
 
 def coincide(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether several indices mean one place in memory, in whatever way: an expanded dimension, windows that overlap, strides too small."""
-    pairs = sorted([(abs(s), n) for s, n in zip(strides, shape, strict=True) if n > 1])
-    if 0 in shape or not pairs or SYMBOLIC.intersection(map(type, (*shape, *strides))):
+    reach = 0
+    for step, n in zip(reversed(strides), reversed(shape), strict=True):  # row by row, as nearly all are
+        if type(n) is not int or type(step) is not int or (step <= reach and n != 1):
+            break
+        reach += step * (n - 1)
+    else:
         return False
+    if SYMBOLIC.intersection(map(type, (*shape, *strides))) or 0 in shape:
+        return False
+    pairs = sorted([(abs(s), n) for s, n in zip(strides, shape, strict=True) if n > 1])
     reach = 0
     for step, n in pairs:
         if step <= reach:  # within what the smaller strides reach: they may still miss each other
