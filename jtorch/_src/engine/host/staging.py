@@ -16,7 +16,7 @@ from .generated import made
 from .places import settled
 from .recipes import Recipe, Spec, Step, Unstaged, recipe_of
 from .rules import CALL, Equation, Fixed, Formula, Reordered, load, same
-from .straight import Straight, straightened
+from .straight import Straight, in_a_row
 
 #: Runs after which a program becomes code of its own: making that takes as long as some ten runs.
 CODE_AFTER = 4
@@ -115,7 +115,7 @@ class Program:
             return self
         others = [s for k, s in enumerate(self.steps) if k not in first]
         try:
-            joined = straightened(others, self.specs, self.template, self.given, self.outs)
+            joined = in_a_row(others, self.specs, self.template, self.given, self.outs)
         except (TypeError, ValueError):  # parameters of a kind that it does not know: the calls of NumPy's are right as they are
             return self
         found = copy.copy(self)

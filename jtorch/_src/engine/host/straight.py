@@ -132,7 +132,7 @@ def _cast(source: np.dtype, target: np.dtype) -> str:
     return f"{source.kind}{source.itemsize}>{target.kind}{target.itemsize}"
 
 
-def straightened(steps: Sequence[Any], specs: Sequence[Any], template: Sequence[Any], given: int, outs: Collection[int]) -> list[Any]:
+def in_a_row(steps: Sequence[Any], specs: Sequence[Any], template: Sequence[Any], given: int, outs: Collection[int]) -> list[Any]:
     """The steps of a program, with what can be one call as one step; see ``staging.Program`` for what they are."""
     found: list[Any] = []
     writer = _Writer(steps, specs, template, given, set(outs))
