@@ -21,7 +21,7 @@ _TRAINING = """
 import sys
 import jtorch as torch
 from jtorch._src.engine import ahead, stats, tiers
-tiers.TRACE, tiers.TRACE_OP, tiers.EQUATION, tiers.LAUNCH_TRACE = 0.002, 0.0, 0.0, 0.0  # soon worth while
+tiers.TRACE, tiers.TRACE_OP, tiers.EQUATION, tiers.LAUNCH_TRACE, tiers.APART, tiers.ARRAY = 0.002, 0.0, 0.0, 0.0, 0.0, 0.0  # soon
 torch.manual_seed(0)
 net = torch.nn.Sequential(torch.nn.Linear(9, 17), torch.nn.Tanh(), torch.nn.Linear(17, 3))
 opt = torch.optim.Adam(net.parameters())

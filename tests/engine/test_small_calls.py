@@ -16,7 +16,7 @@ from jtorch._src.engine.record import AT_ONCE
 from jtorch._src.engine.tiers import FEW
 from jtorch._src.engine.trie import ROOT
 
-COSTS = {name: getattr(tiers, name) for name in ("TRACE", "TRACE_OP", "LAUNCH_TRACE", "KERNEL", "EQUATION")}
+COSTS = {name: getattr(tiers, name) for name in ("TRACE", "TRACE_OP", "LAUNCH_TRACE", "KERNEL", "EQUATION", "ARRAY", "APART")}
 MODES = pytest.mark.parametrize("mode", ["deferred", "immediate"])
 
 

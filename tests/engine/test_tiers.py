@@ -178,7 +178,7 @@ torch.manual_seed(0)
 model = torch.nn.Sequential(torch.nn.Linear(20, 30), torch.nn.Tanh(), torch.nn.Linear(30, 3), torch.nn.LogSoftmax(-1))
 optimizer = torch.optim.Adam(model.parameters(), 0.01)
 from jtorch._src.engine import tiers, stats
-tiers.TRACE, tiers.TRACE_OP, tiers.EQUATION = 1e-4, 0.0, 0.0  # so that all tiers have their turn
+tiers.TRACE, tiers.TRACE_OP, tiers.EQUATION, tiers.APART, tiers.ARRAY = 1e-4, 0.0, 0.0, 0.0, 0.0  # so that all tiers have their turn
 x = torch.randn(16, 20)
 for n in range(40):
     optimizer.zero_grad()

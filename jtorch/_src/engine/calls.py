@@ -144,12 +144,13 @@ def all_calls() -> list[Call]:
 
 
 class Estimate(NamedTuple):
-    """What running a kernel by itself takes, in seconds: ``calls`` of NumPy, or of the compiled kernel, and ``work`` on arrays; and the
-    number of its ``equations``, as far as it is known."""
+    """What running a kernel by itself takes, in seconds: ``calls`` of NumPy, or of the compiled kernel, and ``work`` on arrays; the number
+    of its ``equations``, as far as it is known; and how many steps of a compiled program are ``apart`` from others."""
 
     calls: float
     work: float
     equations: int
+    apart: int = 0
 
 
 class Shapes:

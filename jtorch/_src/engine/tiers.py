@@ -52,9 +52,11 @@ except ImportError:
 
 
 #: Seconds: calling a compiled kernel and a compiled trace; a step of a trace that runs op by op.
-LAUNCH, LAUNCH_TRACE, STEP = 6e-6, 15e-6, 2e-6
-#: Seconds for each array that a compiled program is given or gives, beyond so many, which the above have in them.
+LAUNCH, LAUNCH_TRACE, STEP = 6e-6, 8e-6, 0.5e-6
+#: Seconds for each array that a compiled program is given or gives, beyond so many, which calling a kernel has in it.
 ARRAY, ARRAYS = 1e-6, 8
+#: Seconds for what a compiled program has a step of its own for (``Program.apart``), beside the work that it is.
+APART = 1.5e-6
 #: Traces of more ops are never taken for small ones.
 FEW = 16
 #: Seconds to compile one kernel; and for each of its equations.
@@ -67,10 +69,11 @@ MANY, RESULT = 24, 0.05
 PATIENCE = 2.0
 #: What part of it has come together when another thread begins to compile what will be taken into use when all of it has (``ahead``).
 HEAD_START = 0.5
-#: How much of the work on arrays a compiled kernel saves, and a compiled trace, which keeps less in memory between ops.
-SAVED, SAVED_TRACE = 0.3, 0.6
-#: How much of the work that NumPy does faster (``Rule.kept``) counts as lost in what is compiled.
-LOST = 0.5
+#: How much of the work on arrays beyond the caches a compiled kernel saves, a compiled trace, which keeps less in memory between ops, and
+#: a kernel that computes blocks.
+SAVED, SAVED_TRACE, SAVED_BLOCKS = 0.3, 0.5, 0.6
+#: How many times the work that NumPy does faster (``Rule.kept``) counts as lost in what is compiled, of which a part is (``SAVED``).
+LOST = 2.5
 
 #: XLA's code for one step that waits for memory is no faster than NumPy's on so few as two.
 PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -113,8 +116,8 @@ def settle(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
         shapes.run, shapes.on_host = values.alone or compiled_alone(call, avals, shapes), False
     else:
         calls = program.calling
-        work = max(0.0, program.cost - program.kept - program.even - calls) - LOST * program.kept
-        shapes.estimate = estimate = Estimate(calls, work, program.equations)
+        work = max(0.0, program.cost - program.kept - program.even - program.near - calls) - LOST * program.kept
+        shapes.estimate = estimate = Estimate(calls, work, program.equations, program.apart)
         shapes.over = program.over
         saved = 0.0 if program.streams and PROCESSORS <= 2 else _saved(call, estimate, len(avals) + len(program.outs))
         # Known without a run, so that a first call on large arrays does not take NumPy's time and the compiler's.
@@ -126,7 +129,7 @@ def settle(call: Call, avals: tuple[Aval, ...], shapes: Shapes) -> None:
 
 
 def _handed(count: int) -> float:
-    """What it takes to give a compiled program, and to take from it, so many arrays."""
+    """What it takes to give a compiled kernel, and to take from it, so many arrays."""
     return ARRAY * max(0, count - ARRAYS)
 
 
@@ -134,14 +137,14 @@ def _saved(call: Call, estimate: Estimate, arrays: int) -> float:
     """What a run of a call by itself would take less if it were compiled; 0 where that is out of the question."""
     if values.tier == "host" or call.whole:
         return 0.0
-    return estimate.calls + SAVED * estimate.work - LAUNCH - _handed(arrays)
+    return estimate.calls + SAVED * estimate.work - LAUNCH - APART * estimate.apart - _handed(arrays)
 
 
 def _compile_alone(call: Call, avals: tuple[Aval, ...], shapes: Shapes, estimate: Estimate) -> None:
     """Has a call by itself run by a compiled program from now on, which is looked for, or made, when it is first run."""
     shapes.quick = None
     shapes.run, shapes.on_host = compiled_alone(call, avals, shapes), False
-    shapes.estimate = estimate._replace(calls=LAUNCH, work=(1 - SAVED) * estimate.work)
+    shapes.estimate = estimate._replace(calls=LAUNCH + APART * estimate.apart, work=(1 - SAVED) * estimate.work)
 
 
 def kernel_seconds(estimate: Estimate) -> float:
@@ -263,7 +266,7 @@ def _gained(shapes: Shapes, avals: tuple[Aval, ...]) -> float:
     if not outs or shapes.estimate is None:
         return 0.0
     moving = BYTE * sum([a.nbytes for a in (*avals, *outs)])
-    return SAVED_TRACE * shapes.estimate.work - LAUNCH * (1 + outs[0].size // BLOCK) - moving
+    return SAVED_BLOCKS * shapes.estimate.work - LAUNCH * (1 + outs[0].size // BLOCK) - moving
 
 
 def _in_blocks(blocks: Blocks, gain: float) -> bool:
@@ -391,14 +394,14 @@ def estimate_of(steps: Sequence[State]) -> tuple[float, float]:
     for s in steps:
         call = s.call
         estimate: Any = settled(call, s.avals).estimate  # type: ignore[arg-type]
-        saved += STEP + estimate.calls + SAVED_TRACE * estimate.work
+        saved += STEP + estimate.calls + SAVED_TRACE * estimate.work - APART * estimate.apart
         compiling += TRACE_OP + EQUATION * estimate.equations
         used.update(s.ids)
         made += 1 if type(s.outs) is Aval else len(s.outs)
         if isinstance(s.outs, tuple) and len(s.outs) > MANY and not call.whole:
             many += len(s.outs)  # most of them become code of their own
     # Its inputs, and its outputs, which are nearly all that nothing in it uses.
-    saved -= _handed(sum([i < 0 for i in used]) + made - sum([i >= 0 for i in used]))
+    saved -= ARRAY * (sum([i < 0 for i in used]) + made - sum([i >= 0 for i in used]))
     return saved, compiling + RESULT * many
 
 

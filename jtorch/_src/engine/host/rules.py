@@ -145,6 +145,8 @@ def same(x: Any) -> Any:
 
 #: Seconds for calling NumPy once, and for each byte that is read or written, in the caches or in memory that the process has had before.
 CALL, BYTE = 0.8e-6, 0.04e-9
+#: Values of no more bytes lie in the caches, where NumPy's vector code reads and writes them as fast as a compiled program does.
+NEAR = 1 << 15
 
 RULES: dict[str, Rule] = {}
 #: The modules that hold the rules, loaded when the first kernel is staged.

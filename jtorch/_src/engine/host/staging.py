@@ -15,8 +15,8 @@ from .direct import where
 from .generated import made
 from .places import settled
 from .recipes import Recipe, Spec, Step, Unstaged, recipe_of
-from .rules import CALL, Equation, Fixed, Formula, Reordered, load, same
-from .straight import Straight, in_a_row
+from .rules import CALL, NEAR, Equation, Fixed, Formula, Reordered, load, same
+from .straight import Straight, in_a_row, saved_in_a_row
 
 #: Runs after which a program becomes code of its own: making that takes as long as some ten runs.
 CODE_AFTER = 4
@@ -37,6 +37,8 @@ class Program:
     Attributes:
         cost: about how many seconds a run takes, by the constants of the rules.
         calling: how many of them go into calling NumPy, whatever the sizes are.
+        near: how many of them go into work on arrays that lie in the caches.
+        apart: how many steps a compiled program has for what it does not fuse; products, which are slower to begin, are three.
         kept: how many of them go into what XLA would not do faster.
         even: how many of them XLA's code takes as well.
         equations: how many equations of the jaxpr its steps are.
@@ -49,12 +51,14 @@ class Program:
     """
 
     __slots__ = (
+        "apart",
         "calling",
         "cost",
         "equations",
         "even",
         "given",
         "kept",
+        "near",
         "outs",
         "over",
         "placed",
@@ -72,7 +76,8 @@ class Program:
     ) -> None:
         self.template, self.steps, self.outs, self.given, self.cost = template, steps, outs, given, cost
         self.specs, self.quiet = specs, quiet
-        self.kept = self.even = 0.0
+        self.kept = self.even = self.near = 0.0
+        self.apart = 0
         self.streams = False
         self.placed: set[int] = set()
         users = [(compute, ins) for compute, ins, _, _ in steps if 0 in ins]
@@ -185,7 +190,8 @@ class _Stager:
         self.specs: list[Any] = [*recipe.ins, *[specs[-1 - k] for k in range(more)]]
         self.template: list[Any] = list(recipe.constants)
         self.steps: list[list[Any]] = []
-        self.cost = self.kept = self.even = 0.0
+        self.cost = self.kept = self.even = self.near = 0.0
+        self.apart = 0
         self.costs: dict[Any, float] = {}  # of each step, by its result
         self.parts = 0  # how many steps are parts of what one equation says
         self.broadcasting: list[bool] = []  # whether each step broadcasts its operands itself
@@ -234,9 +240,14 @@ class _Stager:
             self.seen[key] = outs
         self.cost += cost
         if rule.kept:
-            self.kept += cost
+            self.kept += max(0.0, cost - CALL)
         elif rule.even is not None:
             self.even += rule.even(equation)
+            self.apart += 3
+        elif all(map(_is_near, (*equation.ins, *s.outs))):
+            self.near += max(0.0, cost - CALL)
+        if type(compute) is Fixed:
+            self.apart += 1
         made = tuple(outs) if s.several else outs[0]
         operands = tuple([at[i] for i in ins])
         if isinstance(compute, Formula):
@@ -372,6 +383,10 @@ class _Stager:
         return type(out) is int and any(j != i and j not in left and self.specs[j].shape == self.specs[out].shape for j in ins)
 
 
+def _is_near(spec: Any) -> bool:
+    return spec.size * spec.dtype.itemsize <= NEAR
+
+
 def _key(s: Step, at: dict[int, int]) -> Any:
     """Of equations with the same key one is enough; None where that cannot be told."""
     if not s.ins or not all(map(_is_plain, s.params.values())):
@@ -414,13 +429,17 @@ def stage(what: Any, known: Mapping[int, Any] | None = None, places: Sequence[in
     steps = _needed(stager.fold(_needed(stager.steps, stager.outs)), stager.outs)
     stager.bare_numbers(steps)
     free = {out: i for out, i in zip(stager.outs, places, strict=False) if stager.outs.count(out) == 1 and i not in stager.outs}
+    dropped = len(stager.steps) - len(steps)
     joined = batched(steps, stager.specs, stager.outs, stager.costs, free)
     steps = joined.steps
     sizes = [a.size * a.dtype.itemsize for a in stager.specs]
     _give_up(steps, stager.outs, sizes, stager.given, stager.template)
-    cost = stager.cost - joined.saved
+    cost = stager.cost - CALL * dropped - joined.saved
     program = Program(stager.template, [tuple(s) for s in steps], stager.outs, stager.given, cost, stager.specs, stager.quiet)
-    program.kept, program.even, program.calling = stager.kept, stager.even, joined.calling - CALL * stager.parts
+    program.kept, program.even, program.near, program.apart = stager.kept, stager.even, stager.near, stager.apart
+    spared = 0.0 if Straight is None else saved_in_a_row(program.steps, program.specs, stager.parts)
+    program.calling = joined.calling - CALL * stager.parts - spared
+    program.cost -= spared
     program.equations -= stager.parts
     program.placed = joined.placed
     large = [step[2] for step in steps if type(step[2]) is not int or sizes[step[2]] > LARGE]

@@ -21,12 +21,14 @@ from .direct import Chosen, dot, where
 from .indexing import Gathered
 from .layout import Joined, Padded, Spread, Stacked
 from .products import Product
-from .rules import Fixed
+from .rules import CALL, NEAR, Fixed
 
 #: ``Straight(given, made, constants, scratch, steps)``: dtypes and shapes of operands and of results, arrays, bytes between steps, loops.
 Straight: Any = getattr(extension(), "Straight", None)
 #: Values of more bytes are left to NumPy's calls, which take no longer for them.
-MOST = 1 << 15
+MOST = NEAR
+#: Seconds for calling a program of inner loops, and for each loop (see ``rules.CALL``).
+ROW, LOOP = 0.4e-6, 0.12e-6
 #: Dimensions of a step, and values that a program has from outside or gives.
 _DIMS, _SLOTS = 8, 255
 #: Numbers that give a place where elements are looked up.
@@ -142,6 +144,26 @@ def in_a_row(steps: Sequence[Any], specs: Sequence[Any], template: Sequence[Any]
             if step[3] or not writer.take(k):
                 found.append(step)
     return found + writer.finished()
+
+
+def saved_in_a_row(steps: Sequence[Any], specs: Sequence[Any], parts: int) -> float:
+    """About how many seconds the extension saves where what can be one call is one; for ``parts`` of the steps no call was counted."""
+    loops = rows = 0
+    before = False
+    for step in steps:
+        fits = _likely(step, specs)
+        loops += fits
+        rows += fits and not before
+        before = fits
+    return max(0.0, CALL * (loops - parts) - ROW * rows - LOOP * loops)
+
+
+def _likely(step: Any, specs: Sequence[Any]) -> bool:
+    """Whether a step is of a kind and a size that mostly fit."""
+    compute, ins, out, dead = step
+    kind = type(compute)
+    known = kind in _LIKELY or kind in _KINDS or compute in _OPERATORS or compute in _FUNCTIONS
+    return known and not dead and type(out) is int and max([specs[i].size * specs[i].dtype.itemsize for i in (*ins, out)]) <= MOST
 
 
 class _Writer:
@@ -535,3 +557,4 @@ _KINDS: dict[Any, Any] = {
 }
 _FUNCTIONS: dict[Any, Any] = {where: _Writer.selected, Chosen.chosen: _Writer.chosen, np.dot: _Writer.product, dot: _Writer.product}
 _FUNCTIONS[np.matmul] = _Writer.product
+_LIKELY = frozenset((np.ufunc, Fixed, methodcaller))
