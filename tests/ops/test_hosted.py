@@ -358,7 +358,7 @@ def test_limits_are_those_of_the_formulas(name: str, dtype: Any) -> None:
 @pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint32])
 def test_divisors_and_multiples(dtype: Any) -> None:
     info = np.iinfo(dtype)
-    x = np.array([0, 1, 2, 12, 18, 35, 100, info.max, info.max - 1, *([-1, -12, info.min + 1] if info.min else [])], dtype)
+    x = np.array([0, 1, 2, 12, 18, 35, 100, info.max, info.max - 1, *([-1, -12, info.min, info.min + 1] if info.min else [])], dtype)
     for f in (rounding._gcd, rounding._lcm):
         by_xla, on_host = both(f, [np.repeat(x, x.size), np.tile(x, x.size)])
         assert on_host.dtype == dtype

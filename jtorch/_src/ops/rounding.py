@@ -212,12 +212,32 @@ def lcm(input: Array, other: Array) -> Array:
 
 @hosted(lambda: np.gcd, ns=60, dtypes=INTEGERS)
 def _gcd(x: Array, y: Array) -> Array:
-    return jnp.gcd(x, y)
+    return _common(_magnitude(x), _magnitude(y)).astype(x.dtype)
 
 
 @hosted(lambda: np.lcm, ns=60, dtypes=INTEGERS)
 def _lcm(x: Array, y: Array) -> Array:
-    return jnp.lcm(x, y)
+    a, b = _magnitude(x), _magnitude(y)
+    divisor = _common(a, b)
+    return (a // jnp.where(divisor == 0, 1, divisor) * b).astype(x.dtype)
+
+
+def _magnitude(x: Array) -> Array:
+    """The absolute value as a number without a sign, which that of the smallest integer is, too: ``jnp.gcd`` never ends for that one."""
+    unsigned = jnp.dtype(f"u{x.dtype}") if x.dtype.kind == "i" else x.dtype
+    a = x.astype(unsigned)
+    return jnp.where(x < 0, jnp.zeros_like(a) - a, a)
+
+
+def _common(a: Array, b: Array) -> Array:
+    """Euclid's algorithm, for all elements until the last has come to zero."""
+
+    def step(ab: tuple[Array, Array]) -> tuple[Array, Array]:
+        a, b = ab
+        left = b != 0
+        return jnp.where(left, b, a), jnp.where(left, lax.rem(a, jnp.where(left, b, 1)), 0)
+
+    return lax.while_loop(lambda ab: (ab[1] != 0).any(), step, (a, b))[0]
 
 
 # ---- steps and neighbours --------------------------------------------------------------------------------------------------------
