@@ -10,7 +10,7 @@ import sys
 import jax.numpy as jnp
 import pytest
 
-from jtorch._src.engine import Call, concrete, execution, heap, read, record, stats
+from jtorch._src.engine import Call, concrete, execution, heap, read, record, stats, values
 
 PROGRAM = """
 import resource
@@ -40,6 +40,7 @@ def _faults(**environment: str) -> int:
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only the GNU C library has the limit")
+@pytest.mark.skipif(values.tier == "host", reason="NumPy asks for huge pages, of which there are few")
 def test_large_blocks_are_used_again() -> None:
     pages = 36_000_000 // os.sysconf("SC_PAGE_SIZE")
     assert _faults() < pages // 5
@@ -47,6 +48,7 @@ def test_large_blocks_are_used_again() -> None:
     assert _faults(MALLOC_TRIM_THRESHOLD_="131072") > pages // 2  # who has set the library's own variables is respected
 
 
+@pytest.mark.skipif(values.tier == "host", reason="nothing is compiled")
 def test_what_compiling_took_is_given_back_once(monkeypatch) -> None:
     given: list[int] = []
     monkeypatch.setattr(heap, "_trim", given.append)
