@@ -255,6 +255,11 @@ def _dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
     return strides if is_dense(shape, strides) else pointwise_strides(shape, ((shape, strides),)) or contiguous_strides(shape)
 
 
+def blank_like(input: Tensor) -> Tensor:
+    """A tensor like this one, without its elements."""
+    return T.empty_like(input.detach())
+
+
 def _filled(input: Tensor, made: Tensor, requires_grad: bool | None, filled: Callable[[Any], Any]) -> Tensor:
     levels = [level.size for level in examples()]
     if levels and not is_example(made):

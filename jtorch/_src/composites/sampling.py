@@ -40,7 +40,7 @@ from .filling import (
     taken,
     whole_strides,
 )
-from .random_factories import made_by, sizes_of, wanted_dtype
+from .random_factories import blank_like, made_by, sizes_of, wanted_dtype
 
 _FLOATING = (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16)
 
@@ -255,7 +255,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
         order = whole_strides([level.size for level in examples()], input._aval.shape, strides_of(input)) if input.ndim == 1 else ()
     else:
         # Expanded dimensions have an order in a tensor like this one.
-        order = strides_of(input) if input._strides is None else strides_of(T.empty_like(input.detach()))
+        order = strides_of(input) if input._strides is None else strides_of(blank_like(input))
     limits.check_size((*input.shape[:-1], num_samples), 8)
     made = sampled(
         lambda twister, p: _categories(twister, p, num_samples, replacement, order),
