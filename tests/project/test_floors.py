@@ -172,6 +172,7 @@ GENERAL: dict[str, set[str]] = {
     "_src/tensor/writing.py": set(),
     "func/capturing.py": set(),
     "_src/bind/cores.py": set(),
+    "_src/bind/host_cores.py": set(),
     "_src/bind/forms.py": set(),
     "_src/bind/everything.py": {
         "element_size",
