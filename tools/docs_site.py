@@ -131,7 +131,7 @@ def _not_offered() -> str:
         doc = made.__doc__ or ""
         if doc.startswith("Not offered: "):
             space, _, name = path.rpartition(".")
-            why = doc.removeprefix("Not offered: ").split("\n")[0].rstrip(".")
+            why = " ".join(doc.removeprefix("Not offered: ").split("\n\n")[0].split()).rstrip(".")
             found.setdefault(f"torch.{space}" if space else "torch", {}).setdefault(why, []).append(name)
     lines = [
         "# What is not offered\n",

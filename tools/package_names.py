@@ -202,7 +202,7 @@ def store(names: Iterable[str], file: Path) -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Prints the names, or what is missing of them; 1 if anything is."""
-    parser = argparse.ArgumentParser(prog="python -m tools.package_names", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m tools.package_names", description=__doc__.partition("\n\n")[0])
     parser.add_argument("places", nargs="+")
     parser.add_argument("--list", action="store_true", help="all names, not only what is missing")
     parser.add_argument("--store", type=Path, metavar="FILE", help="add the names to this list")

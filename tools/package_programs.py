@@ -149,7 +149,7 @@ def differences(expected: dict[str, Any], given: dict[str, Any]) -> dict[str, li
 
 def main(argv: list[str] | None = None) -> int:
     """Runs a program, and writes what it gives."""
-    parser = argparse.ArgumentParser(prog="python -m tools.package_programs", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m tools.package_programs", description=__doc__.partition("\n\n")[0])
     parser.add_argument("program", choices=names())
     parser.add_argument("parts", nargs="*")
     parser.add_argument("--to", type=Path)

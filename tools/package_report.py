@@ -174,7 +174,7 @@ def _all(files: Sequence[str]) -> list[Any]:
 
 def main(argv: list[str] | None = None) -> int:
     """Writes the page."""
-    parser = argparse.ArgumentParser(prog="python -m tools.package_report", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m tools.package_report", description=__doc__.partition("\n\n")[0])
     parser.add_argument("--site", nargs="*", default=[])
     parser.add_argument("--cold", nargs="*", default=[])
     parser.add_argument("--warm", nargs="*", default=[])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._src.engine import Call, Transformed, Value, record
 from .._src.hooks import walking
-from .._src.ops._kernel import kept_for, known_for, saved_results, vjp_of
+from .._src.ops._derivative_calls import kept_for, known_for, saved_results, vjp_of
 from .grad_mode import MODE
 from .names import name_of, plain_name
 from .nodes import Shown

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._src.bind.cores import read_at_hand
+from .._src.bind.host_cores import read_at_hand
 from .._src.composites import filling
 from .._src.engine.record import _run, array_of
 from .._src.engine.values import concrete, put

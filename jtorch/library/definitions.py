@@ -167,7 +167,7 @@ def define(qualname: object, schema: Any, alias_analysis: str = "", *, lib: Libr
         raise ValueError(f"define(qualname, schema): expected qualname to be instance of str, got {type(qualname)}")
     namespace, name, overload = registry.split_name(qualname)
     if not isinstance(schema, str) or not re.fullmatch(r"\s*\(.*\) -> .*", schema, re.DOTALL):
-        raise ValueError('define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> Tensor" but got "' + f'{schema}"')
+        raise ValueError(f'define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> Tensor" but got "{schema}"')
     full = name if overload == "default" else f"{name}.{overload}"
     _keep(lib, registry.define(namespace, f"{full}{schema.strip()}", tags))
     return None

@@ -16,7 +16,8 @@ from .._src.tensor.state import attributes_of
 from ..autograd import engine as autograd_engine
 from ..core import Tensor
 from ._elementwise import sparse_mask
-from ._make import batch_dims, dense_dim, empty, empty_like, to_dense
+from ._from_parts import empty, empty_like
+from ._make import batch_dims, dense_dim, to_dense
 from ._resizing import may_resize
 from ._shape import item_at
 from ._tensor import (

@@ -7,7 +7,8 @@ from typing import Any
 
 from .._src.facts import layouts
 from ..core import Tensor
-from ._make import dense_dim, empty
+from ._from_parts import empty
+from ._make import dense_dim
 from ._tensor import COMPRESSED, NAMES, SparseTensor, become, coo, could_not_run, make, nnz, sparse_dim, sparse_op
 
 #: What torch says after each refusal to resize.

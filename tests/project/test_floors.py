@@ -172,6 +172,7 @@ GENERAL: dict[str, set[str]] = {
     "_src/tensor/writing.py": set(),
     "func/capturing.py": set(),
     "_src/bind/cores.py": set(),
+    "_src/bind/host_cores.py": set(),
     "_src/bind/forms.py": set(),
     "_src/bind/everything.py": {
         "element_size",
@@ -189,6 +190,7 @@ GENERAL: dict[str, set[str]] = {
     "_src/ops/_declare.py": set(),
     "_src/ops/_facts.py": {"sum", "istft"},
     "_src/ops/_kernel.py": set(),
+    "_src/ops/_derivative_calls.py": set(),
     "_src/ops/_nodes.py": set(),
 }
 

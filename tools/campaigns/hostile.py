@@ -460,7 +460,7 @@ def say(text: str) -> None:
 
 def main() -> None:
     """Runs the campaign that the command line describes."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--function", default="", help="a regular expression for paths such as nn.functional.pad")

@@ -298,7 +298,7 @@ SCENES = ("deferred", "reading", "compiled", "immediate", "hooks", "loader", "sa
 
 def main(argv: list[str] | None = None) -> int:
     """The command line; 1 if a trial failed."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--count", type=int, default=100, help="trials in all")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--scene", choices=SCENES)

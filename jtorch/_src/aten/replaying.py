@@ -9,7 +9,8 @@ from ...autograd.tape import FREED, Node, _check_version, next_seq
 from ...core import Tensor, from_value
 from ..engine import Value, meta_value, record
 from ..ops._declare import OPS
-from ..ops._kernel import Fixed, call_of, vjp_of
+from ..ops._derivative_calls import vjp_of
+from ..ops._kernel import Fixed, call_of
 from .calling import invoke
 from .generic import step_of
 from .lowering import perform

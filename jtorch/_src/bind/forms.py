@@ -288,11 +288,12 @@ def inplace_doc(name: str, path: str, target: str = "the tensor") -> str:
     """The docstring of the in-place form of a function, which describes the arguments."""
     return f"""In-place form of ``{name}``.
 
-    The result of ``torch.{path}``, where arguments, dtypes and errors are described, is written into {target}, which is returned.
+    The result of ``torch.{path}``, where arguments, dtypes and errors are described, is written into
+    {target}, which is returned.
 
     Raises:
-        RuntimeError: if the result has another shape, or a dtype that cannot be cast to the one that is there; while operations are
-            recorded, for a leaf that requires grad.
+        RuntimeError: if the result has another shape, or a dtype that cannot be cast to the one that
+            is there; while operations are recorded, for a leaf that requires grad.
     """
 
 

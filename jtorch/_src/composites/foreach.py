@@ -251,7 +251,8 @@ def _binary(name: str, op: str, whole: Callable[..., tuple[Tensor, ...] | None] 
             PUBLIC[f"Tensor.{op}_"](t, o)
         return self
 
-    what_it_does = f"""``torch.{op}`` of each tensor of a list and a number, or the items of a list of tensors or numbers.
+    what_it_does = f"""``torch.{op}`` of each tensor of a list and a number, or the items of a
+    list of tensors or numbers.
 
     Raises:
         RuntimeError: if the list is empty, or the other has another length.
@@ -307,7 +308,8 @@ def _sums(name: str, sign: int) -> None:
         return self
 
     what = "plus" if sign > 0 else "minus"
-    what_it_does = f"""Each tensor of a list {what} ``alpha`` times a number, or the items of a list of tensors or numbers.
+    what_it_does = f"""Each tensor of a list {what} ``alpha`` times a number, or the items of a
+    list of tensors or numbers.
 
     Raises:
         RuntimeError: if the list is empty, or the other has another length.
@@ -391,7 +393,8 @@ def _addc(op: str) -> None:
             PUBLIC[f"Tensor.{op}_"](t, a, b, value=v)
         return self
 
-    what_it_does = f"""``torch.{op}`` of each tensor of three lists, with one ``value`` or a list of them.
+    what_it_does = f"""``torch.{op}`` of each tensor of three lists, with one ``value``
+    or a list of them.
 
     Raises:
         RuntimeError: if the lists differ in length.

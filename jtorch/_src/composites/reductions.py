@@ -6,38 +6,35 @@ import math
 import warnings
 from typing import Any
 
-import numpy as np
-
 from ...core import Tensor
-from ...return_types import make
 from ..bind.arguments import whole
 from ..bind.cores import composite
 from ..bind.everything import _C, PUBLIC, L, T
-from ..facts.errors import must_be_tensor, type_name
+from ..facts.errors import must_be_tensor
 from ..facts.warned_once import outside
 from ..ops._derivatives import A, D, derivative
 from ..ops._facts import schemas
 
 
-def _invalid(name: str, got: str) -> TypeError:
+def invalid_combination(name: str, got: str) -> TypeError:
     return TypeError(f"{name}() received an invalid combination of arguments - got {got}")
 
 
 def _extremum(name: str, pairwise: str, input: Tensor, dim: int | None, keepdim: bool, other: object, out: object) -> object:
     if isinstance(dim, Tensor):
         if other is not None:
-            raise _invalid(name, "two tensors to compare with")
+            raise invalid_combination(name, "two tensors to compare with")
         other, dim = dim, None
     if other is not None:
         if dim is not None:
-            raise _invalid(name, "both dim and other")
+            raise invalid_combination(name, "both dim and other")
         return PUBLIC[pairwise](input, other, out=out)
     if dim is None:
         if keepdim:
-            raise _invalid(name, "keepdim without dim")
+            raise invalid_combination(name, "keepdim without dim")
         return getattr(_C, f"_{name}_all")(input, out=out)
     if isinstance(dim, (tuple, list)):
-        raise _invalid(name, f"(Tensor, {type(dim).__name__})")
+        raise invalid_combination(name, f"(Tensor, {type(dim).__name__})")
     return getattr(_C, f"_{name}_dim")(input, whole(name, "dim", dim), keepdim, out=out)
 
 
@@ -124,7 +121,7 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
 def _middle(name: str, input: object, dim: int | None, keepdim: bool, out: object) -> object:
     if dim is None:
         if keepdim:
-            raise _invalid(name, "keepdim without dim")
+            raise invalid_combination(name, "keepdim without dim")
         return getattr(_C, f"_{name}_all")(input, out=out)
     return getattr(_C, f"_{name}_dim")(input, whole(name, "dim", dim), keepdim, out=out)
 
@@ -206,11 +203,11 @@ def _spread_options(name: str, input: Tensor, dim: Any, unbiased: bool | None, c
     """``dim`` and the correction; ``std(input, unbiased)`` gives a bool where others give ``dim``. Warns of too few elements."""
     if isinstance(dim, bool):
         if unbiased is not None:
-            raise _invalid(name, "unbiased twice")
+            raise invalid_combination(name, "unbiased twice")
         dim, unbiased = None, dim
     if unbiased is not None:
         if correction is not None:
-            raise _invalid(name, "both unbiased and correction")
+            raise invalid_combination(name, "both unbiased and correction")
         correction = 1 if unbiased else 0
     dim, correction = (tuple(dim) if isinstance(dim, list) else dim), 1 if correction is None else correction
     _check_freedom(name, input._aval, dim, correction)
@@ -482,82 +479,7 @@ def _norm_method(
     return T.norm(self, p, dim, keepdim, dtype=dtype)
 
 
-# ---- distinct elements -----------------------------------------------------------------------------------------------------------
-
-
-def _chosen(found: tuple[Tensor, ...], return_inverse: bool, return_counts: bool) -> Any:
-    distinct, inverse, counts = found
-    asked = [distinct, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
-    return asked[0] if len(asked) == 1 else tuple(asked)
-
-
-@composite(method=True, operands=("input",), native=False, home="functional")
-def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
-    """The distinct elements (or slices along ``dim``) in ascending order, with ``sorted=False`` too.
-
-    ``return_inverse`` adds where each element stands among them, ``return_counts`` how often each occurs. NaNs are all distinct.
-
-    Args:
-        input: the tensor.
-        sorted: accepted: the result is sorted.
-        return_inverse: also give, for each element, its place in the result.
-        return_counts: also give how often each occurs.
-        dim: compare whole slices along this dimension; None compares elements.
-
-    Shapes: (k), or along ``dim`` the input's with k in its place; the inverse has the input's shape, or (n) along ``dim``; counts (k).
-
-    Dtypes: any; inverse and counts are int64.
-
-    Raises:
-        IndexError: if ``dim`` is out of range.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.unique(torch.tensor([3, 1, 3]))
-        tensor([1, 3])
-        >>> torch.unique(torch.tensor([3, 1, 3]), return_inverse=True, return_counts=True)
-        (tensor([1, 3]), tensor([1, 0, 1]), tensor([1, 2]))
-    """
-    name = "_unique2" if dim is None else "unique_dim"
-    _check_flags(name, dim, sorted=sorted, return_inverse=return_inverse, return_counts=return_counts)
-    if dim is None:
-        found = _C._unique2(input, sorted, return_inverse, return_counts)
-    else:
-        found = _C._unique_dim(input, dim, sorted, return_inverse, return_counts)
-    return _chosen(found, return_inverse, return_counts)
-
-
-def _check_flags(name: str, dim: int | None, **flags: object) -> None:
-    """Raises torch's error for flags that are none, which Python's parameters would take for true or false."""
-    if dim is not None and (isinstance(dim, bool) or not hasattr(type(dim), "__index__")):
-        raise TypeError(f"{name}(): argument 'dim' (position 2) must be int, not {type_name(dim)}")
-    for flag, value in flags.items():
-        if not isinstance(value, (bool, np.bool_)):
-            raise TypeError(f"{name}(): argument '{flag}' must be bool, not {type_name(value)}")
-
-
-@composite(method=True, operands=("input",), native=False, home="functional")
-@schemas(
-    "(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor) ; =out:out0,out1,out2",
-)
-def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
-    """The first of each run of equal neighbours, in the flattened input or among slices along ``dim``; see ``unique``.
-
-    Shapes: as ``unique``.
-
-    Raises:
-        IndexError: if ``dim`` is out of range.
-
-    Example:
-        >>> import jtorch as torch
-        >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]), return_counts=True)
-        (tensor([1, 2, 1]), tensor([2, 1, 1]))
-    """
-    _check_flags("unique_consecutive", dim, return_inverse=return_inverse, return_counts=return_counts)
-    return _chosen(_C._unique_consecutive(input, return_inverse, return_counts, dim), return_inverse, return_counts)
-
-
-# ---- areas and histograms --------------------------------------------------------------------------------------------------------
+# ---- areas -----------------------------------------------------------------------------------------------------------------------
 
 
 def _area(kernel: str, name: str, y: Tensor, x: object, dx: float, dim: int) -> Tensor:
@@ -566,7 +488,7 @@ def _area(kernel: str, name: str, y: Tensor, x: object, dx: float, dim: int) -> 
     if x is None:
         return getattr(_C, f"_{kernel}_dx")(y, 1 if dx is None else dx, dim)
     if dx is not None or not isinstance(x, Tensor):
-        raise _invalid(name, "both x and dx" if dx is not None else f"(Tensor, {type(x).__name__})")
+        raise invalid_combination(name, "both x and dx" if dx is not None else f"(Tensor, {type(x).__name__})")
     return getattr(_C, f"_{kernel}_x")(y, x, dim)
 
 
@@ -624,76 +546,3 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1
         tensor([1.5000, 5.0000])
     """
     return _area("cumulative_trapezoid", "cumulative_trapezoid", y, x, dx, dim)
-
-
-@composite(method=True, operands=("input", "bins", "weight", "out"))
-@schemas(
-    ".bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, "
-    "Tensor bin_edges) ; =bins_tensor_out:hist,bin_edges",
-    ".bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, "
-    "Tensor bin_edges) ; =bin_ct_out:hist,bin_edges",
-)
-def histogram(
-    input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None, density: bool = False, out: Any = None
-) -> Any:
-    """Counts of elements in bins, and the bins' edges: ``bins`` of equal width over ``range``, or between given edges.
-
-    With ``weight`` the sums of weights; ``density`` divides by the total and the widths. The last bin holds its right edge too.
-
-    Shapes: any -> counts (n) and edges (n + 1); ``weight`` has the input's shape.
-
-    Dtypes: float32 and float64; counts and edges have the input's.
-
-    Raises:
-        RuntimeError: if there is no bin, the range is empty or not finite, edges are no vector, or the weight's shape or dtype differs.
-
-    Example:
-        >>> import jtorch as torch
-        >>> counts, edges = torch.histogram(torch.tensor([1.0, 2.0, 2.5]), bins=2, range=(0.0, 4.0))
-        >>> counts, edges
-        (tensor([1., 2.]), tensor([0., 2., 4.]))
-    """
-    if isinstance(bins, Tensor):
-        if range is not None:
-            raise _invalid("histogram", "both edges and range")
-        return _C._histogram_edges(input, bins, weight, density, out=out)
-    return _C._histogram_count(input, bins, None if range is None else tuple(range), weight, density, out=out)
-
-
-@composite(operands=("input", "weight"), lists=("bins",), native=False, dispatched="in parts")
-@schemas(
-    "(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)",
-    ".int_bins(Tensor self, int bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)",
-    ".TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, "
-    "Tensor[] bin_edges)",
-)
-def histogramdd(input: Tensor, bins: Any, range: Any = None, weight: Any = None, density: bool = False) -> Any:
-    """Counts of points in a grid of bins, and the bins' edges in each dimension.
-
-    Shapes: input (*A, d) -> (n_1, ..., n_d); weight (*A). ``bins`` is one number, or d numbers, or d vectors of edges.
-
-    Dtypes: float32 and float64; counts and edges have the input's.
-
-    Raises:
-        RuntimeError: if bins, range or weight do not fit.
-
-    Example:
-        >>> import jtorch as torch
-        >>> points = torch.tensor([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
-        >>> torch.histogramdd(points, bins=[2, 2], range=[0.0, 1.0, 0.0, 1.0]).hist
-        tensor([[0., 1.],
-                [1., 1.]])
-    """
-    if isinstance(bins, int):
-        bins = (bins,) * (input.shape[-1] if input.ndim else 1)
-    bins = tuple(bins)
-    if any(isinstance(b, Tensor) for b in bins):
-        if range is not None:
-            raise _invalid("histogramdd", "both edges and range")
-        hist = _C._histogramdd_edges(input, list(bins), weight, density)
-        return _HISTOGRAMDD((hist, bins))
-    hist, *edges = _C._histogramdd_count(input, bins, None if range is None else tuple(range), weight, density)
-    return _HISTOGRAMDD((hist, tuple(edges)))
-
-
-_HISTOGRAMDD = make("histogramdd", ("hist", "bin_edges"))

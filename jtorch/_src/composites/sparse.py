@@ -13,8 +13,8 @@ from ..facts.errors import must_be_tensor
 from ..ops._facts import schemas
 
 
-def _make() -> Any:
-    return hooks.sparse.get()._make
+def _from_parts() -> Any:
+    return hooks.sparse.get()._from_parts
 
 
 # ---- constructors ----------------------------------------------------------------------------------------------------------------
@@ -51,7 +51,7 @@ def sparse_coo_tensor(
         tensor([[0., 2.],
                 [3., 0.]])
     """
-    made = _make()
+    made = _from_parts()
     if values is None:
         size = indices if size is None else size
         return made.empty(tuple(size), layouts.sparse_coo, dtype, device, 0, requires_grad)
@@ -90,7 +90,7 @@ def sparse_csr_tensor(
         tensor([[0., 2.],
                 [3., 0.]])
     """
-    return _make().compressed_tensor(
+    return _from_parts().compressed_tensor(
         "sparse_csr_tensor", crow_indices, col_indices, values, size, layouts.sparse_csr, dtype, device, requires_grad, check_invariants
     )
 
@@ -127,7 +127,7 @@ def sparse_csc_tensor(
         tensor([[0., 3.],
                 [2., 0.]])
     """
-    return _make().compressed_tensor(
+    return _from_parts().compressed_tensor(
         "sparse_csc_tensor", ccol_indices, row_indices, values, size, layouts.sparse_csc, dtype, device, requires_grad, check_invariants
     )
 
@@ -164,7 +164,7 @@ def sparse_bsr_tensor(
         tensor([[0., 2.],
                 [0., 3.]])
     """
-    return _make().compressed_tensor(
+    return _from_parts().compressed_tensor(
         "sparse_bsr_tensor", crow_indices, col_indices, values, size, layouts.sparse_bsr, dtype, device, requires_grad, check_invariants
     )
 
@@ -201,7 +201,7 @@ def sparse_bsc_tensor(
         tensor([[0., 2.],
                 [0., 3.]])
     """
-    return _make().compressed_tensor(
+    return _from_parts().compressed_tensor(
         "sparse_bsc_tensor", ccol_indices, row_indices, values, size, layouts.sparse_bsc, dtype, device, requires_grad, check_invariants
     )
 
@@ -239,7 +239,7 @@ def sparse_compressed_tensor(
         tensor([[0., 2.],
                 [3., 0.]])
     """
-    return _make().compressed_tensor(
+    return _from_parts().compressed_tensor(
         "sparse_compressed_tensor", compressed_indices, plain_indices, values, size, layout, dtype, device, requires_grad, check_invariants
     )
 
@@ -262,7 +262,7 @@ def _validate_sparse_coo_tensor_args(
         >>> torch._validate_sparse_coo_tensor_args(torch.tensor([[0, 1]]), torch.ones(2), (2,))
     """
     del check_pinning
-    _make().coo_tensor(indices, values, size, None, None, False, True, is_coalesced)
+    _from_parts().coo_tensor(indices, values, size, None, None, False, True, is_coalesced)
 
 
 @composite(operands=("compressed_indices", "plain_indices", "values"), method=False)
@@ -281,7 +281,7 @@ def _validate_sparse_compressed_tensor_args(
         >>> torch._validate_sparse_compressed_tensor_args(starts, columns, torch.ones(2), (2, 2), torch.sparse_csr)
     """
     del check_pinning
-    _make().check_parts(compressed_indices, plain_indices, values, size, layout)
+    _from_parts().check_parts(compressed_indices, plain_indices, values, size, layout)
 
 
 @composite(operands=("crow_indices", "col_indices", "values"), method=False)
@@ -299,7 +299,7 @@ def _validate_sparse_csr_tensor_args(
         >>> torch._validate_sparse_csr_tensor_args(torch.tensor([0, 1, 2]), torch.tensor([1, 0]), torch.ones(2), (2, 2))
     """
     del check_pinning
-    _make().check_parts(crow_indices, col_indices, values, size, layouts.sparse_csr)
+    _from_parts().check_parts(crow_indices, col_indices, values, size, layouts.sparse_csr)
 
 
 @composite(operands=("ccol_indices", "row_indices", "values"), method=False)
@@ -317,7 +317,7 @@ def _validate_sparse_csc_tensor_args(
         >>> torch._validate_sparse_csc_tensor_args(torch.tensor([0, 1, 2]), torch.tensor([1, 0]), torch.ones(2), (2, 2))
     """
     del check_pinning
-    _make().check_parts(ccol_indices, row_indices, values, size, layouts.sparse_csc)
+    _from_parts().check_parts(ccol_indices, row_indices, values, size, layouts.sparse_csc)
 
 
 @composite(operands=("crow_indices", "col_indices", "values"), method=False)
@@ -335,7 +335,7 @@ def _validate_sparse_bsr_tensor_args(
         >>> torch._validate_sparse_bsr_tensor_args(torch.tensor([0, 1, 2]), torch.tensor([1, 0]), torch.ones(2, 1, 1), (2, 2))
     """
     del check_pinning
-    _make().check_parts(crow_indices, col_indices, values, size, layouts.sparse_bsr)
+    _from_parts().check_parts(crow_indices, col_indices, values, size, layouts.sparse_bsr)
 
 
 @composite(operands=("ccol_indices", "row_indices", "values"), method=False)
@@ -353,7 +353,7 @@ def _validate_sparse_bsc_tensor_args(
         >>> torch._validate_sparse_bsc_tensor_args(torch.tensor([0, 1, 2]), torch.tensor([1, 0]), torch.ones(2, 1, 1), (2, 2))
     """
     del check_pinning
-    _make().check_parts(ccol_indices, row_indices, values, size, layouts.sparse_bsc)
+    _from_parts().check_parts(ccol_indices, row_indices, values, size, layouts.sparse_bsc)
 
 
 # ---- conversions and parts of dense tensors --------------------------------------------------------------------------------------

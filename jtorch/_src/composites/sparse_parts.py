@@ -8,7 +8,10 @@ from ...core import Tensor
 from .. import hooks
 from ..bind.cores import composite
 from ..ops._facts import schemas
-from .sparse import _make
+
+
+def _make() -> Any:
+    return hooks.sparse.get()._make
 
 
 @composite(namespace="Tensor", operands=("self",))

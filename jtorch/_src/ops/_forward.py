@@ -17,7 +17,8 @@ from ..engine import Aval, Call, Guarded, aval_of, calls
 from ..engine.programs import identity
 from ..engine.values import default_device
 from ._declare import collecting
-from ._kernel import Info, _by_rule, _conj, _derived, _strong, caches
+from ._derivative_calls import by_rule, conjugate, derived_op
+from ._kernel import Info, caches, strongly_typed
 from ._mapped import axes_of, varying
 
 _jvps: dict[Any, Call] = {}
@@ -46,11 +47,11 @@ def _make(call: Call, mine: tuple[bool, ...], outs: tuple[Aval, ...]) -> Call:
                 found = _transposed(info, mine, outs, primals, tangents, numbers, saved)
             if found is None:
                 found = _pushed(call, mine, primals, tangents, numbers)
-        return tuple([_strong(t) for t, a in zip(found, outs, strict=True) if a.differentiable])
+        return tuple([strongly_typed(t) for t, a in zip(found, outs, strict=True) if a.differentiable])
 
     fn.of_tangents = call, mine  # type: ignore[attr-defined]  # for who writes it with operators
     fn.__name__ = fn.__qualname__ = f"{call.name}_jvp"
-    derived = Info(_derived(info.op), ())
+    derived = Info(derived_op(info.op), ())
     derived.saved = derived.checked = (True,) * (n + m)
     derived.single = False
     derived.kernel = fn
@@ -62,7 +63,7 @@ def _make(call: Call, mine: tuple[bool, ...], outs: tuple[Aval, ...]) -> Call:
 def by_itself(call: Call, operands: int) -> Call:
     """A call for all examples of a ``vmap`` whose derivative is that of what it runs: the facts that it has are those of one example."""
     info: Info = call.extra
-    derived = Info(_derived(info.op), ())
+    derived = Info(derived_op(info.op), ())
     derived.saved = derived.checked = (True,) * operands
     derived.single, derived.differentiable, derived.name = info.single and not info.hidden, info.differentiable, info.name
     derived.kernel = call.fn
@@ -93,7 +94,7 @@ def stated(call: Call) -> Callable[..., Any] | None:
                     found = _pushed(call, mine, primals[:n], given, primals[n:])
         pushed = [t if a.differentiable and found else None for t, a in zip(found or results, outs, strict=True)]
         flags = iter(pushed)
-        return out, jax.tree.map(lambda r: _zero(r) if (t := next(flags, None)) is None else _strong(t), out)
+        return out, jax.tree.map(lambda r: _zero(r) if (t := next(flags, None)) is None else strongly_typed(t), out)
 
     @jax.custom_jvp
     def linked(primals: Sequence[object], out: object) -> Any:
@@ -180,8 +181,8 @@ def _transposed(
 
     def pull(*cotangents: Any) -> list[jax.Array]:
         there = iter(cotangents)
-        full = [_conj(next(there)) if g else None for g in given]
-        return [varying(_conj(g), axes) for g in _by_rule(info, list(primals), numbers, saved, full, outs, mine)]
+        full = [conjugate(next(there)) if g else None for g in given]
+        return [varying(conjugate(g), axes) for g in by_rule(info, list(primals), numbers, saved, full, outs, mine)]
 
     there = [a for a in outs if a.differentiable]
     pushed = [varying(t, axes) for t in tangents]

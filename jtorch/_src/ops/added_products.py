@@ -9,9 +9,9 @@ import numpy as np
 from jax import lax
 
 from ._declare import Array, Number, defvjp, op
+from ._derivative_calls import unbroadcast
 from ._derivatives import A, D, derivative
 from ._facts import schemas
-from ._kernel import unbroadcast
 from ._matrix import (
     blend,
     check_mm,

@@ -11,9 +11,10 @@ from jax import lax
 
 from ..facts.errors import broadcast_shapes, canonical_dim
 from ._declare import Array, defvjp, op
+from ._derivative_calls import unbroadcast
 from ._derivatives import A, derivative
 from ._facts import schemas
-from ._kernel import cast, unbroadcast
+from ._kernel import cast
 from ._matrix import cpp_name, product, unrounded
 from ._nodes import Made
 from ._numeric import scalar_name

@@ -10,9 +10,9 @@ from jax import lax
 
 from ..facts.errors import broadcast_shapes, canonical_dim
 from ._declare import Array, defvjp, op
+from ._derivative_calls import unbroadcast
 from ._derivatives import A, D, derivative
 from ._facts import schemas
-from ._kernel import unbroadcast
 from ._nodes import Made
 from ._numeric import is_float, number, scalar_name
 from ._sizes import fewer

@@ -13,9 +13,9 @@ from jax.lax import linalg as lapack
 
 from ..facts.warned_once import warn_once
 from ._declare import Array, defvjp, guard_range, op
+from ._derivative_calls import unbroadcast
 from ._derivatives import A, D, derivative
 from ._facts import schemas
-from ._kernel import unbroadcast
 from ._linalg import adjoint, batched, check_float, check_kernel, check_matrix, check_square, diagonal, eye_like, guard_info, is_vector
 from ._matrix import size_of
 from ._nodes import Made

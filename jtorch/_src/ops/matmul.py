@@ -11,9 +11,9 @@ from jax import lax
 from ..facts import dtypes
 from ..facts.errors import broadcast_shapes
 from ._declare import Array, defvjp, op
+from ._derivative_calls import unbroadcast
 from ._derivatives import A, D, derivative
 from ._facts import schemas
-from ._kernel import unbroadcast
 from ._matrix import (
     by_weight,
     check_bmm,

@@ -13,8 +13,9 @@ from jax import lax
 
 from ..facts import dtypes
 from ._declare import Array, defvjp, op
+from ._derivative_calls import unbroadcast
 from ._facts import schemas
-from ._kernel import cast, unbroadcast
+from ._kernel import cast
 from ._numeric import inverse_sqrt, require, wide
 from ._sizes import counted, fewer
 

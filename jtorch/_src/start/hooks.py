@@ -188,7 +188,7 @@ def _sparse() -> object:
 
 @hooks.empty_in_layout.fill
 def _empty_in_layout() -> object:
-    return hooks.sparse.get()._make.empty
+    return hooks.sparse.get()._from_parts.empty
 
 
 @hooks.sparse_gradients.fill

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ...sparse import _diagonals, _make, _products, _reductions, _tensor
+from ...sparse import _diagonals, _from_parts, _make, _products, _reductions, _tensor
 
-LOADED = (_diagonals, _make, _products, _reductions, _tensor)
+LOADED = (_diagonals, _from_parts, _make, _products, _reductions, _tensor)

@@ -302,7 +302,8 @@ def _conversion(name: str, dtype: dtypes.dtype) -> Callable[..., Any]:
     convert.__doc__ = f"""The tensor as {dtype!r}; itself if it has that dtype.
 
     Args:
-        memory_format: the memory format of the result; ``torch.preserve_format`` keeps that of the tensor.
+        memory_format: the memory format of the result; ``torch.preserve_format`` keeps that of
+            the tensor.
 
     Shapes: that of the tensor.
 

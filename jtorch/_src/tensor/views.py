@@ -136,7 +136,8 @@ def bind_view(record_: view_ops.View) -> dict[str, Callable[..., Any]]:
 def _inplace_doc(name: str) -> str:
     return f"""In-place form of ``{name}``.
 
-    The tensor becomes the view of its memory that ``Tensor.{name}`` gives, where arguments and errors are described, and is returned.
+    The tensor becomes the view of its memory that ``Tensor.{name}`` gives, where arguments and
+    errors are described, and is returned.
 
     Raises:
         RuntimeError: while operations are recorded, for a leaf that requires grad.

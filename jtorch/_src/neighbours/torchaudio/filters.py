@@ -10,8 +10,8 @@ def recursion(x: np.ndarray, coefficients: np.ndarray, before: np.ndarray) -> np
     """``y[t] = x[t] - sum(coefficients[k] * y[t - n + k] for k < n)`` along the last axis, computed in float64.
 
     Shapes:
-        x (..., C, T); coefficients (C, n), those of the earliest values first; before (..., C, n): the values of ``y`` before the first.
-        The result has the shape of ``x``.
+        x (..., C, T); coefficients (C, n), those of the earliest values first; before (..., C, n):
+        the values of ``y`` before the first. The result has the shape of ``x``.
     """
     count = coefficients.shape[1]
     x, coefficients, before = x.astype(np.float64), coefficients.astype(np.float64), before.astype(np.float64)

@@ -11,7 +11,8 @@ def transducer(
     """The losses of an RNN transducer, and their derivatives with respect to ``logits``, computed in float64.
 
     Shapes:
-        logits (B, T, U + 1, D); targets (B, U); frames (B,), labels (B,): the lengths. The results are (B,) and as ``logits``.
+        logits (B, T, U + 1, D); targets (B, U); frames (B,), labels (B,): the lengths.
+        The results are (B,) and as ``logits``.
     """
     if logits.ndim != 4 or targets.ndim != 2:
         raise RuntimeError(f"logits must be 4-D and targets 2-D, got {logits.ndim}-D and {targets.ndim}-D")
@@ -59,7 +60,8 @@ def alignment(log_probs: np.ndarray, targets: np.ndarray, frames: np.ndarray, la
     """The label of each frame on the likeliest path of CTC that gives ``targets``.
 
     Shapes:
-        log_probs (1, T, C); targets (1, L); frames (1,), labels (1,): the lengths. The result is (1, T), of the dtype of ``targets``.
+        log_probs (1, T, C); targets (1, L); frames (1,), labels (1,): the lengths.
+        The result is (1, T), of the dtype of ``targets``.
     """
     if log_probs.ndim != 3 or targets.ndim != 2:
         raise RuntimeError(f"log_probs must be 3-D and targets 2-D, got {log_probs.ndim}-D and {targets.ndim}-D")

@@ -35,8 +35,10 @@ def deform_conv2d(
     """The convolution.
 
     Shapes:
-        input (N, C, H, W), weight (O, C / groups, kh, kw), offset (N, 2 * offset_groups * kh * kw, H', W') with a row and a column for each
-        element of the kernel, mask (N, offset_groups * kh * kw, H', W') or anything without ``use_mask``, bias (O,) -> (N, O, H', W')
+        input (N, C, H, W), weight (O, C / groups, kh, kw),
+        offset (N, 2 * offset_groups * kh * kw, H', W') with a row and a column for each element of
+        the kernel, mask (N, offset_groups * kh * kw, H', W') or anything without ``use_mask``,
+        bias (O,) -> (N, O, H', W')
     """
     if input.ndim != 4 or offset.ndim != 4 or weight.ndim != 4:
         raise RuntimeError("input, offset and weight must have 4 dimensions")

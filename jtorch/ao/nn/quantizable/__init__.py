@@ -33,7 +33,8 @@ class LSTMCell(nn.Module):
     """An LSTM's step from layers and operations that can each be observed.
 
     Shapes:
-        ``x (N, input_dim)``, ``hidden`` two of ``(N, hidden_dim)`` or None -> two of ``(N, hidden_dim)``.
+        ``x (N, input_dim)``, ``hidden`` two of ``(N, hidden_dim)`` or None ->
+        two of ``(N, hidden_dim)``.
 
     Args:
         split_gates: one layer for each gate instead of one for the four.
