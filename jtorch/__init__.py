@@ -33,7 +33,7 @@ with _Pause():
     from .core import Tensor as Tensor
     from .torch_version import __version__ as __version__
 
-    Tensor.__module__ = "torch"
+    Tensor.__module__, Tensor.__annotations__ = "torch", {}  # hints of what nobody else uses, of names that are not there
     _start_tensor.bind_everything()
 for _path, _made in _everything.PUBLIC.items():
     if "." not in _path:

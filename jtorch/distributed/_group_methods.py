@@ -50,7 +50,7 @@ class AllreduceCoalescedOptions(AllreduceOptions):
 class BarrierOptions(_Options):
     """Options of ``barrier``."""
 
-    device_ids: Any = None
+    device_ids: list[int] | None = None
 
 
 class BroadcastOptions(_Options):

@@ -31,7 +31,7 @@ from ._for_others import _view_as_real as _view_as_real
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
 StateDict: TypeAlias = dict[str, Any]
-ParamsT: TypeAlias = "Iterable[torch.Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, torch.Tensor]]"
+ParamsT: TypeAlias = Iterable[torch.Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, torch.Tensor]]
 
 _global_optimizer_pre_hooks: OrderedDict[int, Callable[..., object]] = OrderedDict()
 _global_optimizer_post_hooks: OrderedDict[int, Callable[..., object]] = OrderedDict()

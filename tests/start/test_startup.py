@@ -66,3 +66,23 @@ def test_python_without_docstrings_and_assertions() -> None:
     program = "import jtorch; x = jtorch.ones(2, requires_grad=True); (x * x).sum().backward(); print(x.grad.tolist())"
     made = subprocess.run([sys.executable, "-OO", "-c", program], capture_output=True, text=True, check=True)
     assert made.stdout.strip() == "[2.0, 2.0]"
+
+
+def test_hints_of_public_classes_and_functions_are_known_where_they_are_found() -> None:
+    program = """
+import jtorch; jtorch.install()
+import importlib, inspect, typing, torch
+homes = "torch torch.nn torch.nn.functional torch.optim torch.optim.lr_scheduler torch.utils.data torch.distributions torch.distributed"
+looked = 0
+for home in homes.split():
+    for name, made in list(vars(importlib.import_module(home)).items()):
+        if name.startswith("_") or not (inspect.isclass(made) or inspect.isfunction(made)):
+            continue
+        for asked in (made, *(getattr(made, part, None) for part in ("__init__", "forward") if inspect.isclass(made))):
+            if asked is made or inspect.isfunction(asked):
+                looked += 1
+                try: typing.get_type_hints(asked)
+                except (NameError, TypeError) as error: print(f"{home}.{name}:{error}".replace(" ", "_"))
+print(looked > 1000, typing.get_type_hints(torch.optim.SGD.__init__)["momentum"] is float)
+"""
+    assert _run(program) == ["True", "True"]

@@ -16,6 +16,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from inspect import get_annotations
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -139,6 +140,8 @@ def _present(module: ModuleType, name: str) -> None:
         if isinstance(value, type) and value.__module__ in (name, "jtorch") and (public or key in places):
             with contextlib.suppress(TypeError):  # one written in C
                 line = vars(value).get("__firstlineno__")
+                if key in places:  # its hints name what is known where it was written
+                    value.__annotations__ = get_annotations(value, globals=vars(module), eval_str=True)
                 value.__module__ = places.get(key, name[1:])
                 if line is not None:  # from Python 3.13 on a class forgets where it begins when it gets another module
                     value.__firstlineno__ = line
