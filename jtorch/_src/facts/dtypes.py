@@ -384,6 +384,10 @@ class finfo:
         )
 
 
+#: What quantised types store.
+_STORED: dict[str, Any] = {"quint8": np.uint8, "qint8": np.int8, "qint32": np.int32, "quint4x2": np.uint8, "quint2x4": np.uint8}
+
+
 class iinfo:
     """Machine limits of an integer type, like ``torch.iinfo``.
 
@@ -401,8 +405,16 @@ class iinfo:
             if d.category == BOOL:
                 raise TypeError("torch.bool is not supported by torch.iinfo")
             raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
-        info = np.iinfo(d.np)
-        self.bits, self.max, self.min, self.dtype = int(info.bits), int(info.max), int(info.min), d._name
+        stored = _STORED.get(d._name)
+        info = np.iinfo(stored or d.np)
+        self.bits, self.max, self.min = int(info.bits), int(info.max), int(info.min)
+        if stored is None:
+            self.dtype = d._name
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "dtype":  # of quantised types, which PyTorch gives no name there
+            raise NotImplementedError('"dtype" not implemented for quantized types')
+        raise AttributeError(f"'torch.iinfo' object has no attribute '{name}'")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, iinfo) and self.dtype == other.dtype

@@ -8,6 +8,7 @@ from jtorch import nn
 from jtorch._src.refusals import stand_ins as _refusals
 
 from ...core import Tensor
+from .qconfig_mapping import QConfigMapping as QConfigMapping
 
 
 class QuantStub(nn.Module):
