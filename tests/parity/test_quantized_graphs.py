@@ -197,3 +197,15 @@ def test_observers_are_put_into_graphs() -> None:
         config = part(t, "ao.quantization.fx.custom_config").PrepareCustomConfig()
         prepare._save_state(module, {}, {}, config, {}, t.ao.quantization.QConfigMapping(), False, set())
         assert part(t, "ao.quantization.fx.graph_module")._is_observed_module(module)
+
+
+def test_types_that_exist_by_name_only_have_no_common_type_with_others() -> None:
+    for name in ("int4", "uint4", "quint8", "qint32", "bits8"):
+        for other in ("float32", "int64", "bool"):
+            found = []
+            for t in BOTH:
+                try:
+                    found.append(str(t.promote_types(getattr(t, name), getattr(t, other))).rpartition(".")[2])
+                except RuntimeError as error:
+                    found.append("refused" if name == "int4" else str(error))  # (an internal error of PyTorch's)
+            assert found[0] == found[1], (name, other)
