@@ -177,9 +177,6 @@ LINES: dict[str, str] = {
         fx.passes.split_utils: getattr_recursive setattr_recursive Component split_by_tags move_non_tensor_nodes_on_boundary
         fx.passes.splitter_base: FxNetAccNodesFinder FxNetSplitterInternalError SplitResult Subgraph _SplitterBase _SplitterSettingBase
             generate_inputs_for_submodules NodeEvent NodeEventTracker
-        fx.passes.utils.matcher_utils: InternalMatch SubgraphMatcher
-        fx.passes.utils.matcher_with_name_node_map_utils: SubgraphMatcherWithNameNodeMap
-        fx.passes.utils.source_matcher_utils: SourcePartition get_source_partitions check_subgraphs_connected
     """,
     reasons.DISPATCH: """
         _custom_op.autograd: autograd_kernel_indirection autograd_not_implemented mark_non_differentiable construct_autograd_kernel

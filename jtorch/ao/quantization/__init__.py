@@ -43,4 +43,12 @@ class QuantWrapper(nn.Module):
         return self.dequant(self.module(self.quant(X)))
 
 
+def _remove_qconfig(module: nn.Module) -> None:
+    """Takes what was to be quantised how from a module and those in it."""
+    for inner in module.modules():
+        there: Any = inner.__dict__
+        there.pop("qconfig", None)
+        inner._modules.pop("activation_post_process", None)
+
+
 __getattr__ = _refusals.missing(__name__)
