@@ -1917,6 +1917,10 @@ def _convert_weight_to_int4pack_for_cpu(input: Tensor, innerKTiles: _int) -> Ten
     """Packs a matrix of int32 from 0 to 15, two to a byte: the even columns in the lower half."""
 def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
     """The derivative of beta numbers ``x`` with respect to their first concentration ``alpha``, divided by ``1 - x``."""
+def _fake_quantize_learnable_per_channel_affine(input: Tensor, scale: Tensor, zero_point: Tensor, axis: _int, quant_min: _int, quant_max: _int, grad_factor: _float = 1.0) -> Tensor:
+    """Rounds ``input`` to a grid for each channel, as ``fake_quantize_per_channel_affine`` does, with gradients for the grids."""
+def _fake_quantize_learnable_per_tensor_affine(input: Tensor, scale: Tensor, zero_point: Tensor, quant_min: _int, quant_max: _int, grad_factor: _float = 1.0) -> Tensor:
+    """Rounds ``input`` to a grid, as ``fake_quantize_per_tensor_affine`` does, with gradients for the grid."""
 def _foreach_abs(self: Any) -> Tensor:
     """``torch.abs`` of each tensor of a list."""
 def _foreach_abs_(self: Any) -> Tensor:
@@ -2655,8 +2659,8 @@ def full(size: Sequence[_int], fill_value: Number, *, out: Tensor | None = None,
     """A tensor of one number."""
 def full_like(input: Tensor, fill_value: Number, *, memory_format: _memory_format | None = ..., dtype: _dtype | None = None, layout: _layout | None = None, device: _device | str | _int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """One number in the form of another tensor."""
-def fused_moving_avg_obs_fake_quant(input: Tensor, observer_on: Any, fake_quant_on: Any, running_min: Any, running_max: Any, scale: Any, zero_point: Any, averaging_const: Any, quant_min: Any, quant_max: Any, ch_axis: Any, per_row_fake_quant: Any = False, symmetric_quant: Any = False) -> Tensor:
-    """Not offered: quantised tensors are left out; jtorch.wrappers.quantized.quantize_ keeps the weights of linear layers ..."""
+def fused_moving_avg_obs_fake_quant(input: Tensor, observer_on: Tensor, fake_quant_on: Tensor, running_min: Tensor, running_max: Tensor, scale: Tensor, zero_point: Tensor, averaging_const: _float, quant_min: _int, quant_max: _int, ch_axis: _int, per_row_fake_quant: _bool = False, symmetric_quant: _bool = False) -> Tensor:
+    """Notes the range of ``input`` in running averages, makes scale and zero point of them, and rounds ``input`` to that grid."""
 def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
     """Takes elements along ``dim``: ``result[i][j] = input[index[i][j]][j]`` for ``dim=0`` of a matrix."""
 def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import sys
 from typing import Any
 
@@ -105,11 +106,10 @@ def mark_static_address(t: object, guard: bool = True) -> None:
 sys.modules[config.__name__] = config  # a module to import, though it is an object that looks at what is written to it
 
 _missing = _refusals.missing(__name__)
+_LATER = {"explain": "explaining", "export": "exporting"}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "explain":
-        from .explaining import explain
-
-        return explain
+    if name in _LATER:
+        return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
     return _missing(name)

@@ -18,13 +18,14 @@ from jtorch._src.tensor.shape_env import ShapeEnv
 from jtorch._src.tensor.symbols import Float, Sym, Truth, shown
 from jtorch._subclasses.fake_tensor import FakeTensorMode
 from jtorch.compiler import exporting
-from jtorch.fx.experimental.proxy_tensor import GradTracer, ProxyTorchDispatchMode, _composites_whole, _running
+from jtorch.fx.experimental.proxy_tensor import STATE, GradTracer, ProxyTorchDispatchMode, _composites_whole, _running
 from jtorch.fx.node import Node
 from jtorch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from jtorch.utils import _pytree as pytree
 
 from ._asserts import is_assertion
 from ._plan import Plan
+from ._sources import Functions, source
 from .graph_signature import (
     ConstantArgument,
     ExportGraphSignature,
@@ -47,6 +48,7 @@ class _Stack:
         for name, module in root.named_modules(remove_duplicate=False):
             self.names.setdefault(id(module), []).append(name)
         self.now: dict[str, tuple[str, str]] = {}
+        self.kinds: dict[str, type] = {}
         self.calls: dict[str, int] = {}
 
     @contextlib.contextmanager
@@ -67,7 +69,8 @@ class _Stack:
             name = self._called(names)
             number = self.calls[name] = self.calls.get(name, -1) + 1
             kind = type(module)
-            self.now[_key(name) + (f"@{number}" if number else "")] = name, f"{kind.__module__}.{kind.__qualname__}"
+            key = _key(name) + (f"@{number}" if number else "")
+            self.now[key], self.kinds[key] = (name, f"{kind.__module__}.{kind.__qualname__}"), kind
 
     def _called(self, names: list[str]) -> str:
         """Of a module's names that by which the one that calls it has it: the shortest below that module's."""
@@ -99,13 +102,29 @@ class ExportTracer(GradTracer):
         super().__init__()
         self.record_stack_traces = True
         self.stack = stack
+        self.functions = Functions()
+        self.names: dict[tuple[Any, ...], int] = {}
 
     def create_node(self, *args: Any, **kwargs: object) -> object:
         """Adds a node to the graph."""
         node = super().create_node(*args, **kwargs)
         if node.op == "call_function":
             node.meta["nn_module_stack"] = dict(self.stack.now)
+            if self.functions.called is not None:
+                node.meta["torch_fn"] = self.functions.called
+                if STATE.asserting:  # as where PyTorch reads the bytecode
+                    kind = self.stack.kinds[next(reversed(self.stack.now))] if self.stack.now else None
+                    found = source(self.functions.now, kind)
+                    node.meta["source_fn_stack"] = [(self._call_name(found), found)]
         return node
+
+    def _call_name(self, found: object) -> str:
+        """A name for the call of the function that is going on."""
+        called = self.functions.called
+        assert called is not None
+        name = found.__name__ if inspect.isbuiltin(found) else called[1].rpartition(".")[2]
+        number = self.names.setdefault((name, called, self.functions.now), len([n for n, *_ in self.names if n == name]))
+        return f"{name}_{number}" if number else name
 
 
 class Traced:
@@ -249,6 +268,9 @@ def trace(
     constants = _lifted(module, tracer, graph, inputs, first_user)
     _without_dead(graph)
     _sizes_first(graph)
+    if STATE.asserting:
+        inputs = _without_unused(graph, inputs)
+        _sources_of_state(graph, inputs)
     signature = ExportGraphSignature(inputs, [OutputSpec(OutputKind.USER_OUTPUT, arg, None) for _, arg in outputs])
     del plan
     return Traced(tracer, subgraphs(tracer.root), signature, constants, in_spec, out_spec)
@@ -267,7 +289,7 @@ def _called(module: Any, tracer: ExportTracer, mode: FakeTensorMode, fakes: dict
     proxies = ProxyTorchDispatchMode(tracer)
     _running.append(proxies)
     try:
-        with _swapped(module, fakes), tracer.stack.watched(), mode, proxies, _composites_whole(), exporting():
+        with _swapped(module, fakes), tracer.stack.watched(), mode, proxies, _composites_whole(), exporting(), tracer.functions:
             result = module(*args, **kwargs)
             for holder, name, fake in owners.values():
                 now = holder._buffers.get(name)
@@ -365,6 +387,29 @@ def _sizes_first(graph: Any) -> None:
         if node is not body and body is not None:
             body.prepend(node)
             body = node
+
+
+def _without_unused(graph: Any, inputs: list[InputSpec]) -> list[InputSpec]:
+    """The inputs without state that the program does not use, which PyTorch leaves out of graphs where it reads the bytecode."""
+    placeholders = {n.name: n for n in graph.nodes if n.op == "placeholder"}
+    kept = []
+    for spec in inputs:
+        node = placeholders[spec.arg.name]
+        if spec.kind is InputKind.USER_INPUT or node.users:
+            kept.append(spec)
+        else:
+            graph.erase_node(node)
+    return kept
+
+
+def _sources_of_state(graph: Any, inputs: list[InputSpec]) -> None:
+    """Gives parameters, buffers and constants the source of the operator that takes them."""
+    state = {s.arg.name for s in inputs if s.kind is not InputKind.USER_INPUT}
+    for node in graph.nodes:
+        if node.op == "placeholder" and node.name in state:
+            last = next((u.meta["source_fn_stack"] for u in reversed(node.users) if "source_fn_stack" in u.meta), None)
+            if last is not None:
+                node.meta["source_fn_stack"] = last
 
 
 def evaluated(graph: Any, sizes: dict[str, int]) -> list[object]:

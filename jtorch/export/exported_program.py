@@ -9,9 +9,9 @@ from typing import Any
 
 import jtorch as torch
 from jtorch._src.tensor.size_texts import evaluate
-from jtorch.fx._code import CodeGen
-from jtorch.fx.graph import Graph
+from jtorch.fx.graph import Graph, _PyTreeCodeGen, _PyTreeInfo
 from jtorch.fx.graph_module import GraphModule
+from jtorch.fx.traceback import NodeSource, NodeSourceAction
 from jtorch.utils import _pytree as pytree
 
 from ._functional import decomposed
@@ -179,6 +179,16 @@ class ExportedProgram:
             ValueError: where they are nested otherwise.
             AssertionError: for tensors of other shapes and values than the program allows.
         """
+        flat = self.nested_inputs(args, kwargs)
+        self._check(flat)
+        return flat
+
+    def nested_inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The leaves of a call's arguments.
+
+        Raises:
+            ValueError: where they are nested otherwise.
+        """
         signature = self._module_call_graph[0].signature
         assert signature is not None
         order = self._names[len(args) :]
@@ -193,7 +203,6 @@ class ExportedProgram:
             flat, spec = pytree.tree_flatten(again)
             if spec != signature.in_spec:
                 raise ValueError(f"Trying to flatten user inputs with exported input tree spec:\n{signature.in_spec}\nbut got {spec}")
-        self._check(flat)
         return flat
 
     def _check(self, flat: list[Any]) -> None:
@@ -290,42 +299,47 @@ def _names_in(text: str) -> list[str]:
     return re.findall(r"[A-Za-z_]\w*", text)
 
 
-class _Nested(CodeGen):
+class _Nested(_PyTreeCodeGen):
     """Code for a module whose inputs and outputs are nested, with keyword arguments."""
 
     def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str, *, expanded_def: bool = False) -> str:
         """The line that begins the function, and the one that takes its arguments apart."""
         del expanded_def
         leaves = [v.partition(" ")[0].partition(":")[0] for v in free_vars if v != "self"]
-        head = f"def {self._func_name}(self, *args, **kwargs){maybe_return_annotation}:"
+        names = self.pytree_info.orig_args
+        positional, keywords = self.pytree_info.in_spec.children()
+        first = names[: positional.num_children]
+        rest = ", ".join([f"{key!r}:{name}" for key, name in zip(keywords.context, names[positional.num_children :], strict=True)])
+        head = f"def {self._func_name}({', '.join(['self', *names])}){maybe_return_annotation}:"
         taken = f"{', '.join(leaves)}, = " if leaves else ""
-        return f"{head}\n    {taken}self._flat_inputs(args, kwargs)"
-
-    def generate_output(self, output_args: tuple[object, ...], *, descs: object = None) -> str:
-        """The line that puts the result together."""
-        written = super().generate_output(output_args, descs=descs).removeprefix("return ")
-        return f"return self._nested_outputs({written})"
-
-    def process_inputs(self, *args: object) -> object:
-        """The leaves of the arguments."""
-        return pytree.tree_leaves(args)
+        return f"{head}\n    {taken}fx_pytree.tree_flatten_spec(([{', '.join(first)}], {{{rest}}}), self._in_spec)"
 
 
-class _Flat:
-    """What a program's module calls: the checks of its inputs, the nesting of its outputs."""
+class _Nesting:
+    """Looks at the nesting of what a program's module is called with."""
 
-    def __init__(self, program: ExportedProgram, check: bool) -> None:
-        self.program, self.check = program, check
+    def __init__(self, program: ExportedProgram) -> None:
+        self.program = program
 
-    def inputs(self, args: tuple[torch.Tensor | float, ...], kwargs: dict[str, float]) -> list[Any]:
-        """The leaves of a call's arguments."""
-        return self.program.flat_inputs(args, kwargs) if self.check else pytree.tree_leaves((args, kwargs))
+    def __call__(self, module: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raises what the program raises for arguments that are nested otherwise."""
+        del module
+        self.program.nested_inputs(args, kwargs)
 
-    def outputs(self, flat: tuple[torch.Tensor | int, ...]) -> tuple[object, ...] | dict[str, torch.Tensor | int] | torch.Tensor:
-        """The result, nested."""
-        signature = self.program.module_call_graph[0].signature
-        assert signature is not None
-        return pytree.tree_unflatten(list(flat), signature.out_spec)
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Nesting:
+        return self
+
+
+class GuardsFn(torch.nn.Module):
+    """Checks the leaves of what a program's module is called with against the sizes and values that the program allows."""
+
+    def __init__(self, program: ExportedProgram) -> None:
+        super().__init__()
+        self.nesting = _Nesting(program)
+
+    def forward(self, *flat: Any) -> None:
+        """Raises AssertionError for what the program does not allow."""
+        self.nesting.program._check(list(flat))
 
 
 def _unlifted(program: ExportedProgram, check: bool) -> GraphModule:
@@ -334,27 +348,48 @@ def _unlifted(program: ExportedProgram, check: bool) -> GraphModule:
     copies: dict[Any, Any] = {}
     specs = {s.arg.name: s for s in program.graph_signature.input_specs}
     written = {s.arg.name: s for s in program.graph_signature.output_specs if s.kind is not OutputKind.USER_OUTPUT}
+    checked = not check
     for node in program.graph.nodes:
+        if node.op != "placeholder" and not checked:
+            checked = True
+            root.add_module("_guards_fn", GuardsFn(program))
+            guards = graph.call_module("_guards_fn", tuple([copies[n] for n in copies if specs[n.name].kind is InputKind.USER_INPUT]))
+            called = next((n.meta["nn_module_stack"] for n in program.graph.nodes if n.meta.get("nn_module_stack")), {})
+            guards.meta["nn_module_stack"] = dict(list(called.items())[:1])
         spec = specs.get(node.name) if node.op == "placeholder" else None
         if spec is not None and spec.kind is not InputKind.USER_INPUT:
             _place(root, spec, program.value_of(spec))
             copies[node] = graph.create_node("get_attr", _attribute(spec), (), {}, name=_attribute(spec).replace(".", "_"))
-            copies[node].meta = dict(node.meta)
+            _come_from(copies[node], node, ["ExportedProgram.module()", "ExportedProgram.module().unlift()"])
         elif node.op == "output":
             _write_back(program, graph, node, copies, written)
+            _come_from(graph.output_node(), node, ["ExportedProgram.module()", "ExportedProgram.module().unlift()"])
         elif node.op == "get_attr":  # a graph that an operator takes
             root.add_module(node.target, program.graph_module.get_submodule(node.target))
             copies[node] = graph.node_copy(node, lambda n: copies[n])
         else:
             copies[node] = graph.node_copy(node, lambda n: copies[n])
-    graph.set_codegen(_Nested())
+            _come_from(copies[node], node, ["ExportedProgram.module()"])
+    signature = program.module_call_graph[0].signature
+    assert signature is not None
+    names = list(program._names)
+    graph.set_codegen(_Nested(_PyTreeInfo(names, copy.deepcopy(signature.in_spec), signature.out_spec)))
     made = GraphModule(root, graph, "GraphModule")
-    flat = _Flat(program, check)
-    made._flat_inputs, made._nested_outputs = flat.inputs, flat.outputs
+    made.register_forward_pre_hook(_Nesting(program), with_kwargs=True)
     made.train(True)
     made.train = _no_mode("train")
     made.eval = _no_mode("eval")
     return made
+
+
+def _come_from(made: Any, node: Any, passes: list[str]) -> None:
+    """Notes where a node of a program's module comes from."""
+    made.meta = dict(node.meta)
+    for name in passes:
+        actions = [NodeSourceAction.CREATE, NodeSourceAction.REPLACE] if name.endswith("unlift()") else NodeSourceAction.CREATE
+        source = NodeSource(node, name, actions)
+        source.from_node = list(made.meta.get("from_node", []))
+        made.meta["from_node"] = [source]
 
 
 def _no_mode(name: str) -> Callable[..., Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import copy
+import enum
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +20,34 @@ from .exported_program import ExportedProgram
 from .graph_signature import InputKind, OutputKind
 
 __all__ = ["FlatArgsAdapter", "InterpreterModule", "UnflattenedModule", "unflatten"]
+
+
+class _AttrKind(enum.Enum):
+    PARAMETER = "parameter"
+    BUFFER = "buffer"
+    CONSTANT = "constant"
+    MODULE = "module"
+
+
+def _assign_attr(from_obj: Any, to_module: torch.nn.Module, target: str, attr_kind: _AttrKind, persistent: bool = True) -> None:
+    """Gives a module an attribute at a dotted path, with empty modules on the way: state, a submodule, or a tensor that is neither.
+
+    Raises:
+        AssertionError: for what is not of the kind.
+    """
+    path, _, leaf = target.rpartition(".")
+    holder = _walk(to_module, path)
+    kinds = {_AttrKind.PARAMETER: torch.nn.Parameter, _AttrKind.MODULE: torch.nn.Module}
+    expected: type = kinds.get(attr_kind, torch.Tensor)
+    if not isinstance(from_obj, expected):
+        name = {torch.nn.Parameter: "torch.nn.Parameter", torch.nn.Module: "torch.nn.Module"}.get(expected, "torch.Tensor")
+        raise AssertionError(f"expected {name} for {attr_kind.name} attr_kind, got {type(from_obj)}")
+    if attr_kind is _AttrKind.PARAMETER:
+        holder.register_parameter(leaf, from_obj)
+    elif attr_kind is _AttrKind.BUFFER:
+        holder.register_buffer(leaf, from_obj, persistent=persistent)
+    else:
+        setattr(holder, leaf, from_obj)
 
 
 class FlatArgsAdapter(abc.ABC):

@@ -310,7 +310,8 @@ class Graph:
         to_erase._remove_from_list()
         to_erase._erased = True
         self._len -= 1
-        to_erase._update_args_kwargs((), {})
+        arguments: Any = map_arg((to_erase.args, to_erase.kwargs), lambda _: None)  # numbers and texts can be looked at still
+        to_erase._update_args_kwargs(*arguments)
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
         """Takes out nodes whose results nobody uses and that have no side effect; tells whether there were any."""

@@ -306,7 +306,8 @@ class GraphModule(nn.Module):
         fake = _CodeOnlyModule(copy.deepcopy({k: v for k, v in self.__dict__.items() if k != "_graph"}, memo))
         GraphModule.__init__(made, fake, copy.deepcopy(self.graph, memo))  # torch's copies have the plain name, too
         _keep_unused(made, fake.__dict__)
-        kept = ("_state_dict_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks", "_forward_hooks", "_forward_pre_hooks")
+        kept = ("_state_dict_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks", "_forward_hooks", "_forward_pre_hooks",
+                "_forward_hooks_with_kwargs", "_forward_pre_hooks_with_kwargs", "_forward_hooks_always_called")  # fmt: skip
         for name in kept:
             if name in self.__dict__:
                 setattr(made, name, copy.copy(self.__dict__[name]))

@@ -33,16 +33,31 @@ def _normalised(signature: inspect.Signature, args: Iterable[object], kwargs: An
     return ArgsKwargsPair((), dict(bound.arguments))
 
 
+def _of_overload(target: Any) -> inspect.Signature | None:
+    """The signature of an operator, whose first argument is ``input`` here; None for other functions."""
+    schema = getattr(target, "_schema", None)
+    if schema is None:
+        return None
+    parameters = []
+    for a in schema.arguments:
+        default = a.default_value if a.has_default_value() else inspect.Parameter.empty
+        kind = inspect.Parameter.KEYWORD_ONLY if a.kwarg_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
+        parameters.append(inspect.Parameter("input" if a.name == "self" else a.name, kind, default=default))
+    return inspect.Signature(parameters)
+
+
 def normalize_function(
     target: Any, args: tuple[object, ...], kwargs: object = None, arg_types: object = None, kwarg_types: object = None,
     normalize_to_only_use_kwargs: bool = False,
 ) -> ArgsKwargsPair | None:  # fmt: skip
     """The arguments of a function by name; None where it has no signature, or they do not fit."""
     del arg_types, kwarg_types
-    try:
-        signature = inspect.signature(inspect.unwrap(target))
-    except (TypeError, ValueError):
-        return None
+    signature = _of_overload(target)
+    if signature is None:
+        try:
+            signature = inspect.signature(inspect.unwrap(target))
+        except (TypeError, ValueError):
+            return None
     return _normalised(signature, args, kwargs or {}, normalize_to_only_use_kwargs)
 
 

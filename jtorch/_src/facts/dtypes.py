@@ -270,6 +270,8 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     """
     if type1 is type2:
         return type1
+    if type1._name in ABSENT or type2._name in ABSENT:
+        _refuse_absent(type1, type2)
     if any(t.itemsize == 1 and t.category == FLOATING for t in (type1, type2)):
         raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {type1.scalar_name} and {type2.scalar_name}")
     low, high = sorted((type1, type2), key=lambda t: t.category)
@@ -284,6 +286,24 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     if low.category == BOOL:
         return high
     return _promote_integral(type1, type2)
+
+
+def _refuse_absent(type1: dtype, type2: dtype) -> None:
+    """Raises for types that exist by name only, and have no common type with others."""
+    names = [t._name for t in (type1, type2)]
+    shown = [t.scalar_name for t in (type1, type2)]
+    if any(name in _STORED for name in names):
+        raise RuntimeError(
+            "promoteTypes with quantized numbers is not handled yet; figure out what the correct rules should be, "
+            f"offending types: {shown[0]} {shown[1]}"
+        )
+    if any(name.startswith("bits") for name in names):
+        raise RuntimeError(f"Promotion from {shown[0]} and {shown[1]} is unsupported.")
+    small = [name for name in names if name in ABSENT and name.lstrip("u").startswith("int")]
+    if any(name.startswith("int") for name in small):
+        raise RuntimeError(f"Promotion of integers of less than a byte is not supported, attempted to promote {shown[0]} and {shown[1]}")
+    if small and not all(t.category == FLOATING or t._name in small for t in (type1, type2)):
+        raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {shown[0]} and {shown[1]}")
 
 
 def _promote_float(low: dtype, high: dtype) -> dtype:
@@ -384,6 +404,10 @@ class finfo:
         )
 
 
+#: What quantised types store.
+_STORED: dict[str, Any] = {"quint8": np.uint8, "qint8": np.int8, "qint32": np.int32, "quint4x2": np.uint8, "quint2x4": np.uint8}
+
+
 class iinfo:
     """Machine limits of an integer type, like ``torch.iinfo``.
 
@@ -401,8 +425,16 @@ class iinfo:
             if d.category == BOOL:
                 raise TypeError("torch.bool is not supported by torch.iinfo")
             raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
-        info = np.iinfo(d.np)
-        self.bits, self.max, self.min, self.dtype = int(info.bits), int(info.max), int(info.min), d._name
+        stored = _STORED.get(d._name)
+        info = np.iinfo(stored or d.np)
+        self.bits, self.max, self.min = int(info.bits), int(info.max), int(info.min)
+        if stored is None:
+            self.dtype = d._name
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "dtype":  # of quantised types, which PyTorch gives no name there
+            raise NotImplementedError('"dtype" not implemented for quantized types')
+        raise AttributeError(f"'torch.iinfo' object has no attribute '{name}'")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, iinfo) and self.dtype == other.dtype

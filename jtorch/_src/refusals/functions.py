@@ -43,8 +43,6 @@ LEFT_OUT: dict[str, str] = {
     _QUANTISED: f"""
         choose_qparams_optimized(input, numel, n_bins, ratio, bit_width)
         empty_quantized(size, qtensor, *, memory_format=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False)
-        fused_moving_avg_obs_fake_quant(input, observer_on, fake_quant_on, running_min, running_max, scale, zero_point,
-            averaging_const, quant_min, quant_max, ch_axis, per_row_fake_quant=False, symmetric_quant=False)
         int_repr(input)
         q_per_channel_axis(input)
         q_per_channel_scales(input)

@@ -25,6 +25,7 @@ _LINES = """
         .sparsifier.base_sparsifier .sparsifier.nearly_diagonal_sparsifier .sparsifier.weight_norm_sparsifier
     ao.quantization: .fake_quantize .fuse_modules .fuser_method_mappings .qconfig_mapping .quant_type .quantization_mappings .quantize
         .quantize_fx .quantize_jit .stubs
+    ao.quantization.backend_config: .backend_config .native
     cpu.amp: .autocast_mode .grad_scaler
     cuda: .sparse
     cuda.comm: nn.parallel.comm

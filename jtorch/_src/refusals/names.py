@@ -122,7 +122,7 @@ _LINES: dict[str, str] = {
     reasons.QUANTISATION: """
         ops.quantized_decomposed: quantize_per_tensor(default tensor) dequantize_per_tensor(default tensor)
             quantize_per_channel(default) dequantize_per_channel(default) choose_qparams(tensor)
-        ao.quantization: FakeQuantize FakeQuantizeBase ObserverBase MinMaxObserver PerChannelMinMaxObserver QConfig QConfigMapping convert
+        ao.quantization: FakeQuantize FakeQuantizeBase ObserverBase MinMaxObserver PerChannelMinMaxObserver QConfig(with_args) convert
             default_observer default_per_channel_weight_observer default_weight_observer fuse_modules fuse_modules_qat
             get_default_qat_qconfig get_default_qconfig prepare prepare_qat quantize quantize_dynamic
         ao.quantization.observer: HistogramObserver(with_args) MinMaxObserver(with_args) MovingAverageMinMaxObserver(with_args)
@@ -140,8 +140,8 @@ _LINES: dict[str, str] = {
         ops.quantized: conv_transpose1d_prepack conv_transpose2d_prepack
             conv_transpose3d_prepack
         _utils: _rebuild_qtensor
-        : _make_per_tensor_quantized_tensor _make_per_channel_quantized_tensor _fake_quantize_learnable_per_tensor_affine
-            _fake_quantize_learnable_per_channel_affine _fake_quantize_per_tensor_affine_cachemask_tensor_qparams
+        : _make_per_tensor_quantized_tensor _make_per_channel_quantized_tensor
+            _fake_quantize_per_tensor_affine_cachemask_tensor_qparams
             _fused_moving_avg_obs_fq_helper _choose_qparams_per_tensor _empty_affine_quantized _empty_per_channel_affine_quantized
             _saturate_weight_to_fp16 _dyn_quant_pack_4bit_weight _wrapped_linear_prepack _wrapped_quantized_linear_prepacked
     """,
@@ -163,7 +163,9 @@ _LINES: dict[str, str] = {
         _C: _dispatch_call_boxed _dispatch_find_schema_or_throw _current_autograd_node
             _IncludeDispatchKeyGuard _storage_Use_Count
         _custom_ops: get_ctx
-        ops.aten: _foreach_add_(Scalar List ScalarList Tensor overloads) _foreach_div(Scalar List ScalarList Tensor overloads)
+        ops.prims: convert_element_type(default)
+        ops.aten: cudnn_batch_norm(default) miopen_batch_norm(default) _mkldnn_transpose(default) _efficientzerotensor(default) tensor
+            _foreach_add_(Scalar List ScalarList Tensor overloads) _foreach_div(Scalar List ScalarList Tensor overloads)
             _foreach_maximum_(Scalar List ScalarList overloads) _pin_memory(default) _sparse_addmm(default)
             _sparse_mm_reduce_impl(default) _grouped_mm(default) _scaled_dot_product_cudnn_attention(default)
             _scaled_dot_product_cudnn_attention_backward(default) _scaled_dot_product_flash_attention(default)

@@ -75,11 +75,20 @@ LINES: dict[str, str] = {
         _inductor.compile_fx: compile_fx compile_fx_inner graph_returns_tuple make_graph_return_tuple
         _inductor.cudagraph_trees: CUDAGraphTreeManager cudagraphify_impl get_manager reset_cudagraph_trees
         _inductor.cudagraph_utils: BoxedDeviceIndex CudagraphCachedInfo PlaceholderInfo
-        _inductor.custom_graph_pass: CustomGraphModulePass CustomGraphPass CustomGraphPassType get_hash_for_files
         _inductor.debug: DebugContext DebugFormatter create_fx_from_snodes draw_buffers
         _inductor.decomposition: fast_random_decomps select_decomp_table
         _inductor.freezing: freeze
         _inductor.fuzzer: ConfigFuzzer
+        _inductor.constant_folding: constant_fold ConstantFolder
+        _inductor.fx_passes.freezing_patterns: freezing_passes register_freezing_graph_pattern
+        _inductor.fx_passes.mkldnn_fusion: _hardswish_fusion _hardtanh_fusion _silu_fusion _gelu_fusion_1 _gelu_fusion_2
+            _get_remaining_users
+        _inductor.codegen.cpp_template: CppTemplate
+        _inductor.codegen.cpp_template_kernel: parse_expr_with_index_symbols wrap_with_tensorbox
+        _inductor.codegen.cpp_flex_attention_template: CppFlexAttentionTemplate
+        _inductor.codegen.triton: TritonOverrides
+        _inductor.kernel.flex.common: construct_strides maybe_realize
+        _inductor.kernel.flex_attention: construct_strides maybe_realize
         _inductor.fx_passes.fuse_attention: _sfdp_init
         _inductor.fx_passes.group_batch_fusion: group_batch_fusion_passes
         _inductor.fx_passes.joint_graph: joint_graph_passes
@@ -88,14 +97,13 @@ LINES: dict[str, str] = {
         _inductor.fx_utils: FakeTensorUpdater get_node_storage
         _inductor.graph: GraphLowering
         _inductor.ir: Buffer ComputedBuffer ExternKernel ExternKernelOut FallbackKernel FixedLayout FlexibleLayout IRNode InputBuffer
-            Layout Pointwise Reduction StorageBox TensorBox View
-        _inductor.lowering: add_layout_constraint fallback_handler fallbacks lowerings make_fallback make_pointwise register_lowering
+            ChoiceCaller Layout Pointwise Reduction StorageBox TensorBox View get_fill_order
+        _inductor.lowering: to_dtype add_layout_constraint fallback_handler fallbacks lowerings make_fallback make_pointwise
         _inductor.metrics: generated_kernel_count reset
         _inductor.output_code: CompiledFxGraph OutputCode
         _inductor.package: load_package package_aoti AOTICompiledModel
-        _inductor.pattern_matcher: Arg CallFunction CallFunctionVarArgs CallMethod CallModule ExclusiveKeywordArg Ignored KeywordArg
-            ListOf Match MultiOutputPattern PatternExpr PatternMatcherPass PatternPrettyPrinter RepeatedExpr ReplacementPatternEntry
-            filter_nodes fwd_only gen_pattern gen_register_replacement get_arg_value init_once_fakemode is_match joint_fwd_bwd
+        _inductor.pattern_matcher: Match PatternMatcherPass PatternPrettyPrinter ReplacementPatternEntry
+            fwd_only gen_pattern gen_register_replacement get_arg_value init_once_fakemode is_match joint_fwd_bwd
             register_graph_pattern register_lowering_pattern register_replacement stable_topological_sort
         _inductor.remote_cache: RemoteCache RemoteCacheBackend create_cache
         _inductor.runtime.benchmarking: benchmarker Benchmarker

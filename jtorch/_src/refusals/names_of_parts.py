@@ -38,21 +38,20 @@ LINES: dict[str, str] = {
         ao.quantization._equalize: set_module_weight set_module_bias has_bias get_module_weight get_module_bias max_over_ndim
             min_over_ndim channel_range get_name_by_module cross_layer_equalization process_paired_modules_list_to_name
             expand_groups_in_paired_modules_list equalize converged
-        ao.quantization.backend_config: BackendConfig BackendPatternConfig DTypeConfig DTypeWithConstraints ObservationType
-            get_executorch_backend_config get_fbgemm_backend_config get_native_backend_config get_native_backend_config_dict
+        ao.quantization.backend_config: BackendPatternConfig DTypeConfig DTypeWithConstraints ObservationType
+            get_executorch_backend_config get_fbgemm_backend_config get_native_backend_config_dict
             get_onednn_backend_config get_qnnpack_backend_config get_tensorrt_backend_config get_tensorrt_backend_config_dict
-        ao.quantization.backend_config.backend_config: ObservationType DTypeWithConstraints DTypeConfig BackendConfig BackendPatternConfig
+        ao.quantization.backend_config.backend_config: ObservationType DTypeWithConstraints DTypeConfig BackendPatternConfig
         ao.quantization.backend_config.executorch: get_executorch_backend_config
         ao.quantization.backend_config.fbgemm: get_fbgemm_backend_config
-        ao.quantization.backend_config.native: get_test_only_legacy_native_backend_config get_native_backend_config
+        ao.quantization.backend_config.native: get_test_only_legacy_native_backend_config
             get_native_backend_config_dict get_test_only_legacy_native_backend_config_dict default_op_quint8_dtype_config
             default_op_fp16_dtype_config default_dynamic_int8_dtype_config default_dynamic_float16_dtype_config
             input_output_only_quint8_dtype_config weight_only_quint8_dtype_config weight_only_quint4x2_dtype_config
         ao.quantization.backend_config.onednn: get_onednn_backend_config
         ao.quantization.backend_config.qnnpack: get_qnnpack_backend_config
         ao.quantization.backend_config.tensorrt: get_tensorrt_backend_config get_tensorrt_backend_config_dict
-        ao.quantization.backend_config.utils: get_fused_module_classes get_fuser_method_mapping get_module_to_qat_module
-            get_pattern_to_dtype_configs get_qat_module_classes get_root_module_to_quantized_reference_module
+        ao.quantization.backend_config.utils: get_fuser_method_mapping get_module_to_qat_module
             get_pattern_to_input_type_to_index get_fusion_pattern_to_root_node_getter get_fusion_pattern_to_extra_inputs_getter
             remove_boolean_dispatch_from_name pattern_to_human_readable entry_to_pretty_str
         ao.quantization.backend_config.x86: get_x86_backend_config
@@ -62,7 +61,7 @@ LINES: dict[str, str] = {
         ao.quantization.fuse_modules: fuse_known_modules
         ao.quantization.fuser_method_mappings: fuse_conv_bn fuse_conv_bn_relu fuse_linear_bn fuse_convtranspose_bn get_fuser_method_new
         ao.quantization.fx.convert: convert convert_custom_module convert_standalone_module convert_weighted_module
-        ao.quantization.fx.custom_config: StandaloneModuleConfigEntry PrepareCustomConfig ConvertCustomConfig FuseCustomConfig
+        ao.quantization.fx.custom_config: StandaloneModuleConfigEntry FuseCustomConfig
         ao.quantization.fx.fuse: FuseHandler fuse
         ao.quantization.fx.fuse_handler: FuseHandler DefaultFuseHandler
         ao.quantization.fx.graph_module: FusedGraphModule ObservedGraphModule ObservedStandaloneGraphModule QuantizedGraphModule
@@ -78,11 +77,16 @@ LINES: dict[str, str] = {
             CustomModuleQuantizeHandler StandaloneModuleQuantizeHandler
         ao.quantization.fx.tracer: ScopeContextManager QuantizationTracer
         ao.quantization.fx.utils: all_node_args_have_no_tensors collect_producer_nodes create_getattr_from_value
-            get_custom_module_class_keys get_new_attr_name_with_prefix graph_module_from_producer_nodes get_linear_prepack_op_for_dtype
-            node_arg_is_bias node_arg_is_weight all_node_args_except_first assert_and_get_unique_device
+            get_custom_module_class_keys graph_module_from_producer_nodes get_linear_prepack_op_for_dtype
+            node_arg_is_bias all_node_args_except_first assert_and_get_unique_device
             create_node_from_old_node_preserve_meta get_non_observable_arg_indexes_and_types get_qconv_prepack_op
-            get_skipped_module_name_and_classes maybe_get_next_module NodeInfo return_arg_list ObservedGraphModuleAttrs
-        ao.quantization.qconfig: QConfigDynamic default_debug_qconfig default_per_channel_qconfig default_dynamic_qconfig
+            get_skipped_module_name_and_classes maybe_get_next_module NodeInfo return_arg_list
+        ao.quantization.fx.qconfig_mapping_utils: _compare_prepare_convert_qconfig_mappings _generate_node_name_to_qconfig
+            _is_qconfig_supported_by_dtype_configs _update_qconfig_for_fusion _update_qconfig_for_qat
+        ao.quantization.fx._equalize: EqualizationQConfig
+        ao.quantization.qconfig: per_channel_weight_observer_range_neg_127_to_127 weight_observer_range_neg_127_to_127
+            default_weight_observer default_observer
+            QConfigAny QConfigDynamic default_debug_qconfig default_per_channel_qconfig default_dynamic_qconfig
             float16_dynamic_qconfig float16_static_qconfig per_channel_dynamic_qconfig float_qparams_weight_only_qconfig_4bit
             default_quint8_weight_qconfig default_qat_qconfig default_dynamic_qat_qconfig default_weight_only_qconfig
             default_activation_only_qconfig default_qat_qconfig_v2 default_reuse_input_qconfig default_symmetric_qnnpack_qconfig
@@ -99,13 +103,13 @@ LINES: dict[str, str] = {
             get_default_static_quant_reference_module_mappings no_observer_set
         ao.quantization.quantize: get_default_custom_config_dict
         ao.quantization.quantize_fx: attach_preserved_attrs_to_model fuse_fx prepare_fx prepare_qat_fx convert_fx
-            convert_to_reference_fx
+            convert_to_reference_fx _convert_to_reference_decomposed_fx
         ao.quantization.quantize_jit: script_qconfig script_qconfig_dict fuse_conv_bn_jit prepare_jit prepare_dynamic_jit convert_jit
             convert_dynamic_jit
         ao.quantization.utils: MatchAllNode activation_dtype activation_is_dynamically_quantized activation_is_int8_quantized
             activation_is_statically_quantized calculate_qmin_qmax check_min_max_valid determine_qparams get_combined_dict
             get_fqn_to_example_inputs get_qconfig_dtypes get_quant_type get_swapped_custom_module_class getattr_from_fqn
-            has_no_children_ignoring_parametrizations is_per_channel is_per_tensor op_is_int8_dynamically_quantized to_underlying_dtype
+            has_no_children_ignoring_parametrizations op_is_int8_dynamically_quantized
             validate_qmin_qmax weight_dtype weight_is_quantized weight_is_statically_quantized check_node get_qparam_dict
             activation_is_int32_quantized
     """,
@@ -173,9 +177,6 @@ LINES: dict[str, str] = {
         fx.passes.split_utils: getattr_recursive setattr_recursive Component split_by_tags move_non_tensor_nodes_on_boundary
         fx.passes.splitter_base: FxNetAccNodesFinder FxNetSplitterInternalError SplitResult Subgraph _SplitterBase _SplitterSettingBase
             generate_inputs_for_submodules NodeEvent NodeEventTracker
-        fx.passes.utils.matcher_utils: InternalMatch SubgraphMatcher
-        fx.passes.utils.matcher_with_name_node_map_utils: SubgraphMatcherWithNameNodeMap
-        fx.passes.utils.source_matcher_utils: SourcePartition get_source_partitions check_subgraphs_connected
     """,
     reasons.DISPATCH: """
         _custom_op.autograd: autograd_kernel_indirection autograd_not_implemented mark_non_differentiable construct_autograd_kernel

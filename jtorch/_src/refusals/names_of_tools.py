@@ -109,7 +109,7 @@ LINES: dict[str, str] = {
     """,
     reasons.PROXY: """
         fx.proxy: MetaProxy Scope ScopeContextManager
-        fx.traceback: NodeSource NodeSourceAction annotate_fn get_current_replay_node get_graph_provenance_json
+        fx.traceback: annotate_fn get_current_replay_node get_graph_provenance_json
             reset_grad_fn_seq_nr set_current_replay_node set_grad_fn_seq_nr
         fx.experimental.proxy_tensor: DecompositionInterpreter dispatch_trace get_innermost_proxy_mode handle_sym_dispatch
             maybe_disable_thunkify maybe_enable_thunkify py_sym_types selective_decompose
@@ -137,7 +137,7 @@ LINES: dict[str, str] = {
             default_symmetric_fixed_qparams_observer disable_fake_quant disable_observer enable_fake_quant
             enable_observer fuse_conv_bn fuse_conv_bn_jit fuse_conv_bn_relu fuse_convtranspose_bn fuse_linear_bn
             fused_per_channel_wt_fake_quant_range_neg_127_to_127 fused_wt_fake_quant_range_neg_127_to_127
-            _remove_qconfig get_combined_dict get_default_custom_config_dict get_default_dynamic_sparse_quant_module_mappings
+            get_combined_dict get_default_custom_config_dict get_default_dynamic_sparse_quant_module_mappings
             get_default_float_to_quantized_operator_mappings get_default_qat_qconfig_dict
             get_default_qat_qconfig_mapping get_default_qconfig_dict get_default_qconfig_mapping
             get_default_static_quant_reference_module_mappings get_default_static_sparse_quant_module_mappings
@@ -147,7 +147,6 @@ LINES: dict[str, str] = {
             prepare_dynamic_jit prepare_jit qconfig_equals script_qconfig script_qconfig_dict
             weight_observer_range_neg_127_to_127 AffineQuantizedObserverBase Granularity MappingType PerAxis PerBlock
             PerGroup PerRow PerTensor PerToken TorchAODType ZeroPointDomain get_block_size
-        ao.ns.fx.utils: compute_cosine_similarity compute_normalized_l2_error compute_sqnr
         ao.pruning: BaseScheduler BaseSparsifier CubicSL FakeSparsity LambdaSL NearlyDiagonalSparsifier
             WeightNormSparsifier fqn_to_module get_arg_info_from_tensor_fqn get_dynamic_sparse_quantized_mapping
             get_static_sparse_quantized_mapping module_to_fqn

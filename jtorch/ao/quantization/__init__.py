@@ -8,6 +8,7 @@ from jtorch import nn
 from jtorch._src.refusals import stand_ins as _refusals
 
 from ...core import Tensor
+from .qconfig_mapping import QConfigMapping as QConfigMapping
 
 
 class QuantStub(nn.Module):
@@ -40,6 +41,14 @@ class QuantWrapper(nn.Module):
     def forward(self, X: Tensor) -> Any:
         """The module's result."""
         return self.dequant(self.module(self.quant(X)))
+
+
+def _remove_qconfig(module: nn.Module) -> None:
+    """Takes what was to be quantised how from a module and those in it."""
+    for inner in module.modules():
+        there: Any = inner.__dict__
+        there.pop("qconfig", None)
+        inner._modules.pop("activation_post_process", None)
 
 
 __getattr__ = _refusals.missing(__name__)

@@ -1,0 +1,74 @@
+"""``torch._dynamo.export``: the older way to get a graph of operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jtorch as torch
+from jtorch._src.facts.errors import not_offered
+
+
+class ExportResult(NamedTuple):
+    """A module with the graph, and what it was taken for granted that it holds: nothing that is not checked."""
+
+    graph_module: Any
+    guards: set[Any]
+
+
+class _Function(torch.nn.Module):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function."""
+        return self.function(*args, **kwargs)
+
+
+def export(
+    f: Callable[..., Any],
+    *extra_args: Any,
+    aten_graph: bool = False,
+    pre_dispatch: bool = False,
+    decomposition_table: dict[Any, Callable[..., Any]] | None = None,
+    tracing_mode: str = "symbolic",
+    dynamic_shapes: Any = None,
+    **extra_kwargs: Any,
+) -> Any:
+    """A function that gives, for arguments, the graph of operators of ``f``; or that graph, if the arguments are given here.
+
+    Sizes are numbers unless ``dynamic_shapes`` says otherwise, whatever ``tracing_mode`` is.
+
+    Args:
+        f: a module or function.
+        extra_args: its arguments.
+        aten_graph: has to be true: the graph is one of ATen's operators.
+        pre_dispatch: whether composite operators stay whole.
+        decomposition_table: how operators are taken apart.
+        tracing_mode: as in PyTorch.
+        dynamic_shapes: as for ``torch.export.export``.
+        extra_kwargs: keyword arguments of ``f``.
+
+    Raises:
+        NotImplementedError: for graphs of Python's functions.
+    """
+    options = {k: extra_kwargs.pop(k) for k in list(extra_kwargs) if k in _OPTIONS}
+    del tracing_mode, options
+    if not aten_graph:
+        raise not_offered("torch._dynamo.export(aten_graph=False)", "torch.export.export gives graphs of ATen operators")
+
+    def inner(*args: Any, **kwargs: Any) -> ExportResult:
+        module = f if isinstance(f, torch.nn.Module) else _Function(f)
+        program = torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=True)
+        if not pre_dispatch or decomposition_table:
+            program = program.run_decompositions(decomposition_table or {})
+        return ExportResult(program.module(check_guards=False), set())
+
+    return inner(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else inner
+
+
+_OPTIONS = {
+    "specialize_float", "assume_static_by_default", "same_signature", "disable_constraint_solver",
+    "prefer_deferred_runtime_asserts_over_guards", "_log_export_usage", "constraints",
+}  # fmt: skip
